@@ -1,0 +1,450 @@
+//! Everything that happens, as one ordered stream.
+//!
+//! A **durable** event has a sequence number without gaps within a tree of runs and is what a journal
+//! keeps. An **ephemeral** one (a delta, progress) says which durable event it follows and its place
+//! after it; it is streamed and not kept. Whatever a user is told is in this stream.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::effect::Effects;
+use crate::error::ToolError;
+use crate::id::{AgentPath, CallId, RunId, TaskId};
+use crate::message::Message;
+use crate::outcome::Outcome;
+use crate::spec::{Declaration, Kind};
+use crate::time::{Millis, Timestamp};
+use crate::usage::Usage;
+
+/// The version of the envelope and of all bodies.
+pub const VERSION: u32 = 1;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Event {
+    /// Version of the format.
+    pub v: u32,
+    /// Its place in the stream.
+    #[serde(flatten)]
+    pub position: Position,
+    /// When, in milliseconds since the epoch.
+    pub ts: Timestamp,
+    /// The run it belongs to.
+    pub run: RunId,
+    /// The run that started that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RunId>,
+    /// The agent that acts.
+    pub agent: AgentPath,
+    /// The tool call it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// The place of an event in its stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Position {
+    /// Kept: numbered from 1, without gaps.
+    Durable {
+        /// The number.
+        seq: u64,
+    },
+    /// Streamed only.
+    Ephemeral {
+        /// The durable event it follows.
+        after: u64,
+        /// Its place after that, from 0.
+        index: u64,
+    },
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum EventBody {
+    /// A run begins; what does not change is said once, here.
+    RunStarted {
+        /// The task it works for.
+        task: TaskId,
+        /// What it was asked to do.
+        prompt: String,
+        /// Its standing instructions.
+        #[serde(default)]
+        system: String,
+        /// The tools it may call.
+        #[serde(default)]
+        tools: Vec<Declaration>,
+    },
+    /// A run ended.
+    RunEnded {
+        /// How.
+        outcome: Outcome,
+        /// What it and its children used.
+        usage: Usage,
+    },
+    /// A turn begins.
+    TurnStarted {
+        /// Its number, from 1.
+        turn: u32,
+    },
+    /// A turn ended.
+    TurnEnded {
+        /// Its number.
+        turn: u32,
+    },
+    /// A model is asked.
+    ModelRequest {
+        /// Which.
+        model: String,
+        /// Why: `main`, `grace`, `compact`, `reflect` or `plan`.
+        purpose: String,
+    },
+    /// A piece of the answer.
+    ModelDelta {
+        /// The text.
+        text: String,
+    },
+    /// A piece of the model's thinking.
+    ModelThought {
+        /// The text.
+        text: String,
+    },
+    /// The model answered.
+    ModelResponse {
+        /// The whole message.
+        message: Message,
+    },
+    /// The model is asked again.
+    ModelRetry {
+        /// Which attempt comes.
+        attempt: u32,
+        /// After how long.
+        delay_ms: Millis,
+        /// Why.
+        reason: String,
+    },
+    /// Tokens and money were used.
+    Usage(Usage),
+    /// A tool was asked for.
+    ToolCallRequested {
+        /// Which.
+        tool_name: String,
+        /// With what.
+        params: Arc<Value>,
+    },
+    /// A call passed all checks and begins.
+    ToolCallStarted {
+        /// Which tool.
+        tool_name: String,
+        /// What it will do, in words.
+        description: String,
+        /// What it touches.
+        effects: Effects,
+    },
+    /// A call tells what it does.
+    ToolCallProgress {
+        /// Which tool.
+        tool_name: String,
+        /// The news.
+        #[serde(flatten)]
+        update: Progress,
+    },
+    /// A call worked.
+    ToolCallCompleted {
+        /// Which tool.
+        tool_name: String,
+        /// Its value.
+        result: Arc<Value>,
+        /// How long it took.
+        duration_ms: Millis,
+    },
+    /// A call did not work.
+    ToolCallFailed {
+        /// Which tool.
+        tool_name: String,
+        /// Why.
+        error: ToolError,
+        /// How long it took.
+        duration_ms: Millis,
+    },
+    /// A call was not allowed; it never began.
+    ToolCallDenied {
+        /// Which tool.
+        tool_name: String,
+        /// Why.
+        error: ToolError,
+        /// How long it took to say so.
+        duration_ms: Millis,
+    },
+    /// Permission was decided.
+    PolicyDecision {
+        /// For which tool.
+        tool_name: String,
+        /// `allow`, `ask` or `deny`.
+        decision: String,
+        /// Which rule said so.
+        rule: String,
+    },
+    /// Somebody is asked.
+    ApprovalAsked {
+        /// About which tool.
+        tool_name: String,
+        /// What kind of act it is.
+        kind: Kind,
+        /// What it would do, in words.
+        description: String,
+        /// Why it is asked.
+        reason: String,
+    },
+    /// Somebody answered.
+    ApprovalAnswered {
+        /// About which tool.
+        tool_name: String,
+        /// Whether it may run.
+        approved: bool,
+        /// What else was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// A subagent begins.
+    AgentSpawned {
+        /// Its run.
+        child: RunId,
+        /// Its name.
+        name: String,
+    },
+    /// A subagent ended.
+    AgentEnded {
+        /// Its run.
+        child: RunId,
+        /// How.
+        outcome: Outcome,
+        /// What it used.
+        usage: Usage,
+    },
+    /// The conversation was made shorter.
+    Compaction {
+        /// Tokens before.
+        before: u64,
+        /// Tokens after.
+        after: u64,
+    },
+    /// The agent looked back.
+    Reflection(Reflection),
+    /// The agent made a plan.
+    Plan {
+        /// Its steps.
+        steps: Vec<PlanStep>,
+    },
+    /// A budget is nearly used up.
+    BudgetWarning {
+        /// Which.
+        budget: String,
+        /// How much of it is used, from 0 to 1.
+        used: f64,
+    },
+    /// A budget is used up.
+    BudgetExceeded {
+        /// Which.
+        budget: String,
+    },
+    /// An MCP server changed its state.
+    McpServerState {
+        /// Which.
+        server: String,
+        /// `configured`, `starting`, `ready`, `failed` or `stopped`.
+        state: String,
+        /// Why, where there is a reason.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Something to know that stops nothing.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// Something went wrong outside any call.
+    Error {
+        /// What.
+        message: String,
+    },
+}
+
+/// News from a running call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Progress {
+    /// Output so far unseen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// How much is done, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fraction: Option<f64>,
+    /// How many updates before this one were dropped because nobody kept up.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// What a look back found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reflection {
+    /// What to do now.
+    pub verdict: Verdict,
+    /// How things stand.
+    pub assessment: String,
+    /// What was learned.
+    #[serde(default)]
+    pub lessons: Vec<String>,
+    /// What to look at next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_focus: Option<String>,
+    /// The failures that led to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_failures: Vec<ToolFailure>,
+}
+
+/// What a look back decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Accept what there is.
+    Complete,
+    /// Go on.
+    Continue,
+    /// Make another plan.
+    Replan,
+}
+
+/// A failure, seen in retrospect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolFailure {
+    /// Which tool.
+    pub tool_name: String,
+    /// Why it failed.
+    pub error: String,
+    /// What might work instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanStep {
+    /// Its name within the plan.
+    pub id: String,
+    /// What kind of step it is.
+    pub action_type: ActionType,
+    /// The tool or agent it uses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// With what.
+    #[serde(default)]
+    pub params: Value,
+    /// The steps that come first.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+}
+
+/// What a step of a plan does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionType {
+    /// Calls a tool.
+    ToolCall,
+    /// Says something.
+    Respond,
+    /// Hands work to another agent.
+    Delegate,
+}
+
+impl EventBody {
+    /// Tells whether the event is kept, or only streamed.
+    pub const fn is_durable(&self) -> bool {
+        !matches!(
+            self,
+            Self::ModelDelta { .. } | Self::ModelThought { .. } | Self::ToolCallProgress { .. }
+        )
+    }
+
+    /// Tells whether the event ends a tool call.
+    pub const fn ends_call(&self) -> bool {
+        matches!(
+            self,
+            Self::ToolCallCompleted { .. }
+                | Self::ToolCallFailed { .. }
+                | Self::ToolCallDenied { .. }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(position: Position, body: EventBody) -> Event {
+        Event {
+            v: VERSION,
+            position,
+            ts: Timestamp::from_millis(7),
+            run: RunId::new("r"),
+            parent: None,
+            agent: AgentPath::default(),
+            call: Some(CallId::new("c")),
+            body,
+        }
+    }
+
+    #[test]
+    fn the_envelope_is_flat_and_comes_back_the_same() {
+        let requested = event(
+            Position::Durable { seq: 3 },
+            EventBody::ToolCallRequested {
+                tool_name: "grep".into(),
+                params: Arc::new(json!({ "pattern": "x" })),
+            },
+        );
+        let json = serde_json::to_value(&requested).unwrap();
+        assert_eq!(
+            json,
+            json!({
+                "v": 1, "seq": 3, "ts": 7, "run": "r", "agent": "main", "call": "c",
+                "type": "tool_call_requested",
+                "data": { "toolName": "grep", "params": { "pattern": "x" } },
+            })
+        );
+        assert_eq!(serde_json::from_value::<Event>(json).unwrap(), requested);
+    }
+
+    #[test]
+    fn progress_follows_a_durable_event() {
+        let progress = event(
+            Position::Ephemeral { after: 3, index: 0 },
+            EventBody::ToolCallProgress {
+                tool_name: "run_command".into(),
+                update: Progress { text: Some("line\n".into()), ..Progress::default() },
+            },
+        );
+        assert!(!progress.body.is_durable());
+        let json = serde_json::to_value(&progress).unwrap();
+        assert_eq!((&json["after"], &json["index"]), (&json!(3), &json!(0)));
+        assert_eq!(json["data"], json!({ "toolName": "run_command", "text": "line\n" }));
+        assert_eq!(serde_json::from_value::<Event>(json).unwrap(), progress);
+    }
+}

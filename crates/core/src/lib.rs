@@ -1,0 +1,42 @@
+//! The vocabulary of Convoke: what a tool is, what a call gives back, what happened and how it ended.
+//!
+//! Everything here is plain data that serialises with `serde` and describes itself with a JSON
+//! Schema. The crate awaits nothing and never reads a clock, a file or a socket; ids and times come
+//! in from outside. That is what lets a journal of these values rebuild a run exactly.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`id`] | ids as types that cannot be mixed up |
+//! | [`time`] | wall time and durations as they appear in JSON |
+//! | [`message`] | the conversation: messages and their parts |
+//! | [`spec`] | what a tool says about itself |
+//! | [`effect`] | what one call reads and writes |
+//! | [`result`], [`error`] | what one call gives back |
+//! | [`event`], [`mission`] | the stream of everything that happens, and its older spelling |
+//! | [`usage`] | tokens and money |
+//! | [`outcome`] | how a run or a command ends, and its exit code |
+//! | [`nearest`] | "did you mean" |
+
+pub mod effect;
+pub mod error;
+pub mod event;
+pub mod id;
+pub mod message;
+pub mod mission;
+pub mod nearest;
+pub mod outcome;
+pub mod result;
+pub mod spec;
+pub mod time;
+pub mod usage;
+
+pub use effect::{Access, EffectRules, Effects, Resource};
+pub use error::{ErrorKind, ToolError};
+pub use event::{Event, EventBody, Position};
+pub use id::{AgentPath, CallId, RunId, TaskId, UserId};
+pub use message::{Message, Part, Role, ToolCall};
+pub use outcome::{Cause, ExitCode, Outcome, Status};
+pub use result::{Artifact, CallOutcome, Display, DisplayFormat, ToolResult, Truncation};
+pub use spec::{Category, Concurrency, Declaration, Kind, Repeat, ToolSpec};
+pub use time::{Millis, Timestamp};
+pub use usage::{Money, Usage};

@@ -1,0 +1,126 @@
+//! The conversation between a model, its tools and its user.
+//!
+//! A message is a role and parts. Parts that only one provider understands (signed thoughts, for
+//! instance) are kept opaque, with that provider's name, so that they survive a journal, a compaction
+//! and a change of model.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::CallId;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Standing instructions.
+    System,
+    /// The person, or the agent that delegated.
+    User,
+    /// The model.
+    Assistant,
+    /// Results of tool calls.
+    Tool,
+}
+
+/// One message of a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Message {
+    /// Makes a message of one text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Self { role, parts: vec![Part::text(text)] }
+    }
+}
+
+/// A piece of a message or of a tool's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Part {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// The model's thinking, where the provider shows it.
+    Thought {
+        /// The text of the thought.
+        text: String,
+    },
+    /// The model asks for a tool.
+    ToolCall(ToolCall),
+    /// The answer to a call.
+    ToolResult {
+        /// The call that is answered.
+        call: CallId,
+        /// What the model sees.
+        content: Vec<Part>,
+        /// Whether the call failed.
+        #[serde(default)]
+        is_error: bool,
+    },
+    /// Bytes with a media type: an image, a document, a sound.
+    Media {
+        /// The media type, as `image/png`.
+        mime: String,
+        /// The bytes in base64.
+        data: String,
+    },
+    /// A pointer to something that can be read elsewhere.
+    Link {
+        /// Where it is.
+        uri: String,
+        /// What to call it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+    },
+    /// Something only one provider understands; it goes back to that provider unchanged.
+    Opaque {
+        /// Whose it is.
+        provider: String,
+        /// The part as the provider sent it.
+        data: Value,
+    },
+}
+
+impl Part {
+    /// Makes a text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    /// Returns the text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A request for one tool, as the model or a caller makes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCall {
+    /// Names the call, so that its answer can be matched.
+    pub id: CallId,
+    /// The tool wanted.
+    pub name: String,
+    /// Its arguments: an object, if the caller behaves.
+    #[serde(default)]
+    pub arguments: Value,
+}
+
+impl ToolCall {
+    /// Makes a call.
+    pub fn new(id: impl Into<CallId>, name: impl Into<String>, arguments: Value) -> Self {
+        Self { id: id.into(), name: name.into(), arguments }
+    }
+}

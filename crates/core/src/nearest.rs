@@ -1,0 +1,64 @@
+//! "Did you mean": the known names closest to one that is not known.
+
+/// Returns up to three of `known` that a person could have meant by `wanted`, closest first.
+pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let wanted_folded = fold(wanted);
+    let mut scored: Vec<(f64, &str)> = known
+        .into_iter()
+        .filter(|name| *name != wanted)
+        .map(|name| (closeness(&wanted_folded, &fold(name)), name))
+        .filter(|(score, _)| *score >= 0.72)
+        .collect();
+    scored.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(right.1)));
+    scored.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// Writes names as ", did you mean `a` or `b`?", or nothing.
+pub fn did_you_mean(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!("; did you mean {only}?"),
+        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+    }
+}
+
+fn fold(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Words in another order (`file_read`) and words left out (`read`) count as close too.
+fn closeness(wanted: &str, known: &str) -> f64 {
+    let contained = wanted.len() >= 3 && (known.contains(wanted) || wanted.contains(known));
+    let spelled = strsim::jaro_winkler(wanted, known)
+        .max(strsim::normalized_damerau_levenshtein(wanted, known));
+    let reordered = strsim::sorensen_dice(wanted, known);
+    spelled.max(reordered).max(if contained { 0.8 } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOLS: [&str; 5] = ["read_file", "write_file", "grep", "glob", "run_command"];
+
+    #[test]
+    fn misspellings_are_recognised() {
+        for (wanted, expected) in [
+            ("read_fil", "read_file"),
+            ("readFile", "read_file"),
+            ("gerp", "grep"),
+            ("command", "run_command"),
+        ] {
+            assert_eq!(nearest(wanted, TOOLS).first(), Some(&expected), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_made_up() {
+        assert_eq!(nearest("zzz", TOOLS), Vec::<&str>::new());
+        assert_eq!(did_you_mean(&[]), "");
+        assert_eq!(did_you_mean(&["a"]), "; did you mean `a`?");
+        assert_eq!(did_you_mean(&["a", "b", "c"]), "; did you mean `a`, `b` or `c`?");
+    }
+}

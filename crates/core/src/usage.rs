@@ -1,0 +1,165 @@
+//! Tokens and money.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign};
+use std::str::FromStr;
+
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An amount of US dollars, exact. In JSON it is a decimal in a string, so that no reader rounds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Money(Decimal);
+
+impl Money {
+    /// Wraps an amount.
+    pub const fn new(amount: Decimal) -> Self {
+        Self(amount)
+    }
+
+    /// Returns the amount.
+    pub const fn amount(self) -> Decimal {
+        self.0
+    }
+}
+
+impl fmt::Display for Money {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "${}", self.0)
+    }
+}
+
+impl FromStr for Money {
+    type Err = rust_decimal::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Decimal::from_str_exact(text.trim().trim_start_matches('$')).map(Self)
+    }
+}
+
+impl Add for Money {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Serialize for Money {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Money {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Money {
+    fn schema_name() -> Cow<'static, str> {
+        "Money".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": r"^-?[0-9]+(\.[0-9]+)?$",
+            "description": "An exact amount of US dollars.",
+        })
+    }
+}
+
+/// What model calls used. Adding two gives the use of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Tokens sent, cached ones included.
+    pub input_tokens: u64,
+    /// Tokens sent that the provider had cached.
+    #[serde(default)]
+    pub cached_tokens: u64,
+    /// Tokens received, thoughts included.
+    pub output_tokens: u64,
+    /// Tokens received as thoughts.
+    #[serde(default)]
+    pub thought_tokens: u64,
+    /// What it cost; absent when a price was not known, never zero instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+}
+
+impl Add for Usage {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            thought_tokens: self.thought_tokens.saturating_add(other.thought_tokens),
+            cost: match (self.cost, other.cost) {
+                (Some(left), Some(right)) => Some(left + right),
+                (left, None) if other.is_empty() => left,
+                (None, right) if self.is_empty() => right,
+                _ => None,
+            },
+        }
+    }
+}
+
+impl Usage {
+    /// Tells whether nothing was used.
+    pub const fn is_empty(&self) -> bool {
+        self.input_tokens == 0 && self.output_tokens == 0
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        usages.fold(Self::default(), Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(tokens: u64, cost: Option<&str>) -> Usage {
+        Usage {
+            input_tokens: tokens,
+            output_tokens: tokens,
+            cost: cost.map(|text| text.parse().unwrap()),
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn money_is_exact() {
+        let tenth: Money = "0.1".parse().unwrap();
+        let sum = (0..10).fold(Money::default(), |sum, _| sum + tenth);
+        assert_eq!(serde_json::to_string(&sum).unwrap(), "\"1.0\"");
+        assert_eq!(serde_json::from_str::<Money>("\"1.0\"").unwrap(), sum);
+    }
+
+    #[test]
+    fn an_unknown_price_makes_the_sum_unknown() {
+        let total: Usage = [usage(1, Some("0.5")), usage(2, None)].into_iter().sum();
+        assert_eq!((total.input_tokens, total.cost), (3, None));
+        let total: Usage = [usage(1, Some("0.5")), usage(2, Some("0.25"))].into_iter().sum();
+        assert_eq!(total.cost, Some("0.75".parse().unwrap()));
+        let nothing_yet: Usage = [Usage::default(), usage(1, Some("0.5"))].into_iter().sum();
+        assert_eq!(nothing_yet.cost, Some("0.5".parse().unwrap()));
+    }
+}
