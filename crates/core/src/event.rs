@@ -287,14 +287,6 @@ pub struct Progress {
     /// How much is done, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fraction: Option<f64>,
-    /// How many updates before this one were dropped because nobody kept up.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub dropped: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// What a look back found.

@@ -199,7 +199,9 @@ impl<'de> Deserialize<'de> for ToolResult {
             None if wire.success => CallOutcome::Completed(result.unwrap_or(Value::Null)),
             Some(error) if !wire.success => CallOutcome::Failed { error, partial: result },
             _ => {
-                return Err(serde::de::Error::custom("`success` and `error` contradict each other"));
+                return Err(serde::de::Error::custom(
+                    "`success` and `error` contradict each other",
+                ));
             }
         };
         Ok(Self {

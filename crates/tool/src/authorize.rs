@@ -1,0 +1,144 @@
+//! Who may do what: the question the pipeline asks before every call, and the smallest answer.
+//!
+//! Whatever an [`Authorizer`] says, a call whose paths lie outside the allowed roots is refused before
+//! it is asked: authority can be narrowed here, never widened.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use convoke_core::{Effects, Kind, ToolCall, ToolSpec};
+
+use crate::context::ToolContext;
+
+/// A call that wants to run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// What its tool says about itself.
+    pub spec: &'a ToolSpec,
+    /// What it would touch.
+    pub effects: &'a Effects,
+    /// What it would do, in words.
+    pub description: &'a str,
+    /// For whom, and where.
+    pub context: &'a ToolContext,
+}
+
+/// The answer to a [`Request`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It may run.
+    Allow {
+        /// The rule that says so.
+        rule: String,
+    },
+    /// Somebody has to be asked.
+    Ask {
+        /// The rule that says so.
+        rule: String,
+        /// Why.
+        reason: String,
+    },
+    /// It may not run.
+    Deny {
+        /// The rule that says so.
+        rule: String,
+        /// Why, in words the model can act on.
+        reason: String,
+    },
+}
+
+impl Decision {
+    /// Returns `allow`, `ask` or `deny`.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Allow { .. } => "allow",
+            Self::Ask { .. } => "ask",
+            Self::Deny { .. } => "deny",
+        }
+    }
+
+    /// Returns the rule that decided.
+    pub fn rule(&self) -> &str {
+        match self {
+            Self::Allow { rule } | Self::Ask { rule, .. } | Self::Deny { rule, .. } => rule,
+        }
+    }
+}
+
+/// Decides whether a call may run. Pure: the same request gets the same answer.
+pub trait Authorizer: Send + Sync + Debug {
+    /// Decides.
+    fn decide(&self, request: &Request<'_>) -> Decision;
+}
+
+/// What is allowed for one kind of tool, from loose to strict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Permission {
+    /// Runs without a question.
+    Allow,
+    /// Somebody is asked.
+    Ask,
+    /// Never runs.
+    Deny,
+}
+
+/// Decides by the kind of a tool alone.
+///
+/// By default, what only looks may run, what changes something or leaves the machine is asked about,
+/// and programs do not run.
+#[derive(Clone, Debug)]
+pub struct KindAuthorizer(BTreeMap<Kind, Permission>);
+
+impl KindAuthorizer {
+    /// Uses these permissions; a kind that is not named is denied.
+    pub fn new(permissions: impl IntoIterator<Item = (Kind, Permission)>) -> Self {
+        Self(permissions.into_iter().collect())
+    }
+
+    /// Sets the permission of one kind.
+    #[must_use]
+    pub fn with(mut self, kind: Kind, permission: Permission) -> Self {
+        self.0.insert(kind, permission);
+        self
+    }
+
+    /// Returns the permission of a kind.
+    pub fn permission(&self, kind: Kind) -> Permission {
+        self.0.get(&kind).copied().unwrap_or(Permission::Deny)
+    }
+}
+
+impl Default for KindAuthorizer {
+    fn default() -> Self {
+        Self::new(Kind::ALL.iter().map(|kind| {
+            let permission = match kind {
+                Kind::Read | Kind::Search | Kind::Think | Kind::Agent => Permission::Allow,
+                Kind::Execute => Permission::Deny,
+                _ => Permission::Ask,
+            };
+            (*kind, permission)
+        }))
+    }
+}
+
+impl Authorizer for KindAuthorizer {
+    fn decide(&self, request: &Request<'_>) -> Decision {
+        let kind = request.spec.kind;
+        let permission = self.permission(kind);
+        let rule = format!("kind {kind}");
+        match permission {
+            Permission::Allow => Decision::Allow { rule },
+            Permission::Ask => Decision::Ask {
+                rule,
+                reason: format!("tools of kind `{kind}` need a person's consent"),
+            },
+            Permission::Deny => Decision::Deny {
+                rule,
+                reason: format!("tools of kind `{kind}` are not allowed here"),
+            },
+        }
+    }
+}

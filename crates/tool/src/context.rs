@@ -1,0 +1,235 @@
+//! Everything a running call may use of the world outside it.
+//!
+//! A tool has no other way to learn the time, find a file, start a process or read a variable, which
+//! is what makes it possible to confine, test and replay it.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use convoke_core::{CallId, TaskId, ToolError, UserId};
+use tokio_util::sync::CancellationToken;
+
+use crate::cache::ReadCache;
+use crate::clock::{Clock, SystemClock};
+use crate::environment::SessionEnvironment;
+use crate::progress::ProgressSender;
+use crate::roots::{Place, Roots};
+use crate::spawn::{NoProcesses, Spawner};
+
+/// What a call may use. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    session: Arc<Session>,
+    call: CallId,
+    cancellation: CancellationToken,
+    progress: ProgressSender,
+}
+
+/// What all calls of a session share.
+#[derive(Clone, Debug)]
+struct Session {
+    task: TaskId,
+    user: Option<UserId>,
+    roots: Roots,
+    working_directory: PathBuf,
+    environment: SessionEnvironment,
+    clock: Arc<dyn Clock>,
+    spawner: Arc<dyn Spawner>,
+    read_cache: ReadCache,
+    extensions: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
+}
+
+impl ToolContext {
+    /// Starts a context in which nothing is allowed: no paths, no processes, an empty environment.
+    pub fn builder(task: impl Into<TaskId>) -> ContextBuilder {
+        ContextBuilder {
+            session: Session {
+                task: task.into(),
+                user: None,
+                roots: Roots::none(),
+                working_directory: PathBuf::from("/"),
+                environment: SessionEnvironment::default(),
+                clock: Arc::new(SystemClock),
+                spawner: Arc::new(NoProcesses),
+                read_cache: ReadCache::off(),
+                extensions: HashMap::new(),
+            },
+            cancellation: CancellationToken::new(),
+        }
+    }
+
+    /// Returns the task the call works for.
+    pub fn task(&self) -> &TaskId {
+        &self.session.task
+    }
+
+    /// Returns the person it works for.
+    pub fn user(&self) -> Option<&UserId> {
+        self.session.user.as_ref()
+    }
+
+    /// Returns the call itself.
+    pub const fn call(&self) -> &CallId {
+        &self.call
+    }
+
+    /// Returns the directories it may touch.
+    pub fn roots(&self) -> &Roots {
+        &self.session.roots
+    }
+
+    /// Returns where relative paths start.
+    pub fn working_directory(&self) -> &Path {
+        &self.session.working_directory
+    }
+
+    /// Returns the session's variables.
+    pub fn environment(&self) -> &SessionEnvironment {
+        &self.session.environment
+    }
+
+    /// Returns the clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.session.clock
+    }
+
+    /// Returns what starts processes.
+    pub fn spawner(&self) -> &Arc<dyn Spawner> {
+        &self.session.spawner
+    }
+
+    /// Returns the memory of unchanged files.
+    pub fn read_cache(&self) -> &ReadCache {
+        &self.session.read_cache
+    }
+
+    /// Returns what shows the call's progress.
+    pub const fn progress(&self) -> &ProgressSender {
+        &self.progress
+    }
+
+    /// Returns the token that is cancelled when the call has to stop: for lack of time, or because
+    /// somebody said so.
+    pub const fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+
+    /// Waits until the call has to stop.
+    pub async fn cancelled(&self) {
+        self.cancellation.cancelled().await;
+    }
+
+    /// Returns a value an embedding program put into the context.
+    pub fn extension<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        let value = self.session.extensions.get(&TypeId::of::<T>())?;
+        Arc::clone(value).downcast().ok()
+    }
+
+    /// Finds a path inside the allowed roots; relative ones start at the working directory.
+    pub fn locate(&self, path: &str) -> Result<Place, ToolError> {
+        self.session.roots.locate(&self.session.working_directory, path)
+    }
+
+    /// Runs blocking work, such as file access, where it holds up nobody.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => done,
+            Err(error) => Err(match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(error) => {
+                    ToolError::unavailable("the runtime is shutting down").caused_by(&error)
+                }
+            }),
+        }
+    }
+
+    /// Returns a context for one call, which stops when this one does.
+    #[must_use]
+    pub(crate) fn for_call(
+        &self,
+        call: CallId,
+        cancellation: CancellationToken,
+        progress: ProgressSender,
+    ) -> Self {
+        Self { session: Arc::clone(&self.session), call, cancellation, progress }
+    }
+}
+
+/// Makes a [`ToolContext`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ContextBuilder {
+    session: Session,
+    cancellation: CancellationToken,
+}
+
+impl ContextBuilder {
+    /// Works for this person.
+    pub fn user(mut self, user: impl Into<UserId>) -> Self {
+        self.session.user = Some(user.into());
+        self
+    }
+
+    /// Allows these directories.
+    pub fn roots(mut self, roots: Roots) -> Self {
+        self.session.roots = roots;
+        self
+    }
+
+    /// Starts relative paths here.
+    pub fn working_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.session.working_directory = directory.into();
+        self
+    }
+
+    /// Gives the session these variables.
+    pub fn environment(mut self, environment: SessionEnvironment) -> Self {
+        self.session.environment = environment;
+        self
+    }
+
+    /// Takes the time from here.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.session.clock = clock;
+        self
+    }
+
+    /// Starts processes with this.
+    pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
+        self.session.spawner = spawner;
+        self
+    }
+
+    /// Remembers unchanged files here.
+    pub fn read_cache(mut self, cache: ReadCache) -> Self {
+        self.session.read_cache = cache;
+        self
+    }
+
+    /// Stops everything when this token is cancelled.
+    pub fn cancellation(mut self, token: CancellationToken) -> Self {
+        self.cancellation = token;
+        self
+    }
+
+    /// Puts in a value for tools that know its type.
+    pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.session.extensions.insert(TypeId::of::<T>(), Arc::new(value));
+        self
+    }
+
+    /// Makes the context.
+    pub fn build(self) -> ToolContext {
+        ToolContext {
+            session: Arc::new(self.session),
+            call: CallId::new(""),
+            cancellation: self.cancellation,
+            progress: ProgressSender::silent(),
+        }
+    }
+}

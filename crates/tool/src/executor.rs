@@ -1,0 +1,191 @@
+//! The one pipeline: look up → validate → authorise → limit → run → record.
+//!
+//! Every call of every tool passes through here, whoever makes it. Whatever happens on the way (no such
+//! tool, wrong arguments, no permission, no time, a panic, a dropped future), the call is answered by
+//! exactly one [`ToolResult`], and the stream holds exactly one end for its `requested` event.
+//!
+//! The pipeline has two halves, [`prepare`](ToolExecutor::prepare) and [`run`](ToolExecutor::run). What
+//! lies between them may take days: a call that somebody has to be asked about waits there, without a
+//! permit and without a lock.
+
+mod batch;
+mod end;
+mod limits;
+mod prepare;
+mod run;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_core::{ToolCall, ToolResult};
+use tokio::sync::{RwLock, Semaphore};
+
+use crate::approve::{Approver, NobodyToAsk};
+use crate::artifact::{ArtifactStore, NoArtifacts};
+use crate::authorize::{Authorizer, KindAuthorizer};
+use crate::context::ToolContext;
+use crate::locks::PathLocks;
+use crate::record::{NullSink, Recorder};
+use crate::view::ToolView;
+
+pub use limits::Limits;
+pub use prepare::{Decided, PreparedCall};
+
+/// Runs the calls of one run. Cheap to clone; clones share permits and locks.
+#[derive(Clone)]
+pub struct ToolExecutor(Arc<Parts>);
+
+struct Parts {
+    view: ToolView,
+    context: ToolContext,
+    authorizer: Arc<dyn Authorizer>,
+    approver: Arc<dyn Approver>,
+    recorder: Recorder,
+    artifacts: Arc<dyn ArtifactStore>,
+    limits: Limits,
+    /// How many calls run at once.
+    permits: Semaphore,
+    /// Held for writing by a call that wants to be alone, for reading by all others.
+    quiet: RwLock<()>,
+    locks: PathLocks,
+}
+
+/// Wishes for one call.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// How long it may take; goes before every other setting.
+    pub timeout: Option<Duration>,
+}
+
+impl CallOptions {
+    /// Gives the call this long.
+    pub const fn timeout(timeout: Duration) -> Self {
+        Self { timeout: Some(timeout) }
+    }
+}
+
+impl ToolExecutor {
+    /// Starts an executor for the tools of a view, with the smallest rights: what only looks may run
+    /// inside the context's roots, and nobody can be asked about the rest.
+    pub fn builder(view: ToolView, context: ToolContext) -> ExecutorBuilder {
+        let recorder = Recorder::new("run", Arc::new(NullSink), Arc::clone(context.clock()));
+        ExecutorBuilder {
+            view,
+            context,
+            recorder,
+            authorizer: Arc::new(KindAuthorizer::default()),
+            approver: Arc::new(NobodyToAsk),
+            artifacts: Arc::new(NoArtifacts),
+            limits: Limits::default(),
+            locks: PathLocks::default(),
+        }
+    }
+
+    /// Runs one call from beginning to end, asking where somebody has to be asked.
+    pub async fn execute(&self, call: ToolCall) -> ToolResult {
+        self.execute_with(call, CallOptions::default()).await
+    }
+
+    /// Runs one call with wishes of its own.
+    pub async fn execute_with(&self, call: ToolCall, options: CallOptions) -> ToolResult {
+        match self.prepare(call, options) {
+            Decided::Answered(result) => *result,
+            Decided::Ready(prepared) => self.run(prepared).await,
+            Decided::Ask(prepared) => match self.ask(prepared).await {
+                Ok(prepared) => self.run(prepared).await,
+                Err(result) => *result,
+            },
+        }
+    }
+
+    /// Returns the tools it runs.
+    pub fn view(&self) -> &ToolView {
+        &self.0.view
+    }
+
+    /// Returns what its calls may use.
+    pub fn context(&self) -> &ToolContext {
+        &self.0.context
+    }
+
+    /// Returns where its events go.
+    pub fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+}
+
+impl fmt::Debug for ToolExecutor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ToolExecutor").field("view", &self.0.view).finish_non_exhaustive()
+    }
+}
+
+/// Makes a [`ToolExecutor`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ExecutorBuilder {
+    view: ToolView,
+    context: ToolContext,
+    authorizer: Arc<dyn Authorizer>,
+    approver: Arc<dyn Approver>,
+    recorder: Recorder,
+    artifacts: Arc<dyn ArtifactStore>,
+    limits: Limits,
+    locks: PathLocks,
+}
+
+impl ExecutorBuilder {
+    /// Asks this for permission.
+    pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
+        self.authorizer = Arc::new(authorizer);
+        self
+    }
+
+    /// Asks people through this.
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Arc::new(approver);
+        self
+    }
+
+    /// Records events here.
+    pub fn recorder(mut self, recorder: Recorder) -> Self {
+        self.recorder = recorder;
+        self
+    }
+
+    /// Keeps whole outputs here.
+    pub fn artifacts(mut self, artifacts: impl ArtifactStore + 'static) -> Self {
+        self.artifacts = Arc::new(artifacts);
+        self
+    }
+
+    /// Sets the limits.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Shares the path locks of a tree of runs.
+    pub fn locks(mut self, locks: PathLocks) -> Self {
+        self.locks = locks;
+        self
+    }
+
+    /// Makes the executor.
+    pub fn build(self) -> ToolExecutor {
+        ToolExecutor(Arc::new(Parts {
+            permits: Semaphore::new(self.limits.max_concurrent.max(1)),
+            quiet: RwLock::new(()),
+            view: self.view,
+            context: self.context,
+            authorizer: self.authorizer,
+            approver: self.approver,
+            recorder: self.recorder,
+            artifacts: self.artifacts,
+            limits: self.limits,
+            locks: self.locks,
+        }))
+    }
+}

@@ -1,0 +1,57 @@
+//! Several calls at once, answered in call order.
+
+use convoke_core::{ToolCall, ToolResult};
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use super::prepare::Decided;
+use super::{CallOptions, ToolExecutor};
+use crate::schedule::{Footprint, waits};
+
+impl ToolExecutor {
+    /// Runs calls side by side where nothing could be noticed of it, and in call order where it could.
+    /// The results are in call order.
+    pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        let decided: Vec<Decided> =
+            calls.into_iter().map(|call| self.prepare(call, CallOptions::default())).collect();
+        let footprints: Vec<Footprint> = decided.iter().map(footprint).collect();
+        let over: Vec<CancellationToken> =
+            decided.iter().map(|_| CancellationToken::new()).collect();
+
+        let calls = decided.into_iter().zip(waits(&footprints)).zip(&over);
+        join_all(calls.map(|((decided, waits_for), own)| {
+            let earlier = waits_for.into_iter().filter_map(|index| over.get(index)).collect();
+            self.take_part(decided, earlier, own)
+        }))
+        .await
+    }
+
+    async fn take_part(
+        &self,
+        decided: Decided,
+        earlier: Vec<&CancellationToken>,
+        own: &CancellationToken,
+    ) -> ToolResult {
+        // However this call ends, those that wait for it go on.
+        let _over = own.clone().drop_guard();
+        let prepared = match decided {
+            Decided::Answered(result) => return *result,
+            Decided::Ready(prepared) => prepared,
+            Decided::Ask(prepared) => match self.ask(prepared).await {
+                Ok(prepared) => prepared,
+                Err(result) => return *result,
+            },
+        };
+        for call in earlier {
+            call.cancelled().await;
+        }
+        self.run(prepared).await
+    }
+}
+
+fn footprint(decided: &Decided) -> Footprint {
+    match decided {
+        Decided::Ready(prepared) | Decided::Ask(prepared) => prepared.footprint.clone(),
+        Decided::Answered(_) => Footprint::default(),
+    }
+}

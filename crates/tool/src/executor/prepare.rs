@@ -1,0 +1,247 @@
+//! The first half: look up, validate, authorise. Nothing has happened to the world yet.
+
+use std::time::Duration;
+
+use convoke_core::{Effects, EventBody, Kind, ToolCall, ToolError, ToolResult};
+use serde_json::Value;
+
+use super::end::{Ticket, is_refusal};
+use super::{CallOptions, ToolExecutor};
+use crate::approve::{Answer, Question};
+use crate::authorize::{Decision, Request};
+use crate::schedule::Footprint;
+use crate::tool::Invocation;
+use crate::truncate::floor_char_boundary;
+
+/// A call that passed the checks. Dropping it records it as cancelled.
+pub struct PreparedCall {
+    pub(super) ticket: Ticket,
+    pub(super) invocation: Box<dyn Invocation>,
+    pub(super) effects: Effects,
+    pub(super) footprint: Footprint,
+    pub(super) description: String,
+    pub(super) timeout: Duration,
+    pub(super) kind: Kind,
+    question: Option<Question>,
+}
+
+impl PreparedCall {
+    /// Says what the call will do.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Says what it will touch.
+    pub const fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    /// Returns what to ask about it, if somebody has to be asked.
+    pub const fn question(&self) -> Option<&Question> {
+        self.question.as_ref()
+    }
+}
+
+impl std::fmt::Debug for PreparedCall {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("PreparedCall")
+            .field("description", &self.description)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How the first half ended.
+#[derive(Debug)]
+pub enum Decided {
+    /// It may run.
+    Ready(PreparedCall),
+    /// Somebody has to be asked first.
+    Ask(PreparedCall),
+    /// It is over already: unknown, wrong or not allowed.
+    Answered(Box<ToolResult>),
+}
+
+impl ToolExecutor {
+    /// Looks up, validates and authorises a call. From here on the stream knows it as requested.
+    pub fn prepare(&self, call: ToolCall, options: CallOptions) -> Decided {
+        let opened = Ticket::open(&self.0, call.id.clone(), call.name.clone(), &call.arguments);
+        let ticket = match opened {
+            Ok(ticket) => ticket,
+            Err(result) => return Decided::Answered(result),
+        };
+        match self.decide(ticket, call, options) {
+            Ok((prepared, Decision::Ask { .. })) => Decided::Ask(prepared),
+            Ok((prepared, _)) => Decided::Ready(prepared),
+            Err((ticket, error)) if is_refusal(&error) => Decided::Answered(ticket.denied(error)),
+            Err((ticket, error)) => Decided::Answered(ticket.failed(error, None)),
+        }
+    }
+
+    #[expect(
+        clippy::result_large_err,
+        reason = "both ways out carry the ticket; neither is stored"
+    )]
+    fn decide(
+        &self,
+        mut ticket: Ticket,
+        mut call: ToolCall,
+        options: CallOptions,
+    ) -> Result<(PreparedCall, Decision), (Ticket, ToolError)> {
+        let Some(entry) = self.0.view.entry(&call.name) else {
+            return Err((ticket, self.0.view.unknown(&call.name)));
+        };
+        ticket.belongs_to(entry.clone());
+        let limits = &self.0.limits;
+        let arguments = std::mem::take(&mut call.arguments);
+        let arguments =
+            match entry.check().and_then(|check| check.check(arguments, limits.max_argument_bytes))
+            {
+                Ok(arguments) => arguments,
+                Err(error) => return Err((ticket, error)),
+            };
+        let spec = entry.tool.spec();
+        let effects_by_rule = spec.effects.apply(&arguments);
+        let described_by_rule = describe(spec.title(), &arguments);
+        call.arguments = arguments.clone();
+        let invocation = match entry.tool.prepare(arguments) {
+            Ok(invocation) => invocation,
+            Err(error) => return Err((ticket, error)),
+        };
+        let effects = invocation.effects().unwrap_or(effects_by_rule);
+        let description = invocation.describe().unwrap_or(described_by_rule);
+        let footprint = match self.footprint(&effects, spec.concurrency) {
+            Ok(footprint) => footprint,
+            Err(error) => return Err((ticket, error)),
+        };
+        let request = Request {
+            call: &call,
+            spec,
+            effects: &effects,
+            description: &description,
+            context: &self.0.context,
+        };
+        let decision = self.0.authorizer.decide(&request);
+        let recorded = ticket.record(EventBody::PolicyDecision {
+            tool_name: call.name.clone(),
+            decision: decision.word().to_owned(),
+            rule: decision.rule().to_owned(),
+        });
+        let question = match (&decision, recorded) {
+            (_, Err(error)) => return Err((ticket, error)),
+            (Decision::Deny { reason, .. }, _) => {
+                return Err((ticket, ToolError::permission(reason)));
+            }
+            (Decision::Allow { .. }, _) => None,
+            (Decision::Ask { reason, .. }, _) => Some(Question {
+                call: call.id,
+                agent: self.0.recorder.agent().clone(),
+                tool_name: call.name,
+                kind: spec.kind,
+                arguments: call.arguments,
+                description: description.clone(),
+                reason: reason.clone(),
+            }),
+        };
+        let timeout = limits.timeout_of(spec, options.timeout, invocation.timeout());
+        let kind = spec.kind;
+        Ok((
+            PreparedCall {
+                ticket,
+                invocation,
+                effects,
+                footprint,
+                description,
+                timeout,
+                kind,
+                question,
+            },
+            decision,
+        ))
+    }
+
+    /// Finds out which paths a call touches. One outside the allowed roots ends it here, whatever any
+    /// authorizer would say.
+    fn footprint(
+        &self,
+        effects: &Effects,
+        concurrency: convoke_core::Concurrency,
+    ) -> Result<Footprint, ToolError> {
+        let mut footprint = Footprint::alone(concurrency);
+        for (access, path) in effects.paths() {
+            let place = self.0.context.locate(path)?;
+            match access {
+                convoke_core::Access::Read => footprint.reads.push(place.absolute()),
+                convoke_core::Access::Write => footprint.writes.push(place.resolved()),
+            }
+        }
+        Ok(footprint)
+    }
+
+    /// Asks about a call and waits for the answer, holding nothing.
+    pub async fn ask(&self, mut prepared: PreparedCall) -> Result<PreparedCall, Box<ToolResult>> {
+        let Some(question) = prepared.question.take() else { return Ok(prepared) };
+        let tool_name = question.tool_name.clone();
+        let asked = prepared.ticket.record(EventBody::ApprovalAsked {
+            tool_name: tool_name.clone(),
+            kind: question.kind,
+            description: question.description.clone(),
+            reason: question.reason.clone(),
+        });
+        if let Err(error) = asked {
+            return Err(prepared.ticket.failed(error, None));
+        }
+        let reason = question.reason.clone();
+        let answer = tokio::select! {
+            answer = self.0.approver.ask(question) => answer,
+            () = self.0.context.cancelled() => {
+                return Err(prepared.ticket.failed(ToolError::cancelled("the run was stopped"), None));
+            }
+        };
+        let (approved, message) = match answer {
+            Answer::Yes => (true, None),
+            Answer::No { message } => {
+                let said = message.map(|message| format!(": {message}")).unwrap_or_default();
+                (false, Some(format!("the user said no{said}")))
+            }
+            Answer::Nobody => (false, Some(format!("{reason}, and nobody can be asked here"))),
+        };
+        let answered =
+            EventBody::ApprovalAnswered { tool_name, approved, message: message.clone() };
+        match (prepared.ticket.record(answered), message) {
+            (Err(error), _) => Err(prepared.ticket.failed(error, None)),
+            (Ok(()), Some(message)) => Err(prepared.ticket.denied(ToolError::permission(message))),
+            (Ok(()), None) => Ok(prepared),
+        }
+    }
+}
+
+/// Describes a call that does not describe itself: its name and its arguments, cut short.
+fn describe(title: &str, arguments: &Value) -> String {
+    const MAX_BYTES: usize = 240;
+    let mut text = title.to_owned();
+    for (name, value) in arguments.as_object().into_iter().flatten() {
+        if text.len() > MAX_BYTES {
+            text.push_str(" …");
+            break;
+        }
+        text.push(' ');
+        text.push_str(name);
+        text.push('=');
+        text.push_str(&brief(value));
+    }
+    text
+}
+
+fn brief(value: &Value) -> String {
+    const MAX_BYTES: usize = 80;
+    match value {
+        Value::String(string) if string.len() > MAX_BYTES => {
+            let cut = floor_char_boundary(string, MAX_BYTES);
+            format!("{:?}…", string.get(..cut).unwrap_or_default())
+        }
+        Value::Array(items) => format!("[{} items]", items.len()),
+        Value::Object(_) => "{…}".to_owned(),
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,92 @@
+//! The tool contract of Convoke, and the one pipeline every call passes through.
+//!
+//! A [`Tool`] is a spec and a body. A [`ToolRegistry`] holds all of them, a [`ToolView`] shows a run the
+//! ones it may call, and a [`ToolExecutor`] carries each call through look up → validate → authorise →
+//! limit → run → record. Function tools, commands, MCP tools and agents are all the same here; this
+//! crate knows nothing of models, agents or MCP.
+//!
+//! What a tool needs from the world comes through its [`ToolContext`]; what the pipeline needs from
+//! others are small traits: [`Authorizer`], [`Approver`], [`Spawner`], [`Clock`], [`EventSink`],
+//! [`ArtifactStore`]. Each has the most careful default there is.
+//!
+//! ```
+//! use convoke_core::{Kind, ToolCall};
+//! use convoke_tool::{FunctionTool, ToolContext, ToolExecutor, ToolRegistry, ToolView};
+//! use serde_json::json;
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Greet {
+//!     name: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), convoke_tool::RegistryError> {
+//! let registry = ToolRegistry::new();
+//! registry.register(
+//!     FunctionTool::new("greet", "Greets somebody.", async |who: Greet, _: ToolContext| {
+//!         Ok::<_, String>(format!("Hello, {}!", who.name))
+//!     })
+//!     .kind(Kind::Think),
+//! )?;
+//! let context = ToolContext::builder("task-1").build();
+//! let executor = ToolExecutor::builder(ToolView::of(registry), context).build();
+//!
+//! let result = executor.execute(ToolCall::new("c1", "greet", json!({ "name": "Ada" }))).await;
+//! assert_eq!(result.value(), Some(&json!("Hello, Ada!")));
+//!
+//! let result = executor.execute(ToolCall::new("c2", "great", json!({}))).await;
+//! assert_eq!(result.text(), "Error (not_found): Tool \"great\" not found; did you mean `greet`?");
+//! # Ok(())
+//! # }
+//! ```
+
+mod approve;
+mod artifact;
+mod authorize;
+mod cache;
+mod clock;
+mod command;
+mod context;
+mod environment;
+mod executor;
+mod file_error;
+mod function;
+mod locks;
+mod pattern;
+pub mod process;
+mod progress;
+mod record;
+mod registry;
+mod roots;
+mod schedule;
+pub mod schema;
+mod spawn;
+mod task;
+
+mod tool;
+mod truncate;
+mod validate;
+mod view;
+
+pub use approve::{Answer, Approver, NobodyToAsk, Question};
+pub use artifact::{ArtifactStore, NoArtifacts};
+pub use authorize::{Authorizer, Decision, KindAuthorizer, Permission, Request};
+pub use cache::{ReadCache, Stamp};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use command::{CommandTool, CommandToolConfig};
+pub use context::{ContextBuilder, ToolContext};
+pub use convoke_core::ToolError;
+pub use environment::{SessionEnvironment, Variable};
+pub use executor::{CallOptions, Decided, ExecutorBuilder, Limits, PreparedCall, ToolExecutor};
+pub use file_error::file_error;
+pub use function::{FunctionTool, Rendered, Reply};
+pub use locks::PathLocks;
+pub use progress::ProgressSender;
+pub use record::{EventSink, MemorySink, NullSink, RecordError, Recorder};
+pub use registry::{CallStats, IntoTool, RegistryError, ToolRegistry, ToolStats};
+pub use roots::{FinalLink, MissingParents, Place, RootError, Roots};
+pub use spawn::{NoProcesses, Process, Program, Spawner, Streams, UnconfinedSpawner};
+pub use tool::{Invocation, Tool, ToolOutput};
+pub use truncate::{cut_middle, floor_char_boundary};
+pub use validate::MAX_DEPTH;
+pub use view::{Selection, ToolView, ViewError};

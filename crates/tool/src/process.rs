@@ -1,0 +1,174 @@
+//! Runs a program to its end: feeds it, reads it, limits it, stops it.
+//!
+//! Shared by every tool that is a program. Output is kept up to a limit, its beginning and its end;
+//! what lies between is counted and left out. When the call is cancelled or runs out of time, the
+//! group is asked to end, then made to, and what was read until then is still returned.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use convoke_core::ToolError;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, timeout_at};
+
+use crate::context::ToolContext;
+use crate::spawn::{Process, Program};
+
+/// How long a group may take to end after it was asked to.
+const TERMINATE_GRACE: Duration = Duration::from_millis(500);
+/// How long the pipes may stay open after the leader has ended: somebody it left behind holds them.
+const DRAIN_GRACE: Duration = Duration::from_millis(500);
+const CHUNK: usize = 16 * 1024;
+
+/// What a program left behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended; `None` if it was stopped by us.
+    pub status: Option<ExitStatus>,
+    /// What it wrote.
+    pub stdout: Captured,
+    /// What it complained about.
+    pub stderr: Captured,
+}
+
+/// Output, kept up to a limit.
+#[derive(Debug, Default)]
+pub struct Captured {
+    head: Vec<u8>,
+    tail: std::collections::VecDeque<u8>,
+    total: u64,
+    limit: usize,
+}
+
+impl Captured {
+    fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let room = (self.limit / 2).saturating_sub(self.head.len()).min(bytes.len());
+        let (head, rest) = bytes.split_at(room);
+        self.head.extend_from_slice(head);
+        self.tail.extend(rest);
+        let surplus = self.tail.len().saturating_sub(self.limit / 2);
+        self.tail.drain(..surplus);
+    }
+
+    /// Returns how many bytes were left out.
+    pub fn omitted(&self) -> u64 {
+        self.total - (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// Returns the text, invalid UTF-8 replaced, with a line that says what was left out.
+    pub fn text(&self) -> String {
+        let (first, second) = self.tail.as_slices();
+        if self.omitted() == 0 {
+            return String::from_utf8_lossy(&[&self.head, first, second].concat()).into_owned();
+        }
+        let head = String::from_utf8_lossy(&self.head);
+        let tail = [first, second].concat();
+        let tail = String::from_utf8_lossy(&tail);
+        format!("{head}\n[… {} bytes are left out …]\n{tail}", self.omitted())
+    }
+}
+
+/// Runs a program to its end. `on_output` sees each piece of text as it comes.
+pub async fn run_to_end(
+    context: &ToolContext,
+    program: Program,
+    input: Vec<u8>,
+    limit: usize,
+) -> Result<Finished, ToolError> {
+    let mut process = context.spawner().spawn(program).await?;
+    let Some(streams) = process.take_streams() else {
+        return Err(ToolError::failed("the program was started without its streams"));
+    };
+    let mut stdin = streams.stdin;
+    let feed = async move {
+        // A program that does not read its input is not an error.
+        drop(stdin.write_all(&input).await);
+        drop(stdin.shutdown().await);
+    };
+    let (mut stdout, mut stderr) = (Captured::new(limit), Captured::new(limit));
+    let mut status = None;
+    {
+        let read_out = capture(streams.stdout, &mut stdout, context);
+        let read_err = capture(streams.stderr, &mut stderr, context);
+        let io = async { tokio::join!(feed, read_out, read_err) };
+        tokio::pin!(io);
+        let mut drained = false;
+        tokio::select! {
+            ended = async {
+                loop {
+                    tokio::select! {
+                        _ = &mut io, if !drained => drained = true,
+                        ended = process.wait() => break ended,
+                    }
+                }
+            } => {
+                status = Some(ended.map_err(|error| {
+                    ToolError::failed("the program could not be waited for").caused_by(&error)
+                })?);
+            }
+            () = context.cancelled() => stop(process.as_mut()).await,
+        }
+        if !drained {
+            // Whoever still holds the pipes was left behind by the leader.
+            let deadline = Instant::now() + DRAIN_GRACE;
+            if timeout_at(deadline, &mut io).await.is_err() {
+                process.kill();
+                drop(timeout_at(deadline + DRAIN_GRACE, &mut io).await);
+            }
+        }
+    }
+    process.kill();
+    Ok(Finished { status, stdout, stderr })
+}
+
+async fn stop(process: &mut dyn Process) {
+    process.terminate();
+    if tokio::time::timeout(TERMINATE_GRACE, process.wait()).await.is_err() {
+        process.kill();
+        // The kernel ends the leader; collecting it cannot take long.
+        drop(tokio::time::timeout(TERMINATE_GRACE, process.wait()).await);
+    }
+    process.kill();
+}
+
+async fn capture(
+    mut stream: Box<dyn AsyncRead + Send + Unpin>,
+    captured: &mut Captured,
+    context: &ToolContext,
+) {
+    let mut buffer = vec![0; CHUNK];
+    // An error on a pipe is its end as far as output goes; how the program ended says the rest.
+    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+        let bytes = buffer.get(..length).unwrap_or_default();
+        captured.push(bytes);
+        context.progress().text(String::from_utf8_lossy(bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capture_keeps_both_ends() {
+        let mut captured = Captured::new(10);
+        for byte in b'a'..=b'z' {
+            captured.push(&[byte]);
+        }
+        assert_eq!(captured.omitted(), 16);
+        assert_eq!(captured.text(), "abcde\n[… 16 bytes are left out …]\nvwxyz");
+    }
+
+    #[test]
+    fn short_output_is_whole() {
+        let mut captured = Captured::new(10);
+        captured.push(b"hello");
+        captured.push(b"12");
+        assert_eq!((captured.text().as_str(), captured.omitted()), ("hello12", 0));
+    }
+}

@@ -1,0 +1,232 @@
+//! The stream of events: numbers them, stamps them, and hands them to whoever keeps or shows them.
+//!
+//! A durable event is accepted *before* the effect it announces begins. If the sink cannot accept one,
+//! the stream is closed: nothing later is recorded either, and the pipeline starts no further call. A
+//! gap in the record is worse than a stop.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use convoke_core::event::VERSION;
+use convoke_core::{AgentPath, CallId, Event, EventBody, Position, RunId};
+
+use crate::clock::Clock;
+
+/// An event could not be recorded.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the event could not be recorded: {reason}")]
+pub struct RecordError {
+    /// Why not.
+    pub reason: Arc<str>,
+}
+
+impl RecordError {
+    /// Makes an error with this reason.
+    pub fn new(reason: impl Into<Arc<str>>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
+/// Takes events, in order. Calls do not overlap.
+pub trait EventSink: Send + Sync + Debug {
+    /// Accepts a durable event. When this returns, the event will survive the process.
+    fn append(&self, event: &Arc<Event>) -> Result<(), RecordError>;
+
+    /// Shows an ephemeral event to whoever is looking.
+    fn stream(&self, event: &Arc<Event>);
+}
+
+/// Keeps nothing, shows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NullSink;
+
+impl EventSink for NullSink {
+    fn append(&self, _: &Arc<Event>) -> Result<(), RecordError> {
+        Ok(())
+    }
+
+    fn stream(&self, _: &Arc<Event>) {}
+}
+
+/// Keeps every event in memory: for tests and short lives.
+#[derive(Debug, Default)]
+pub struct MemorySink(Mutex<Vec<Arc<Event>>>);
+
+impl MemorySink {
+    /// Returns the events so far.
+    pub fn events(&self) -> Vec<Arc<Event>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn keep(&self, event: &Arc<Event>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(event));
+    }
+}
+
+impl EventSink for MemorySink {
+    fn append(&self, event: &Arc<Event>) -> Result<(), RecordError> {
+        self.keep(event);
+        Ok(())
+    }
+
+    fn stream(&self, event: &Arc<Event>) {
+        self.keep(event);
+    }
+}
+
+/// Writes the events of one run into the stream it shares with its whole tree. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    stream: Arc<Stream>,
+    run: RunId,
+    parent: Option<RunId>,
+    agent: AgentPath,
+}
+
+#[derive(Debug)]
+struct Stream {
+    sink: Arc<dyn EventSink>,
+    clock: Arc<dyn Clock>,
+    place: Mutex<Place>,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    seq: u64,
+    index: u64,
+    closed: Option<RecordError>,
+}
+
+impl Recorder {
+    /// Starts a stream for a root run.
+    pub fn new(run: impl Into<RunId>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>) -> Self {
+        let stream = Arc::new(Stream { sink, clock, place: Mutex::default() });
+        Self { stream, run: run.into(), parent: None, agent: AgentPath::default() }
+    }
+
+    /// Returns a recorder for a child run, into the same stream.
+    #[must_use]
+    pub fn child(&self, run: impl Into<RunId>, agent: &str) -> Self {
+        Self {
+            stream: Arc::clone(&self.stream),
+            run: run.into(),
+            parent: Some(self.run.clone()),
+            agent: self.agent.child(agent),
+        }
+    }
+
+    /// Returns which agent's events these are.
+    pub const fn agent(&self) -> &AgentPath {
+        &self.agent
+    }
+
+    /// Records one event. A durable one is accepted when this returns; an ephemeral one cannot fail.
+    pub fn record(&self, call: Option<&CallId>, body: EventBody) -> Result<(), RecordError> {
+        let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let durable = body.is_durable();
+        if let (true, Some(error)) = (durable, &place.closed) {
+            return Err(error.clone());
+        }
+        let position = place.next(durable);
+        let event = Arc::new(Event {
+            v: VERSION,
+            position,
+            ts: self.stream.clock.now(),
+            run: self.run.clone(),
+            parent: self.parent.clone(),
+            agent: self.agent.clone(),
+            call: call.cloned(),
+            body,
+        });
+        if !durable {
+            self.stream.sink.stream(&event);
+            return Ok(());
+        }
+        let accepted = self.stream.sink.append(&event);
+        match &accepted {
+            Ok(()) => place.advance(),
+            Err(error) => place.closed = Some(error.clone()),
+        }
+        accepted
+    }
+}
+
+impl Place {
+    const fn next(&mut self, durable: bool) -> Position {
+        if durable {
+            return Position::Durable { seq: self.seq + 1 };
+        }
+        self.index += 1;
+        Position::Ephemeral { after: self.seq, index: self.index - 1 }
+    }
+
+    const fn advance(&mut self) {
+        self.seq += 1;
+        self.index = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use convoke_core::event::Progress;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    #[derive(Debug, Default)]
+    struct FullDisk(AtomicBool);
+
+    impl EventSink for FullDisk {
+        fn append(&self, _: &Arc<Event>) -> Result<(), RecordError> {
+            if self.0.load(Ordering::Relaxed) { Err(RecordError::new("disk full")) } else { Ok(()) }
+        }
+
+        fn stream(&self, _: &Arc<Event>) {}
+    }
+
+    fn turn(turn: u32) -> EventBody {
+        EventBody::TurnStarted { turn }
+    }
+
+    #[test]
+    fn durable_events_have_no_gaps_across_a_tree() {
+        let sink = Arc::new(MemorySink::default());
+        let root = Recorder::new("r", sink.clone(), Arc::new(ManualClock::default()));
+        let child = root.child("c", "digger");
+        let progress =
+            || EventBody::ToolCallProgress { tool_name: "t".into(), update: Progress::default() };
+        root.record(None, turn(1)).unwrap();
+        child.record(None, progress()).unwrap();
+        child.record(None, progress()).unwrap();
+        child.record(None, turn(1)).unwrap();
+        root.record(None, progress()).unwrap();
+
+        let events = sink.events();
+        let positions: Vec<Position> = events.iter().map(|event| event.position).collect();
+        assert_eq!(
+            positions,
+            [
+                Position::Durable { seq: 1 },
+                Position::Ephemeral { after: 1, index: 0 },
+                Position::Ephemeral { after: 1, index: 1 },
+                Position::Durable { seq: 2 },
+                Position::Ephemeral { after: 2, index: 0 },
+            ]
+        );
+        assert_eq!(events[3].parent, Some(RunId::new("r")));
+        assert_eq!(events[3].agent.as_str(), "main/digger");
+    }
+
+    #[test]
+    fn a_stream_that_lost_an_event_takes_no_more() {
+        let sink = Arc::new(FullDisk::default());
+        let recorder = Recorder::new("r", sink.clone(), Arc::new(ManualClock::default()));
+        recorder.record(None, turn(1)).unwrap();
+        sink.0.store(true, Ordering::Relaxed);
+        assert!(recorder.record(None, turn(2)).is_err());
+        sink.0.store(false, Ordering::Relaxed);
+        assert_eq!(&*recorder.record(None, turn(3)).unwrap_err().reason, "disk full");
+    }
+}

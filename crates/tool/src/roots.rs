@@ -1,0 +1,326 @@
+//! The directories tools may touch, held open.
+//!
+//! A path is never judged by its text alone. It is cut into a root and a path below it, and then
+//! opened *relative to that root's directory handle*, where the kernel (`openat2` on Linux) or a
+//! component-by-component walk (elsewhere) refuses to leave it. A symbolic link that is swapped in
+//! between check and use is refused by the very call that opens the file, so there is nothing to race.
+//!
+//! Links that stay inside are followed, also absolute ones and those from one root into another: such
+//! a path is taken apart again and opened below the root it leads to, under the same guard.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, Metadata, OpenOptions, OpenOptionsExt};
+use convoke_core::ToolError;
+
+use crate::file_error::{file_error, is_escape};
+
+/// A directory that could not be opened as a root.
+#[derive(Debug, thiserror::Error)]
+#[error("allowed path `{}` cannot be opened", path.display())]
+pub struct RootError {
+    /// The directory.
+    pub path: PathBuf,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// The directories tools may touch. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Roots(Arc<[Arc<Root>]>);
+
+struct Root {
+    /// As it was given, made absolute by the caller and normalised.
+    spelled: PathBuf,
+    /// Where it really is.
+    canonical: PathBuf,
+    directory: Dir,
+}
+
+impl fmt::Debug for Roots {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.paths()).finish()
+    }
+}
+
+impl Roots {
+    /// Allows nothing.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Opens each directory. Paths must be absolute and exist.
+    pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self, RootError> {
+        let open = |path: P| {
+            let path = path.as_ref();
+            Root::open(path).map(Arc::new).map_err(|source| RootError { path: path.into(), source })
+        };
+        paths.into_iter().map(open).collect::<Result<Vec<_>, _>>().map(|roots| Self(roots.into()))
+    }
+
+    /// Returns the directories, as they really are.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|root| root.canonical.as_path())
+    }
+
+    /// Returns what is inside both sets: the one can only narrow the other.
+    #[must_use]
+    pub fn narrowed_by(&self, other: &Self) -> Self {
+        let inside = |root: &Arc<Root>, set: &Self| {
+            set.0.iter().any(|outer| root.canonical.starts_with(&outer.canonical))
+        };
+        let mut kept: Vec<_> = self.0.iter().filter(|root| inside(root, other)).cloned().collect();
+        for root in other.0.iter().filter(|root| inside(root, self)) {
+            if !kept.iter().any(|known| known.canonical == root.canonical) {
+                kept.push(Arc::clone(root));
+            }
+        }
+        Self(kept.into())
+    }
+
+    /// Finds the root a path lies in. A relative path starts at `base`.
+    ///
+    /// This looks at text only and opens nothing; whether the path really stays inside is decided when
+    /// the [`Place`] is opened.
+    pub fn locate(&self, base: &Path, path: &str) -> Result<Place, ToolError> {
+        if path.is_empty() {
+            return Err(ToolError::validation(["the path is empty"]));
+        }
+        if path.contains('\0') {
+            return Err(ToolError::validation([format!("the path {path:?} contains a NUL byte")]));
+        }
+        let normalised = normalise(&base.join(path));
+        let (root, relative) = self.split(&normalised).ok_or_else(|| self.access_denied(path))?;
+        Ok(Place { roots: self.clone(), root, relative, spelled: path.to_owned() })
+    }
+
+    fn split(&self, absolute: &Path) -> Option<(Arc<Root>, PathBuf)> {
+        let mut candidates = self.0.iter().filter_map(|root| {
+            let rest = absolute
+                .strip_prefix(&root.spelled)
+                .or_else(|_| absolute.strip_prefix(&root.canonical));
+            rest.ok().map(|rest| (Arc::clone(root), rest.to_path_buf()))
+        });
+        let first = candidates.next()?;
+        Some(candidates.fold(first, |best, next| {
+            if next.1.components().count() < best.1.components().count() { next } else { best }
+        }))
+    }
+
+    fn access_denied(&self, path: &str) -> ToolError {
+        let roots: Vec<String> = self.paths().map(|root| format!("`{}`", root.display())).collect();
+        let allowed = if roots.is_empty() { "no path is allowed".into() } else { roots.join(", ") };
+        ToolError::permission(format!(
+            "Access denied: `{path}` is outside the allowed paths ({allowed})"
+        ))
+    }
+}
+
+impl Root {
+    fn open(path: &Path) -> io::Result<Self> {
+        if !path.is_absolute() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not an absolute path"));
+        }
+        let canonical = path.canonicalize()?;
+        let directory = Dir::open_ambient_dir(&canonical, ambient_authority())?;
+        Ok(Self { spelled: normalise(path), canonical, directory })
+    }
+}
+
+/// Removes `.` and resolves `..` by text. What is left of a path that climbs above `/` is `/`.
+fn normalise(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+/// What to do about directories that do not exist yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingParents {
+    /// Make them.
+    Create,
+    /// Fail.
+    Refuse,
+}
+
+/// A path inside an allowed root, not opened yet.
+#[derive(Clone)]
+pub struct Place {
+    roots: Roots,
+    root: Arc<Root>,
+    relative: PathBuf,
+    spelled: String,
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Place").field(&self.absolute()).finish()
+    }
+}
+
+impl Place {
+    /// Returns the path as the caller spelled it, for messages.
+    pub fn spelled(&self) -> &str {
+        &self.spelled
+    }
+
+    /// Returns the absolute path, links not resolved.
+    pub fn absolute(&self) -> PathBuf {
+        self.root.canonical.join(&self.relative)
+    }
+
+    /// Returns the absolute path with links resolved as far as it exists: two spellings of one file
+    /// give the same answer.
+    pub fn resolved(&self) -> PathBuf {
+        let mut missing = Vec::new();
+        let mut existing = self.absolute();
+        loop {
+            if let Ok(canonical) = existing.canonicalize() {
+                return missing.iter().rev().fold(canonical, |path, name| path.join(name));
+            }
+            match (existing.file_name().map(OsString::from), existing.pop()) {
+                (Some(name), true) => missing.push(name),
+                _ => return self.absolute(),
+            }
+        }
+    }
+
+    /// Opens a regular file for reading. Directories, pipes and devices are refused, without waiting
+    /// for whoever is at the other end.
+    pub fn open_file(&self) -> Result<(File, Metadata), ToolError> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(NO_WAITING);
+        let file = self
+            .guarded(|root, path| root.open_with(path, &options))
+            .map_err(|e| self.error(&e, "read"))?;
+        let metadata = file.metadata().map_err(|e| self.error(&e, "read"))?;
+        if metadata.is_file() {
+            return Ok((file.into_std(), metadata));
+        }
+        let what = if metadata.is_dir() { "a directory" } else { "not a regular file" };
+        Err(ToolError::failed(format!(
+            "`{}` is {what}, so it cannot be read as a file",
+            self.spelled
+        )))
+    }
+
+    /// Opens a directory.
+    pub fn open_directory(&self) -> Result<Dir, ToolError> {
+        self.guarded(|root, path| root.open_dir(path)).map_err(|error| self.error(&error, "open"))
+    }
+
+    /// Returns what the path leads to, links followed.
+    pub fn metadata(&self) -> Result<Metadata, ToolError> {
+        self.guarded(|root, path| root.metadata(path))
+            .map_err(|error| self.error(&error, "look at"))
+    }
+
+    /// Opens the directory that holds the path and returns it with the name in it.
+    ///
+    /// With `FinalLink::Follow` a link at the end is followed, so that writing through a link changes
+    /// the file it points to; without, the link itself is meant.
+    pub fn open_parent(
+        &self,
+        missing: MissingParents,
+        link: FinalLink,
+    ) -> Result<(Dir, OsString), ToolError> {
+        let mut place = self.clone();
+        for _ in 0..MAX_LINKS {
+            let name = place.relative.file_name().map(OsString::from).ok_or_else(|| {
+                ToolError::failed(format!("`{}` is an allowed root itself", self.spelled))
+            })?;
+            let directory =
+                place.open_or_create_parent(missing).map_err(|e| self.error(&e, "open"))?;
+            let target = match link {
+                FinalLink::Keep => None,
+                FinalLink::Follow => directory.read_link_contents(&name).ok(),
+            };
+            let Some(target) = target else { return Ok((directory, name)) };
+            let parent = place.absolute().parent().map(Path::to_path_buf).unwrap_or_default();
+            let absolute = normalise(&parent.join(target));
+            let (root, relative) = self
+                .roots
+                .split(&absolute)
+                .ok_or_else(|| self.roots.access_denied(&self.spelled))?;
+            place = Self { root, relative, ..place };
+        }
+        Err(ToolError::failed(format!("`{}` goes through too many links", self.spelled)))
+    }
+
+    fn open_or_create_parent(&self, missing: MissingParents) -> io::Result<Dir> {
+        let parent = match self.relative.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => return self.root.directory.try_clone(),
+        };
+        let place = Self { relative: parent.to_path_buf(), ..self.clone() };
+        match place.guarded(|root, path| root.open_dir(path)) {
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound && missing == MissingParents::Create =>
+            {
+                place.guarded(|root, path| root.create_dir_all(path))?;
+                place.guarded(|root, path| root.open_dir(path))
+            }
+            opened => opened,
+        }
+    }
+
+    /// Turns an I/O error about this path into one the model can act on.
+    pub fn error(&self, error: &io::Error, action: &str) -> ToolError {
+        if is_escape(error) {
+            self.roots.access_denied(&self.spelled)
+        } else {
+            file_error(error, action, &self.spelled)
+        }
+    }
+
+    /// Does something below the root. If a link led out of it, but into an allowed root, does it there.
+    fn guarded<T>(&self, action: impl Fn(&Dir, &Path) -> io::Result<T>) -> io::Result<T> {
+        let path =
+            if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative };
+        match action(&self.root.directory, path) {
+            Err(error) if is_escape(&error) => {
+                let Ok(canonical) = self.absolute().canonicalize() else { return Err(error) };
+                let Some((root, relative)) = self.roots.split(&canonical) else {
+                    return Err(error);
+                };
+                let path = if relative.as_os_str().is_empty() { Path::new(".") } else { &relative };
+                action(&root.directory, path)
+            }
+            done => done,
+        }
+    }
+}
+
+/// Whether a link at the end of a path stands for itself or for what it points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FinalLink {
+    /// For itself.
+    Keep,
+    /// For what it points to.
+    Follow,
+}
+
+/// As many links as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+/// Opening a pipe or a terminal returns at once instead of waiting for its other end.
+#[expect(clippy::cast_possible_wrap, reason = "the flags of open(2) are an int")]
+const NO_WAITING: i32 =
+    rustix::fs::OFlags::NONBLOCK.union(rustix::fs::OFlags::NOCTTY).bits() as i32;
+
+#[cfg(test)]
+mod tests;

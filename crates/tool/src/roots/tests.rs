@@ -1,0 +1,145 @@
+#![expect(clippy::disallowed_methods, reason = "tests make the files they look at")]
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::symlink;
+
+use convoke_core::ErrorKind;
+use tempfile::TempDir;
+
+use super::*;
+
+struct Fixture {
+    _outside: TempDir,
+    inside: TempDir,
+    secret: PathBuf,
+}
+
+fn fixture() -> Fixture {
+    let (inside, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    fs::create_dir(inside.path().join("sub")).unwrap();
+    fs::write(inside.path().join("sub/a.txt"), "a").unwrap();
+    let secret = outside.path().join("secret");
+    fs::write(&secret, "s").unwrap();
+    Fixture { inside, secret, _outside: outside }
+}
+
+impl Fixture {
+    fn roots(&self) -> Roots {
+        Roots::open([self.inside.path()]).unwrap()
+    }
+
+    fn read(&self, path: &str) -> Result<String, ToolError> {
+        let (mut file, _) = self.roots().locate(self.inside.path(), path)?.open_file()?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        Ok(text)
+    }
+}
+
+#[test]
+fn paths_inside_are_read_however_they_are_spelled() {
+    let fixture = fixture();
+    let absolute = fixture.inside.path().join("sub/a.txt");
+    for path in ["sub/a.txt", "./sub/../sub/a.txt", absolute.to_str().unwrap()] {
+        assert_eq!(fixture.read(path).unwrap(), "a", "{path}");
+    }
+}
+
+#[test]
+fn paths_outside_are_denied_however_they_are_spelled() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    symlink(&fixture.secret, inside.join("link")).unwrap();
+    symlink(fixture.secret.parent().unwrap(), inside.join("dir")).unwrap();
+    symlink("../../../../../../../etc", inside.join("sub/up")).unwrap();
+    let secret = fixture.secret.to_str().unwrap();
+    let sibling = format!("{}-other/x", inside.display());
+    for path in
+        [secret, "../secret", "/etc/passwd", "link", "dir/secret", "sub/up/passwd", &sibling]
+    {
+        let error = fixture.read(path).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Permission, "{path}: {error}");
+        assert!(error.message.starts_with("Permission denied: Access denied"), "{path}: {error}");
+    }
+}
+
+#[test]
+fn links_that_stay_inside_are_followed() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    symlink("sub/a.txt", inside.join("relative")).unwrap();
+    symlink(inside.join("sub/a.txt"), inside.join("absolute")).unwrap();
+    assert_eq!(fixture.read("relative").unwrap(), "a");
+    assert_eq!(fixture.read("absolute").unwrap(), "a");
+}
+
+#[test]
+fn a_link_into_another_root_is_followed() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    symlink(&fixture.secret, inside.join("link")).unwrap();
+    let roots = Roots::open([inside, fixture.secret.parent().unwrap()]).unwrap();
+    assert!(roots.locate(inside, "link").unwrap().open_file().is_ok());
+}
+
+#[test]
+fn strange_paths_have_clear_errors() {
+    let fixture = fixture();
+    let loops = fixture.inside.path().join("loop");
+    symlink("loop", &loops).unwrap();
+    let long = "x".repeat(300);
+    for (path, kind, says) in [
+        ("", ErrorKind::Validation, "empty"),
+        ("a\0b", ErrorKind::Validation, "NUL"),
+        ("nope", ErrorKind::NotFound, "not found"),
+        ("sub", ErrorKind::Failed, "a directory"),
+        ("sub/a.txt/b", ErrorKind::Failed, "not a directory"),
+        ("loop", ErrorKind::Failed, "too many links"),
+        (&long, ErrorKind::Failed, "too long"),
+    ] {
+        let error = fixture.read(path).unwrap_err();
+        assert_eq!(error.kind, kind, "{path}: {error}");
+        assert!(error.message.contains(says), "{path}: {error}");
+    }
+}
+
+#[test]
+fn two_spellings_resolve_to_one_path() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    symlink("sub", inside.join("alias")).unwrap();
+    let roots = fixture.roots();
+    let resolved = |path| roots.locate(inside, path).unwrap().resolved();
+    assert_eq!(resolved("alias/a.txt"), resolved("sub/./a.txt"));
+    assert_eq!(resolved("alias/new/b.txt"), resolved("sub/new/b.txt"));
+}
+
+#[test]
+fn narrowing_never_widens() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    let (all, sub) = (fixture.roots(), Roots::open([inside.join("sub")]).unwrap());
+    let other = Roots::open([fixture.secret.parent().unwrap()]).unwrap();
+    let paths = |roots: &Roots| roots.paths().map(Path::to_path_buf).collect::<Vec<_>>();
+    assert_eq!(paths(&all.narrowed_by(&sub)), paths(&sub));
+    assert_eq!(paths(&sub.narrowed_by(&all)), paths(&sub));
+    assert_eq!(paths(&all.narrowed_by(&other)), Vec::<PathBuf>::new());
+    assert_eq!(paths(&all.narrowed_by(&Roots::none())), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn writing_through_a_link_reaches_its_target_and_never_leaves() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    symlink("sub/a.txt", inside.join("good")).unwrap();
+    symlink(&fixture.secret, inside.join("bad")).unwrap();
+    let open = |path: &str, link| {
+        let place = fixture.roots().locate(inside, path).unwrap();
+        place.open_parent(MissingParents::Refuse, link).map(|(_, name)| name)
+    };
+    assert_eq!(open("good", FinalLink::Follow).unwrap(), "a.txt");
+    assert_eq!(open("good", FinalLink::Keep).unwrap(), "good");
+    assert_eq!(open("bad", FinalLink::Follow).unwrap_err().kind, ErrorKind::Permission);
+    assert_eq!(open(".", FinalLink::Keep).unwrap_err().kind, ErrorKind::Failed);
+}

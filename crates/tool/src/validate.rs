@@ -1,0 +1,252 @@
+//! Checks arguments before a tool sees them.
+//!
+//! What models commonly get slightly wrong and what has only one meaning is put right first: arguments
+//! that are missing altogether, sent as a string of JSON, under a known other name, or `null` for
+//! "not given". Everything else that does not fit is reported, all of it at once.
+
+use std::collections::BTreeMap;
+
+use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::{ToolError, ToolSpec};
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use serde_json::{Map, Value};
+
+/// Deeper arguments are refused: nobody means them, and recursive code would run out of stack.
+pub const MAX_DEPTH: usize = 64;
+const MAX_ISSUES: usize = 10;
+
+/// Checks arguments of one tool. Made once, when the tool is first called.
+#[derive(Debug)]
+pub(crate) struct ArgumentCheck {
+    schema: Validator,
+    parameters: Vec<String>,
+    required: Vec<String>,
+    aliases: BTreeMap<String, String>,
+}
+
+impl ArgumentCheck {
+    pub(crate) fn new(spec: &ToolSpec) -> Result<Self, ToolError> {
+        let schema = jsonschema::validator_for(&spec.parameters).map_err(|error| {
+            ToolError::unavailable(format!(
+                "the schema of tool `{}` is not valid: {error}",
+                spec.name
+            ))
+        })?;
+        let properties = spec.parameters.get("properties").and_then(Value::as_object);
+        let required = spec.parameters.get("required").and_then(Value::as_array);
+        Ok(Self {
+            schema,
+            parameters: properties.map(|map| map.keys().cloned().collect()).unwrap_or_default(),
+            required: required
+                .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+                .unwrap_or_default(),
+            aliases: spec.aliases.clone(),
+        })
+    }
+
+    /// Returns the arguments, put right where that is safe, or everything that is wrong with them.
+    pub(crate) fn check(&self, arguments: Value, max_bytes: usize) -> Result<Value, ToolError> {
+        let bytes = measure(&arguments, 0)?;
+        if bytes > max_bytes {
+            return Err(ToolError::validation([format!(
+                "the arguments are {bytes} bytes long; the limit is {max_bytes} (tools.maxArgumentBytes)"
+            )]));
+        }
+        let mut arguments = as_object(arguments)?;
+        self.rename_aliases(&mut arguments);
+        let optional = |name: &str| !self.required.iter().any(|required| required == name);
+        arguments.retain(|name, value| !(value.is_null() && optional(name)));
+        let arguments = Value::Object(arguments);
+        if self.schema.is_valid(&arguments) {
+            return Ok(arguments);
+        }
+        let issues = self.schema.iter_errors(&arguments).take(MAX_ISSUES);
+        Err(ToolError::validation(
+            issues.flat_map(|error| self.describe(&error)).collect::<Vec<_>>(),
+        ))
+    }
+
+    fn rename_aliases(&self, arguments: &mut Map<String, Value>) {
+        for (alias, name) in &self.aliases {
+            if !arguments.contains_key(name)
+                && let Some(value) = arguments.remove(alias)
+            {
+                arguments.insert(name.clone(), value);
+            }
+        }
+    }
+
+    fn describe(&self, error: &ValidationError<'_>) -> Vec<String> {
+        let path = error.instance_path().as_str();
+        let place = path.trim_start_matches('/').replace('/', ".");
+        match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                vec![if place.is_empty() {
+                    format!("`{name}` is missing")
+                } else {
+                    format!("`{place}.{name}` is missing")
+                }]
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected } if place.is_empty() => {
+                unexpected.iter().map(|name| self.describe_unexpected(name)).collect()
+            }
+            ValidationErrorKind::Type { kind } => {
+                let found = shorten(&error.instance().to_string());
+                vec![format!("`{place}` has to be {}, not {found}", expected_type(kind))]
+            }
+            _ if place.is_empty() => vec![shorten(&error.to_string())],
+            _ => vec![format!("`{place}`: {}", shorten(&error.to_string()))],
+        }
+    }
+
+    fn describe_unexpected(&self, name: &str) -> String {
+        let known = self.parameters.iter().map(String::as_str);
+        let close = nearest(name, known);
+        if close.is_empty() {
+            let parameters: Vec<String> =
+                self.parameters.iter().map(|name| format!("`{name}`")).collect();
+            let list = if parameters.is_empty() { "none".into() } else { parameters.join(", ") };
+            return format!("`{name}` is not a parameter; there are: {list}");
+        }
+        format!("`{name}` is not a parameter{}", did_you_mean(&close))
+    }
+}
+
+fn as_object(arguments: Value) -> Result<Map<String, Value>, ToolError> {
+    match arguments {
+        Value::Object(map) => Ok(map),
+        Value::Null => Ok(Map::new()),
+        Value::String(text) if text.trim().is_empty() => Ok(Map::new()),
+        Value::String(text) => match serde_json::from_str(&text) {
+            Ok(Value::Object(map)) => Ok(map),
+            _ => Err(not_an_object(&Value::String(text))),
+        },
+        other => Err(not_an_object(&other)),
+    }
+}
+
+fn not_an_object(arguments: &Value) -> ToolError {
+    let found = shorten(&arguments.to_string());
+    ToolError::validation([format!("the arguments have to be a JSON object, not {found}")])
+}
+
+fn expected_type(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(only) => format!("of type {only}"),
+        TypeKind::Multiple(several) => {
+            let names: Vec<String> = several.iter().map(|one| one.to_string()).collect();
+            format!("of type {}", names.join(" or "))
+        }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    const MAX_CHARACTERS: usize = 120;
+    match text.char_indices().nth(MAX_CHARACTERS) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// Counts about how many bytes of JSON a value is; refuses one that is nested too deep.
+fn measure(value: &Value, depth: usize) -> Result<usize, ToolError> {
+    if depth > MAX_DEPTH {
+        return Err(ToolError::validation([format!(
+            "the arguments are nested more than {MAX_DEPTH} levels deep"
+        )]));
+    }
+    Ok(match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => {
+            let mut bytes = 2;
+            for item in items {
+                bytes += measure(item, depth + 1)? + 1;
+            }
+            bytes
+        }
+        Value::Object(map) => {
+            let mut bytes = 2;
+            for (key, item) in map {
+                bytes += key.len() + 4 + measure(item, depth + 1)?;
+            }
+            bytes
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use convoke_core::Kind;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(arguments: Value) -> Result<Value, String> {
+        let mut spec = ToolSpec::new("t", "", Kind::Read);
+        spec.parameters = json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string" },
+                "limit": { "type": "integer", "minimum": 1 },
+                "tags": { "type": "array", "items": { "type": "string" } },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        });
+        spec.aliases.insert("file_path".into(), "path".into());
+        let check = ArgumentCheck::new(&spec).unwrap();
+        check.check(arguments, 10_000).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn slips_with_one_meaning_are_put_right() {
+        for arguments in [
+            json!({ "path": "a" }),
+            json!({ "file_path": "a" }),
+            json!({ "path": "a", "limit": null }),
+            json!("{\"path\": \"a\"}"),
+        ] {
+            assert_eq!(check(arguments.clone()), Ok(json!({ "path": "a" })), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        for (arguments, says) in [
+            (json!(null), "`path` is missing"),
+            (json!({ "path": null }), "`path` has to be of type string, not null"),
+            (json!({ "path": 3 }), "`path` has to be of type string, not 3"),
+            (json!({ "path": "a", "limit": 0 }), "`limit`: 0 is less than the minimum of 1"),
+            (json!({ "path": "a", "tags": ["x", 1] }), "`tags.1` has to be of type string, not 1"),
+            (
+                json!({ "path": "a", "limits": 1 }),
+                "`limits` is not a parameter; did you mean `limit`?",
+            ),
+            (json!({ "path": "a", "zzz": 1 }), "there are: `limit`, `path`, `tags`"),
+            (json!([1]), "have to be a JSON object, not [1]"),
+            (json!("no json"), "have to be a JSON object"),
+        ] {
+            let message = check(arguments.clone()).unwrap_err();
+            assert!(message.starts_with("Parameter validation failed"), "{message}");
+            assert!(message.contains(says), "{arguments}: {message}");
+        }
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_at_once() {
+        let message = check(json!({ "limit": "many", "tags": 1 })).unwrap_err();
+        assert_eq!(message.matches("\n- ").count(), 3, "{message}");
+    }
+
+    #[test]
+    fn size_and_depth_are_limited() {
+        let message = check(json!({ "path": "x".repeat(20_000) })).unwrap_err();
+        assert!(message.contains("the limit is 10000"), "{message}");
+        let deep = (0..500).fold(json!(1), |inner, _| json!([inner]));
+        let message = check(json!({ "path": deep })).unwrap_err();
+        assert!(message.contains("nested more than 64 levels"), "{message}");
+    }
+}

@@ -1,0 +1,190 @@
+//! What one run may see of the registry.
+//!
+//! A view holds names, not tools: which tools it shows is settled when it is made, so a tool that is
+//! registered later does not slip in, and one that is removed is gone at once. A view of a view can
+//! only show less.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::{Declaration, ToolError};
+
+use crate::pattern;
+use crate::registry::{Entry, ToolRegistry};
+use crate::tool::Tool;
+
+/// A selection that names what does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// A name or pattern covers no tool.
+    #[error("{}", unresolved_message(.unresolved, .existing))]
+    Unresolved {
+        /// The names and patterns.
+        unresolved: Vec<String>,
+        /// The tools there are.
+        existing: Vec<String>,
+    },
+    /// A tool needs another that the selection leaves out.
+    #[error("tool `{tool}` needs `{needs}`, which is not selected")]
+    MissingRequirement {
+        /// The tool.
+        tool: String,
+        /// What it needs.
+        needs: String,
+    },
+}
+
+fn unresolved_message(unresolved: &[String], existing: &[String]) -> String {
+    let lines = unresolved.iter().map(|name| {
+        let close = nearest(name, existing.iter().map(String::as_str));
+        format!("no tool is named `{name}`{}", did_you_mean(&close))
+    });
+    let list = if existing.is_empty() { "none".into() } else { existing.join(", ") };
+    format!("{} (there are: {list})", lines.collect::<Vec<_>>().join("; "))
+}
+
+/// Which tools to show: names, patterns with `*`, or families as `category:file`.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// What to show; everything where absent.
+    pub allow: Option<Vec<String>>,
+    /// What to leave out all the same.
+    pub exclude: Vec<String>,
+}
+
+impl Selection {
+    /// Shows everything.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Shows only these.
+    pub fn only<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+        Self { allow: Some(names.into_iter().map(Into::into).collect()), exclude: Vec::new() }
+    }
+
+    /// Leaves these out.
+    #[must_use]
+    pub fn without<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.exclude.extend(names.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// The tools one run may call. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolView {
+    registry: ToolRegistry,
+    /// Name to registration; `None` shows everything there is at any time.
+    shown: Option<Arc<BTreeMap<String, u64>>>,
+}
+
+impl ToolView {
+    /// Shows all tools of a registry, now and later.
+    pub const fn of(registry: ToolRegistry) -> Self {
+        Self { registry, shown: None }
+    }
+
+    /// Returns a view that shows the selected ones of what this one shows now.
+    pub fn select(&self, selection: &Selection) -> Result<Self, ViewError> {
+        let entries = self.entries();
+        let allow = selection.allow.as_deref();
+        let unresolved: Vec<String> = allow
+            .unwrap_or_default()
+            .iter()
+            .chain(selection.exclude.iter().filter(|name| pattern::is_plain(name)))
+            .filter(|wanted| {
+                !entries.iter().any(|entry| pattern::covers(wanted, entry.tool.spec()))
+            })
+            .cloned()
+            .collect();
+        if !unresolved.is_empty() {
+            let existing = entries.iter().map(|entry| entry.tool.spec().name.clone()).collect();
+            return Err(ViewError::Unresolved { unresolved, existing });
+        }
+        let covered = |patterns: &[String], entry: &Entry| {
+            patterns.iter().any(|pattern| pattern::covers(pattern, entry.tool.spec()))
+        };
+        let shown: BTreeMap<String, u64> = entries
+            .iter()
+            .filter(|entry| allow.is_none_or(|patterns| covered(patterns, entry)))
+            .filter(|entry| !covered(&selection.exclude, entry))
+            .map(|entry| (entry.tool.spec().name.clone(), entry.registration))
+            .collect();
+        let view = Self { registry: self.registry.clone(), shown: Some(Arc::new(shown)) };
+        view.check_requirements()?;
+        Ok(view)
+    }
+
+    /// Returns the tool of that name, if this view shows it.
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.entry(name).map(|entry| Arc::clone(&entry.tool))
+    }
+
+    /// Returns the tools this view shows, sorted by name.
+    pub fn list(&self) -> Vec<Arc<dyn Tool>> {
+        self.entries().iter().map(|entry| Arc::clone(&entry.tool)).collect()
+    }
+
+    /// Returns what a model is told, sorted by name: the same tools make the same bytes.
+    pub fn declarations(&self) -> Arc<[Arc<Declaration>]> {
+        match self.shown {
+            None => self.registry.declarations(),
+            Some(_) => self.entries().iter().map(|entry| Arc::clone(entry.declaration())).collect(),
+        }
+    }
+
+    /// Returns the registry behind the view.
+    pub const fn registry(&self) -> &ToolRegistry {
+        &self.registry
+    }
+
+    /// Returns the error for a name this view does not show.
+    pub(crate) fn unknown(&self, name: &str) -> ToolError {
+        let entries = self.entries();
+        ToolError::unknown_tool(name, entries.iter().map(|entry| entry.tool.spec().name.as_str()))
+    }
+
+    pub(crate) fn entry(&self, name: &str) -> Option<Arc<Entry>> {
+        let entry = self.registry.entry(name)?;
+        match &self.shown {
+            Some(shown) if shown.get(name) != Some(&entry.registration) => None,
+            _ => Some(entry),
+        }
+    }
+
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        match &self.shown {
+            None => self.registry.entries(),
+            Some(shown) => shown.keys().filter_map(|name| self.entry(name)).collect(),
+        }
+    }
+
+    fn check_requirements(&self) -> Result<(), ViewError> {
+        let entries = self.entries();
+        let names: BTreeSet<&str> =
+            entries.iter().map(|entry| entry.tool.spec().name.as_str()).collect();
+        for entry in &entries {
+            let spec = entry.tool.spec();
+            if let Some(needs) =
+                spec.requires.iter().find(|needed| !names.contains(needed.as_str()))
+            {
+                return Err(ViewError::MissingRequirement {
+                    tool: spec.name.clone(),
+                    needs: needs.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ToolView {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.entries();
+        formatter.debug_set().entries(entries.iter().map(|entry| &entry.tool.spec().name)).finish()
+    }
+}

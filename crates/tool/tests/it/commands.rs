@@ -1,0 +1,117 @@
+//! Tools that are programs, with real processes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_core::{CallOutcome, ErrorKind};
+use convoke_tool::{
+    CallOptions, CommandTool, CommandToolConfig, SessionEnvironment, ToolExecutor,
+    UnconfinedSpawner,
+};
+use serde_json::{Value, json};
+
+use crate::support::{Bench, bench, call, empty};
+
+fn command(script: &str) -> CommandToolConfig {
+    serde_json::from_value(json!({
+        "name": "script",
+        "description": "Runs a script.",
+        "command": ["sh", "-c", script],
+        "parameters": { "type": "object", "properties": { "word": { "type": "string" } } },
+        "env": { "EXTRA": "given" },
+    }))
+    .unwrap()
+}
+
+fn executor(config: CommandToolConfig) -> (ToolExecutor, Bench) {
+    let variables = [("PATH", "/usr/bin:/bin"), ("API_KEY", "secret")];
+    let environment =
+        SessionEnvironment::new(variables.map(|(name, value)| (name.into(), value.into())));
+    let bench = bench(empty().spawner(Arc::new(UnconfinedSpawner)).environment(environment));
+    bench.registry.register(CommandTool::new(config)).unwrap();
+    (bench.builder.clone().build(), bench)
+}
+
+async fn run(script: &str, arguments: Value) -> convoke_core::ToolResult {
+    executor(command(script)).0.execute(call("script", arguments)).await
+}
+
+#[tokio::test]
+async fn arguments_go_in_and_json_or_text_comes_out() {
+    let echoed = run("cat", json!({ "word": "hi" })).await;
+    assert_eq!(echoed.value(), Some(&json!({ "word": "hi" })));
+    let text = run("echo plain \"$EXTRA\" \"[$API_KEY]\"", json!({})).await;
+    assert_eq!(text.value(), Some(&json!("plain given []\n")), "credentials are not inherited");
+}
+
+#[tokio::test]
+async fn an_exit_code_is_a_failure_that_keeps_the_output() {
+    let result = run("echo half; echo why >&2; exit 3", json!({})).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Failed));
+    assert!(result.text().contains("exit status: 3: why"), "{}", result.text());
+    assert!(
+        matches!(result.outcome, CallOutcome::Failed { partial: Some(value), .. } if value == json!("half\n"))
+    );
+}
+
+#[tokio::test]
+async fn a_missing_program_is_not_found() {
+    let mut config = command("");
+    config.command = vec!["no-such-program-here".into()];
+    let result = executor(config).0.execute(call("script", json!({}))).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::NotFound));
+    assert!(result.text().contains("`no-such-program-here` not found"), "{}", result.text());
+}
+
+#[tokio::test]
+async fn a_program_that_forks_and_ignores_signals_is_ended_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let pids = directory.path().join("pids");
+    let script = format!(
+        "trap '' TERM; (trap '' TERM; echo $$ >> {0}; sh -c 'echo $$ >> {0}; sleep 60' & wait) & echo started; wait; wait",
+        pids.display()
+    );
+    let (executor, bench) = executor(command(&script));
+    let options = CallOptions::timeout(Duration::from_millis(300));
+    let result = executor.execute_with(call("script", json!({})), options).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
+    assert!(result.text().contains("started"), "{}", result.text());
+    assert_eq!(crate::support::types(&bench.sink.events()).last().unwrap(), "tool_call_failed");
+    let recorded = std::fs::read_to_string(&pids).unwrap();
+    assert!(recorded.lines().count() >= 2, "{recorded}");
+    for pid in recorded.lines() {
+        assert!(is_gone(pid), "process {pid} is still there");
+    }
+}
+
+/// A process that was killed may still wait to be collected.
+fn is_gone(pid: &str) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.contains(") Z "),
+        Err(_) => true,
+    }
+}
+
+#[tokio::test]
+async fn a_child_left_behind_does_not_hold_up_the_answer() {
+    let started = std::time::Instant::now();
+    let result = run("sleep 60 & echo done", json!({})).await;
+    assert_eq!(result.value(), Some(&json!("done\n")));
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_program_that_never_stops_talking_is_cut_in_the_middle() {
+    let result = run("head -c 5000000 /dev/zero | tr '\\0' x; echo end", json!({})).await;
+    let text = result.value().unwrap().as_str().unwrap();
+    assert!(text.len() < 1_100_000 && text.ends_with("xend\n"), "{}", text.len());
+    assert!(text.contains("bytes are left out"));
+}
+
+#[tokio::test]
+async fn programs_do_not_start_where_that_is_not_allowed() {
+    let bench = bench(empty());
+    bench.registry.register(CommandTool::new(command("echo no"))).unwrap();
+    let result = bench.builder.build().execute(call("script", json!({}))).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Permission));
+}

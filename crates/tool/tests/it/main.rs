@@ -1,0 +1,9 @@
+//! The pipeline as its users see it.
+#![expect(clippy::disallowed_methods, reason = "tests make the world they run in")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+
+mod batch;
+mod commands;
+mod pipeline;
+mod support;
+mod views;
