@@ -130,7 +130,7 @@ impl ToolError {
     /// Adds facts for programs.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+        self.details = Some(details).filter(|details| !details.is_null());
         self
     }
 

@@ -11,6 +11,7 @@
 //! | [`message`] | the conversation: messages and their parts |
 //! | [`spec`] | what a tool says about itself |
 //! | [`effect`] | what one call reads and writes |
+//! | [`permission`] | allow, ask, deny |
 //! | [`result`], [`error`] | what one call gives back |
 //! | [`event`], [`mission`] | the stream of everything that happens, and its older spelling |
 //! | [`usage`] | tokens and money |
@@ -25,6 +26,7 @@ pub mod message;
 pub mod mission;
 pub mod nearest;
 pub mod outcome;
+pub mod permission;
 pub mod result;
 pub mod spec;
 pub mod time;
@@ -36,6 +38,7 @@ pub use event::{Event, EventBody, Position};
 pub use id::{AgentPath, CallId, RunId, TaskId, UserId};
 pub use message::{Message, Part, Role, ToolCall};
 pub use outcome::{Cause, ExitCode, Outcome, Status};
+pub use permission::Permission;
 pub use result::{Artifact, CallOutcome, Display, DisplayFormat, ToolResult, Truncation};
 pub use spec::{Category, Concurrency, Declaration, Kind, Repeat, ToolSpec};
 pub use time::{Millis, Timestamp};

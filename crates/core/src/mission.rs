@@ -80,7 +80,7 @@ mod tests {
         EventBody::ToolCallFailed {
             tool_name: "sleep".into(),
             error: ToolError::timeout(Duration::from_secs(1)),
-            duration_ms: Millis(Duration::from_millis(1001)),
+            duration_ms: Millis::new(Duration::from_millis(1001)),
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
         let completed = EventBody::ToolCallCompleted {
             tool_name: "ls".into(),
             result: Arc::new(json!([1])),
-            duration_ms: Millis(Duration::from_millis(5)),
+            duration_ms: Millis::new(Duration::from_millis(5)),
         };
         assert_eq!(
             tool_event(&event(main.clone(), completed)).unwrap(),

@@ -246,7 +246,7 @@ mod tests {
             return_display: None,
             started_at: Timestamp::from_millis(1000),
             completed_at: Timestamp::from_millis(1002),
-            duration: Millis(Duration::from_millis(2)),
+            duration: Millis::new(Duration::from_millis(2)),
             truncated: None,
             artifacts: Vec::new(),
         }

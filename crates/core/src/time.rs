@@ -43,9 +43,19 @@ impl Timestamp {
 
 /// A duration that is a number of milliseconds in JSON, with microseconds after the point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Millis(pub Duration);
+pub struct Millis(Duration);
 
 impl Millis {
+    /// Wraps a duration. What is shorter than a microsecond is cut, so that it survives JSON.
+    pub fn new(duration: Duration) -> Self {
+        Self(Duration::from_micros(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)))
+    }
+
+    /// Returns the duration.
+    pub const fn get(self) -> Duration {
+        self.0
+    }
+
     /// Returns the duration in milliseconds, microseconds after the point.
     #[expect(
         clippy::cast_precision_loss,
@@ -58,7 +68,7 @@ impl Millis {
 
 impl From<Duration> for Millis {
     fn from(duration: Duration) -> Self {
-        Self(duration)
+        Self::new(duration)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use convoke_core::{Effects, Kind, ToolCall, ToolSpec};
+use convoke_core::{Effects, Kind, Permission, ToolCall, ToolSpec};
 
 use crate::context::ToolContext;
 
@@ -74,17 +74,6 @@ pub trait Authorizer: Send + Sync + Debug {
     fn decide(&self, request: &Request<'_>) -> Decision;
 }
 
-/// What is allowed for one kind of tool, from loose to strict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Permission {
-    /// Runs without a question.
-    Allow,
-    /// Somebody is asked.
-    Ask,
-    /// Never runs.
-    Deny,
-}
-
 /// Decides by the kind of a tool alone.
 ///
 /// By default, what only looks may run, what changes something or leaves the machine is asked about,
@@ -113,14 +102,7 @@ impl KindAuthorizer {
 
 impl Default for KindAuthorizer {
     fn default() -> Self {
-        Self::new(Kind::ALL.iter().map(|kind| {
-            let permission = match kind {
-                Kind::Read | Kind::Search | Kind::Think | Kind::Agent => Permission::Allow,
-                Kind::Execute => Permission::Deny,
-                _ => Permission::Ask,
-            };
-            (*kind, permission)
-        }))
+        Self::new(Kind::ALL.iter().map(|kind| (*kind, Permission::default_for(*kind))))
     }
 }
 

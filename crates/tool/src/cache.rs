@@ -92,7 +92,7 @@ impl ReadCache {
             return;
         }
         let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if content.len() <= entries.limit / 4 {
+        if content.len() <= entries.limit / 64 {
             entries.insert(path, stamp, content);
         }
     }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn only_the_same_state_is_remembered() {
-        let cache = ReadCache::new(1000);
+        let cache = ReadCache::new(64_000);
         let path = Path::new("/a");
         cache.put(path, stamp(5), "hello", LATER);
         assert_eq!(cache.get(path, stamp(5)).as_deref(), Some("hello"));
@@ -172,18 +172,18 @@ mod tests {
 
     #[test]
     fn a_fresh_change_is_not_trusted() {
-        let cache = ReadCache::new(1000);
+        let cache = ReadCache::new(64_000);
         cache.put(Path::new("/a"), stamp(5), "hello", Timestamp::from_millis(11_000));
         assert_eq!(cache.get(Path::new("/a"), stamp(5)), None);
     }
 
     #[test]
     fn the_oldest_use_goes_first_and_forgetting_works() {
-        let cache = ReadCache::new(40);
-        let (a, b, c) = (Path::new("/a"), Path::new("/b"), Path::new("/c"));
+        let cache = ReadCache::new(640);
+        let (a, b, c) = (Path::new("/0"), Path::new("/1"), Path::new("/c"));
         let ten = "0123456789";
-        for path in [a, b, Path::new("/d"), Path::new("/e")] {
-            cache.put(path, stamp(10), ten, LATER);
+        for number in 0..64 {
+            cache.put(Path::new(&format!("/{number}")), stamp(10), ten, LATER);
         }
         assert!(cache.get(a, stamp(10)).is_some());
         cache.put(c, stamp(10), ten, LATER);

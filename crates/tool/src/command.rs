@@ -2,15 +2,15 @@
 //! standard output.
 //!
 //! The answer is JSON if it can be read as such and text otherwise. An exit code other than zero is a
-//! failure, with what the program wrote kept. Such a tool is declared in configuration, not in code.
+//! failure, with what the program wrote kept. Such a tool is usually declared in configuration.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use convoke_core::{Category, EffectRules, Kind, Millis, ToolError, ToolSpec};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use convoke_core::{ToolError, ToolSpec};
+use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::process::{Finished, run_to_end};
@@ -19,73 +19,44 @@ use crate::tool::{Invocation, Tool, ToolOutput};
 
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// A command tool as it is written in configuration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CommandToolConfig {
-    /// The name of the tool.
-    pub name: String,
-    /// What it does, for the model.
-    pub description: String,
-    /// JSON Schema of its arguments. Without one, it takes none.
-    #[serde(default = "no_parameters")]
-    pub parameters: Value,
-    /// The program and its arguments. No shell is involved.
-    #[schemars(length(min = 1))]
-    pub command: Vec<String>,
-    /// How long a call may take, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<u64>,
-    /// What a call does to the world.
-    #[serde(default = "execute")]
-    pub kind: Kind,
-    /// Its family.
-    #[serde(default = "custom")]
-    pub category: Category,
-    /// Which arguments name the paths and URLs it touches.
-    #[serde(default)]
-    pub effects: EffectRules,
-    /// Variables it gets beside those of the session.
-    #[serde(default)]
-    pub env: BTreeMap<String, String>,
-    /// Where it runs, relative to the working directory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub working_directory: Option<String>,
-}
-
-fn no_parameters() -> Value {
-    json!({ "type": "object", "properties": {}, "additionalProperties": false })
-}
-
-const fn execute() -> Kind {
-    Kind::Execute
-}
-
-const fn custom() -> Category {
-    Category::Custom
-}
-
 /// A tool that is a program.
 #[derive(Clone, Debug)]
 pub struct CommandTool {
     spec: ToolSpec,
-    config: CommandToolConfig,
+    program: Arc<Invoked>,
+}
+
+#[derive(Clone, Debug)]
+struct Invoked {
+    command: Vec<String>,
+    environment: BTreeMap<String, String>,
+    working_directory: Option<PathBuf>,
 }
 
 impl CommandTool {
-    /// Makes a tool from its declaration.
-    pub fn new(config: CommandToolConfig) -> Self {
-        let mut spec = ToolSpec::new(&config.name, &config.description, config.kind);
-        spec.category = config.category;
-        spec.parameters = config.parameters.clone();
+    /// Makes a tool that starts this program with these arguments. No shell is involved.
+    pub fn new(mut spec: ToolSpec, command: Vec<String>) -> Self {
         if let Some(object) = spec.parameters.as_object_mut() {
             object.entry("type").or_insert_with(|| "object".into());
         }
-        spec.effects = config.effects.clone();
-        spec.timeout_ms =
-            config.timeout.map(|millis| Millis(std::time::Duration::from_millis(millis)));
         spec.streaming = true;
-        Self { spec, config }
+        let program = Invoked { command, environment: BTreeMap::new(), working_directory: None };
+        Self { spec, program: Arc::new(program) }
+    }
+
+    /// Gives the program these variables beside those of the session.
+    #[must_use]
+    pub fn environment(mut self, variables: BTreeMap<String, String>) -> Self {
+        Arc::make_mut(&mut self.program).environment = variables;
+        self
+    }
+
+    /// Starts the program here instead of in the session's working directory. Whoever declares the tool
+    /// chooses the place; it need not lie in the allowed roots.
+    #[must_use]
+    pub fn working_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        Arc::make_mut(&mut self.program).working_directory = Some(directory.into());
+        self
     }
 }
 
@@ -95,29 +66,28 @@ impl Tool for CommandTool {
     }
 
     fn prepare(&self, arguments: Value) -> Result<Box<dyn Invocation>, ToolError> {
-        Ok(Box::new(Run { config: self.config.clone(), arguments }))
+        Ok(Box::new(Run { program: Arc::clone(&self.program), arguments }))
     }
 }
 
 struct Run {
-    config: CommandToolConfig,
+    program: Arc<Invoked>,
     arguments: Value,
 }
 
 #[async_trait]
 impl Invocation for Run {
     fn describe(&self) -> Option<String> {
-        Some(format!("{} (on standard input: {})", self.config.command.join(" "), self.arguments))
+        Some(format!("{} (on standard input: {})", self.program.command.join(" "), self.arguments))
     }
 
     async fn run(self: Box<Self>, context: ToolContext) -> Result<ToolOutput, ToolError> {
-        let directory = match &self.config.working_directory {
-            Some(directory) => context.locate(directory)?.absolute(),
-            None => context.working_directory().to_path_buf(),
-        };
+        let chosen = self.program.working_directory.as_deref();
+        let directory = chosen.unwrap_or_else(|| context.working_directory());
         let mut environment = context.environment().inherited();
-        environment.extend(self.config.env);
-        let program = Program::new(self.config.command, directory).environment(environment);
+        environment.extend(self.program.environment.clone());
+        let program = Program::new(self.program.command.clone(), directory.to_path_buf())
+            .environment(environment);
         let input = self.arguments.to_string().into_bytes();
         let finished = run_to_end(&context, program, input, MAX_OUTPUT_BYTES).await?;
         Ok(answer(&finished))

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::schema::{parameters_of, schema_of};
-use crate::tool::{Invocation, Tool, ToolOutput};
+use crate::tool::{Content, Invocation, Tool, ToolOutput};
 
 type Answer = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
 type Body<A> = dyn Fn(A, ToolContext) -> Answer + Send + Sync;
@@ -146,7 +146,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
     /// Gives every call this long.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.spec.timeout_ms = Some(Millis(timeout));
+        self.spec.timeout_ms = Some(Millis::new(timeout));
         self
     }
 
@@ -319,7 +319,7 @@ impl<T: Serialize + JsonSchema + Send> Reply for Rendered<T> {
 
     fn into_output(self) -> Result<ToolOutput, ToolError> {
         let mut output = self.value.into_output()?;
-        output.content = Some(vec![Part::text(self.text)]);
+        output.content = Content::Parts(vec![Part::text(self.text)]);
         output.display = self.display;
         Ok(output)
     }

@@ -40,6 +40,9 @@
 //! # }
 //! ```
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
 mod approve;
 mod artifact;
 mod authorize;
@@ -62,6 +65,8 @@ mod schedule;
 pub mod schema;
 mod spawn;
 mod task;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 mod tool;
 mod truncate;
@@ -70,12 +75,12 @@ mod view;
 
 pub use approve::{Answer, Approver, NobodyToAsk, Question};
 pub use artifact::{ArtifactStore, NoArtifacts};
-pub use authorize::{Authorizer, Decision, KindAuthorizer, Permission, Request};
+pub use authorize::{Authorizer, Decision, KindAuthorizer, Request};
 pub use cache::{ReadCache, Stamp};
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use command::{CommandTool, CommandToolConfig};
+pub use command::CommandTool;
 pub use context::{ContextBuilder, ToolContext};
-pub use convoke_core::ToolError;
+pub use convoke_core::{Permission, ToolError};
 pub use environment::{SessionEnvironment, Variable};
 pub use executor::{CallOptions, Decided, ExecutorBuilder, Limits, PreparedCall, ToolExecutor};
 pub use file_error::file_error;
@@ -86,7 +91,7 @@ pub use record::{EventSink, MemorySink, NullSink, RecordError, Recorder};
 pub use registry::{CallStats, IntoTool, RegistryError, ToolRegistry, ToolStats};
 pub use roots::{FinalLink, MissingParents, Place, RootError, Roots};
 pub use spawn::{NoProcesses, Process, Program, Spawner, Streams, UnconfinedSpawner};
-pub use tool::{Invocation, Tool, ToolOutput};
+pub use tool::{Content, Invocation, Tool, ToolOutput};
 pub use truncate::{cut_middle, floor_char_boundary};
 pub use validate::MAX_DEPTH;
 pub use view::{Selection, ToolView, ViewError};

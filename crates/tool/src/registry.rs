@@ -70,7 +70,7 @@ impl Counters {
         Some(CallStats {
             count,
             failures: self.failures.load(Ordering::Relaxed),
-            avg_duration: Millis(Duration::from_micros(average)),
+            avg_duration: Millis::new(Duration::from_micros(average)),
         })
     }
 }

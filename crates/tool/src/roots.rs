@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -181,6 +182,11 @@ impl Place {
     /// Returns the absolute path, links not resolved.
     pub fn absolute(&self) -> PathBuf {
         self.root.canonical.join(&self.relative)
+    }
+
+    /// Returns the handle of the root and the path below it, links not resolved.
+    pub fn root(&self) -> (BorrowedFd<'_>, &Path) {
+        (self.root.directory.as_fd(), &self.relative)
     }
 
     /// Returns the absolute path with links resolved as far as it exists: two spellings of one file

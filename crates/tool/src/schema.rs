@@ -9,9 +9,10 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
-/// Returns the schema of a tool's arguments: an object that takes nothing it does not name.
+/// Returns the schema of a tool's arguments: an object that takes nothing it does not name. An optional
+/// argument may be absent; that it may be null as well is not said, so that models leave it out.
 pub fn parameters_of<T: JsonSchema>() -> Value {
-    let mut schema = schema_of::<T>();
+    let mut schema = generate::<T>(Plain { nulls: Nulls::Drop });
     if let Some(object) = schema.as_object_mut() {
         object.entry("type").or_insert_with(|| "object".into());
         object.entry("properties").or_insert_with(|| json!({}));
@@ -22,11 +23,20 @@ pub fn parameters_of<T: JsonSchema>() -> Value {
 
 /// Returns the schema of a value.
 pub fn schema_of<T: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
+    generate::<T>(Plain { nulls: Nulls::Keep })
+}
+
+/// Arguments are read and values are written, which makes a difference for fields that may be left out.
+fn generate<T: JsonSchema>(plain: Plain) -> Value {
+    let settings = match plain.nulls {
+        Nulls::Drop => SchemaSettings::draft2020_12().for_deserialize(),
+        Nulls::Keep => SchemaSettings::draft2020_12().for_serialize(),
+    };
+    let settings = settings.with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let generator = settings.with_transform(Plain).into_generator();
+    let generator = settings.with_transform(plain).into_generator();
     let mut schema: Value = generator.into_root_schema_for::<T>().into();
     if let Some(object) = schema.as_object_mut() {
         object.remove("title");
@@ -35,15 +45,26 @@ pub fn schema_of<T: JsonSchema>() -> Value {
 }
 
 #[derive(Clone, Debug)]
-struct Plain;
+struct Plain {
+    nulls: Nulls,
+}
+
+/// Whether "or null" stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nulls {
+    Keep,
+    Drop,
+}
 
 impl Transform for Plain {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         if let Some(object) = schema.as_object_mut() {
-            drop_null_type(object);
-            drop_null_branch(object, "anyOf");
-            drop_null_branch(object, "oneOf");
+            if self.nulls == Nulls::Drop {
+                drop_null_type(object);
+                drop_null_branch(object, "anyOf");
+                drop_null_branch(object, "oneOf");
+            }
             words_instead_of_branches(object);
             drop_rust_format(object);
         }
@@ -151,6 +172,11 @@ mod tests {
                 "additionalProperties": false,
             })
         );
+    }
+
+    #[test]
+    fn a_value_may_be_null_where_its_type_says_so() {
+        assert_eq!(schema_of::<Option<String>>(), json!({ "type": ["string", "null"] }));
     }
 
     #[test]

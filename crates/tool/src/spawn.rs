@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use convoke_core::ToolError;
@@ -18,7 +20,6 @@ use tokio::process::{Child, Command};
 
 /// A program to start.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Program {
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -26,12 +27,22 @@ pub struct Program {
     pub environment: BTreeMap<String, String>,
     /// Where it runs.
     pub working_directory: PathBuf,
+    /// The same, opened. Where the system allows it, the process starts in what this handle stands for,
+    /// so that a link put in the path's place meanwhile leads nowhere.
+    pub directory_handle: Option<Arc<OwnedFd>>,
 }
 
 impl Program {
     /// Describes a program.
     pub fn new(command: Vec<String>, working_directory: PathBuf) -> Self {
-        Self { command, environment: BTreeMap::new(), working_directory }
+        Self { command, environment: BTreeMap::new(), working_directory, directory_handle: None }
+    }
+
+    /// Starts it in this open directory.
+    #[must_use]
+    pub fn in_directory(mut self, handle: OwnedFd) -> Self {
+        self.directory_handle = Some(Arc::new(handle));
+        self
     }
 
     /// Gives it this environment.
@@ -108,7 +119,7 @@ impl Spawner for UnconfinedSpawner {
             .args(arguments)
             .env_clear()
             .envs(&program.environment)
-            .current_dir(&program.working_directory)
+            .current_dir(starting_point(&program))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -117,6 +128,16 @@ impl Spawner for UnconfinedSpawner {
         let child = command.spawn().map_err(|error| cannot_start(name, &program, &error))?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Ok(Box::new(Group { child, group }))
+    }
+}
+
+/// On Linux an open directory has a path that no one else can change.
+fn starting_point(program: &Program) -> PathBuf {
+    match &program.directory_handle {
+        Some(handle) if cfg!(target_os = "linux") => {
+            PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+        }
+        _ => program.working_directory.clone(),
     }
 }
 

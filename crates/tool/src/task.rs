@@ -19,19 +19,22 @@ pub(crate) enum Uncontained {
     Aborted,
 }
 
-impl From<JoinError> for Uncontained {
-    fn from(error: JoinError) -> Self {
-        match error.try_into_panic() {
-            Ok(payload) => Self::Panicked(panic_message(payload.as_ref())),
-            Err(_) => Self::Aborted,
-        }
+impl Uncontained {
+    /// Describes a panic by what it said.
+    pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        Self::Panicked(text.unwrap_or_else(|| "no message".into()))
     }
 }
 
-fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".into())
+impl From<JoinError> for Uncontained {
+    fn from(error: JoinError) -> Self {
+        match error.try_into_panic() {
+            Ok(payload) => Self::panicked(payload.as_ref()),
+            Err(_) => Self::Aborted,
+        }
+    }
 }
 
 /// Work under way; dropping this stops it.

@@ -81,14 +81,26 @@ pub trait Invocation: Send {
 pub struct ToolOutput {
     /// The value, for programs.
     pub value: Value,
-    /// What the model sees; the value as text where absent.
-    pub content: Option<Vec<Part>>,
+    /// What the model sees.
+    pub content: Content,
     /// What a person sees, where that differs.
     pub display: Option<Display>,
     /// Files kept beside the run.
     pub artifacts: Vec<Artifact>,
     /// Set when the call did not work although there is something to show for it.
     pub failure: Option<ToolError>,
+}
+
+/// What the model sees of a value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Content {
+    /// The value itself: a text as it is, anything else as JSON.
+    #[default]
+    Value,
+    /// This text field of the value. A long one is cut without being copied first.
+    Field(&'static str),
+    /// Something else.
+    Parts(Vec<Part>),
 }
 
 impl ToolOutput {
@@ -100,7 +112,14 @@ impl ToolOutput {
     /// Shows the model this text instead of the value.
     #[must_use]
     pub fn with_text(mut self, text: impl Into<String>) -> Self {
-        self.content = Some(vec![Part::text(text)]);
+        self.content = Content::Parts(vec![Part::text(text)]);
+        self
+    }
+
+    /// Shows the model one text field of the value.
+    #[must_use]
+    pub fn with_text_field(mut self, name: &'static str) -> Self {
+        self.content = Content::Field(name);
         self
     }
 

@@ -7,16 +7,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use convoke_core::{
-    Artifact, CallId, CallOutcome, Display, ErrorKind, EventBody, Millis, Part, Timestamp,
-    ToolError, ToolResult,
+    Artifact, CallId, CallOutcome, ErrorKind, EventBody, Millis, Part, Timestamp, ToolError,
+    ToolResult, Truncation,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Parts;
 use crate::registry::Entry;
-use crate::tool::ToolOutput;
-use crate::truncate::{cut_parts, floor_char_boundary};
+use crate::tool::{Content, ToolOutput};
+use crate::truncate::{cut_middle, cut_parts, floor_char_boundary};
 
 /// A call under way.
 pub(super) struct Ticket {
@@ -59,12 +59,7 @@ impl Ticket {
                     "the call was not started, because it could not be recorded",
                 )
                 .caused_by(&error);
-                Err(Box::new(ticket.result(
-                    CallOutcome::Failed { error, partial: None },
-                    Vec::new(),
-                    None,
-                    Vec::new(),
-                )))
+                Err(Box::new(ticket.result(Some(error), ToolOutput::default())))
             }
         }
     }
@@ -90,14 +85,14 @@ impl Ticket {
 
     /// The call was refused before it began.
     pub(super) fn denied(mut self, error: ToolError) -> Box<ToolResult> {
-        let duration = Millis(self.started.elapsed());
+        let duration = Millis::new(self.started.elapsed());
         let tool_name = self.tool_name.clone();
         self.close(EventBody::ToolCallDenied {
             tool_name,
             error: error.clone(),
             duration_ms: duration,
         });
-        self.finish(CallOutcome::Failed { error, partial: None }, Vec::new(), None, Vec::new())
+        self.finish(Some(error), ToolOutput::default())
     }
 
     /// The call did not work; `partial` is what there is all the same.
@@ -106,45 +101,28 @@ impl Ticket {
         error: ToolError,
         partial: Option<ToolOutput>,
     ) -> Box<ToolResult> {
-        let duration = Millis(self.started.elapsed());
+        let duration = Millis::new(self.started.elapsed());
         let tool_name = self.tool_name.clone();
         self.close(EventBody::ToolCallFailed {
             tool_name,
             error: error.clone(),
             duration_ms: duration,
         });
-        let Some(output) = partial else {
-            return self.finish(
-                CallOutcome::Failed { error, partial: None },
-                Vec::new(),
-                None,
-                Vec::new(),
-            );
-        };
-        let content = output.content.unwrap_or_else(|| vec![Part::text(as_text(&output.value))]);
-        let partial = (!output.value.is_null()).then_some(output.value);
-        let content = if partial.is_some() { content } else { Vec::new() };
-        self.finish(
-            CallOutcome::Failed { error, partial },
-            content,
-            output.display,
-            output.artifacts,
-        )
+        self.finish(Some(error), partial.unwrap_or_default())
     }
 
-    /// The call worked.
-    pub(super) fn completed(mut self, output: ToolOutput) -> Box<ToolResult> {
-        if let Some(error) = output.failure.clone() {
-            return self.failed(error, Some(ToolOutput { failure: None, ..output }));
+    /// The call came back.
+    pub(super) fn completed(mut self, mut output: ToolOutput) -> Box<ToolResult> {
+        if let Some(error) = output.failure.take() {
+            return self.failed(error, Some(output));
         }
         let body = EventBody::ToolCallCompleted {
             tool_name: self.tool_name.clone(),
             result: for_event(&output.value, self.parts.limits.max_event_bytes),
-            duration_ms: Millis(self.started.elapsed()),
+            duration_ms: Millis::new(self.started.elapsed()),
         };
         self.close(body);
-        let content = output.content.unwrap_or_else(|| vec![Part::text(as_text(&output.value))]);
-        self.finish(CallOutcome::Completed(output.value), content, output.display, output.artifacts)
+        self.finish(None, output)
     }
 
     /// Writes the one end of this call. If that fails, the stream is closed, and with it every later
@@ -154,58 +132,93 @@ impl Ticket {
         drop(self.parts.recorder.record(Some(&self.call), body));
     }
 
-    fn finish(
-        self,
-        outcome: CallOutcome,
-        content: Vec<Part>,
-        display: Option<Display>,
-        artifacts: Vec<Artifact>,
-    ) -> Box<ToolResult> {
-        let result = self.result(outcome, content, display, artifacts);
+    fn finish(self, error: Option<ToolError>, output: ToolOutput) -> Box<ToolResult> {
+        let result = self.result(error, output);
         if let Some(entry) = &self.entry {
-            entry.count(result.success(), result.duration.0);
+            entry.count(result.success(), result.duration.get());
         }
         Box::new(result)
     }
 
-    fn result(
-        &self,
-        outcome: CallOutcome,
-        mut content: Vec<Part>,
-        display: Option<Display>,
-        mut artifacts: Vec<Artifact>,
-    ) -> ToolResult {
-        let whole = self.whole_text_if_too_long(&content);
-        let truncated = cut_parts(&mut content, self.parts.limits.max_output_bytes);
-        if let Some(text) = whole
-            && let Ok(Some(artifact)) = self.parts.artifacts.keep(&self.call, &text)
-        {
-            content.push(Part::text(format!("[the whole output is in {}]", artifact.path)));
-            artifacts.push(artifact);
-        }
-        if let CallOutcome::Failed { error, .. } = &outcome {
-            content.insert(0, Part::text(format!("Error ({}): {}", error.kind, error.message)));
+    fn result(&self, error: Option<ToolError>, output: ToolOutput) -> ToolResult {
+        let ToolOutput { value, content, display, mut artifacts, .. } = output;
+        let nothing = error.is_some() && value.is_null();
+        let mut shown = if nothing { Shown::default() } else { self.show(content, &value) };
+        artifacts.append(&mut shown.artifacts);
+        if let Some(error) = &error {
+            let text = format!("Error ({}): {}", error.kind, error.message);
+            shown.parts.insert(0, Part::text(text));
         }
         let duration = self.started.elapsed();
         ToolResult {
             tool_name: self.tool_name.clone(),
             call: self.call.clone(),
-            outcome,
-            llm_content: content,
+            outcome: match error {
+                None => CallOutcome::Completed(value),
+                Some(error) => CallOutcome::Failed { error, partial: (!nothing).then_some(value) },
+            },
+            llm_content: shown.parts,
             return_display: display,
             started_at: self.started_at,
             completed_at: self.started_at.after(duration),
-            duration: Millis(duration),
-            truncated,
+            duration: Millis::new(duration),
+            truncated: shown.truncated,
             artifacts,
         }
     }
 
-    fn whole_text_if_too_long(&self, content: &[Part]) -> Option<String> {
-        let texts = || content.iter().filter_map(Part::as_text);
-        let too_long = texts().map(str::len).sum::<usize>() > self.parts.limits.max_output_bytes;
-        too_long.then(|| texts().collect::<Vec<_>>().join("\n"))
+    /// Works out what the model sees: cut to the limit, with the whole kept where that is possible.
+    fn show(&self, content: Content, value: &Value) -> Shown {
+        let limit = self.parts.limits.max_output_bytes;
+        let text = match content {
+            Content::Parts(mut parts) => {
+                let whole = (text_bytes(&parts) > limit).then(|| joined(&parts));
+                let truncated = cut_parts(&mut parts, limit);
+                let mut shown = Shown { parts, truncated, artifacts: Vec::new() };
+                if let Some(whole) = whole {
+                    self.keep_whole(&mut shown, &whole);
+                }
+                return shown;
+            }
+            Content::Field(name) => value.get(name).map_or(Cow::Borrowed(""), as_text),
+            Content::Value => as_text(value),
+        };
+        match cut_middle(&text, limit) {
+            None => Shown { parts: vec![Part::text(text)], ..Shown::default() },
+            Some(cut) => {
+                let truncation =
+                    Truncation { original_bytes: text.len() as u64, kept_bytes: cut.len() as u64 };
+                let parts = vec![Part::text(cut)];
+                let mut shown = Shown { parts, truncated: Some(truncation), artifacts: Vec::new() };
+                self.keep_whole(&mut shown, &text);
+                shown
+            }
+        }
     }
+
+    /// A store that fails is no reason to lose the call: the cut is said either way.
+    fn keep_whole(&self, shown: &mut Shown, text: &str) {
+        if let Ok(Some(artifact)) = self.parts.artifacts.keep(&self.call, text) {
+            shown.parts.push(Part::text(format!("[the whole output is in {}]", artifact.path)));
+            shown.artifacts.push(artifact);
+        }
+    }
+}
+
+/// What the model sees.
+#[derive(Default)]
+struct Shown {
+    parts: Vec<Part>,
+    truncated: Option<Truncation>,
+    artifacts: Vec<Artifact>,
+}
+
+fn text_bytes(parts: &[Part]) -> usize {
+    parts.iter().filter_map(Part::as_text).map(str::len).sum()
+}
+
+fn joined(parts: &[Part]) -> String {
+    parts.iter().filter_map(Part::as_text).collect::<Vec<_>>().join("\n")
 }
 
 impl Drop for Ticket {
@@ -214,7 +227,7 @@ impl Drop for Ticket {
             let body = EventBody::ToolCallFailed {
                 tool_name: self.tool_name.clone(),
                 error: ToolError::cancelled("nobody waits for it any more"),
-                duration_ms: Millis(self.started.elapsed()),
+                duration_ms: Millis::new(self.started.elapsed()),
             };
             self.close(body);
             if let Some(entry) = &self.entry {
@@ -229,11 +242,11 @@ pub(super) const fn is_refusal(error: &ToolError) -> bool {
     matches!(error.kind, ErrorKind::Permission)
 }
 
-fn as_text(value: &Value) -> String {
+fn as_text(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(other.to_string()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use convoke_core::{Category, ToolSpec};
+use convoke_core::{Category, Millis, ToolSpec};
 
 /// The limits of one run's calls.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Limits {
         by_caller
             .or_else(|| self.tool_timeouts.get(&spec.name).copied())
             .or_else(|| by_arguments.map(|wanted| wanted.min(self.longest_timeout)))
-            .or_else(|| spec.timeout_ms.map(|millis| millis.0))
+            .or_else(|| spec.timeout_ms.map(Millis::get))
             .or_else(|| self.category_timeouts.get(&spec.category).copied())
             .unwrap_or(self.timeout)
     }
@@ -68,7 +68,7 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use convoke_core::{Kind, Millis};
+    use convoke_core::Kind;
 
     use super::*;
 
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(limits.timeout_of(&spec, None, None), second(30));
         spec.category = Category::Network;
         assert_eq!(limits.timeout_of(&spec, None, None), second(60));
-        spec.timeout_ms = Some(Millis(second(7)));
+        spec.timeout_ms = Some(Millis::new(second(7)));
         assert_eq!(limits.timeout_of(&spec, None, None), second(7));
         assert_eq!(limits.timeout_of(&spec, None, Some(second(8))), second(8));
         assert_eq!(limits.timeout_of(&spec, None, Some(second(9_999))), second(600));

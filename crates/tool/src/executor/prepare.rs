@@ -1,5 +1,6 @@
 //! The first half: look up, validate, authorise. Nothing has happened to the world yet.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use convoke_core::{Effects, EventBody, Kind, ToolCall, ToolError, ToolResult};
@@ -10,13 +11,14 @@ use super::{CallOptions, ToolExecutor};
 use crate::approve::{Answer, Question};
 use crate::authorize::{Decision, Request};
 use crate::schedule::Footprint;
-use crate::tool::Invocation;
+use crate::task::Uncontained;
+use crate::tool::{Invocation, Tool};
 use crate::truncate::floor_char_boundary;
 
 /// A call that passed the checks. Dropping it records it as cancelled.
 pub struct PreparedCall {
     pub(super) ticket: Ticket,
-    pub(super) invocation: Box<dyn Invocation>,
+    pub(super) invocation: Held,
     pub(super) effects: Effects,
     pub(super) footprint: Footprint,
     pub(super) description: String,
@@ -101,15 +103,12 @@ impl ToolExecutor {
                 Err(error) => return Err((ticket, error)),
             };
         let spec = entry.tool.spec();
-        let effects_by_rule = spec.effects.apply(&arguments);
-        let described_by_rule = describe(spec.title(), &arguments);
         call.arguments = arguments.clone();
-        let invocation = match entry.tool.prepare(arguments) {
-            Ok(invocation) => invocation,
+        let planned = match plan(entry.tool.as_ref(), arguments) {
+            Ok(planned) => planned,
             Err(error) => return Err((ticket, error)),
         };
-        let effects = invocation.effects().unwrap_or(effects_by_rule);
-        let description = invocation.describe().unwrap_or(described_by_rule);
+        let Planned { invocation, effects, description, timeout } = planned;
         let footprint = match self.footprint(&effects, spec.concurrency) {
             Ok(footprint) => footprint,
             Err(error) => return Err((ticket, error)),
@@ -143,7 +142,7 @@ impl ToolExecutor {
                 reason: reason.clone(),
             }),
         };
-        let timeout = limits.timeout_of(spec, options.timeout, invocation.timeout());
+        let timeout = limits.timeout_of(spec, options.timeout, timeout);
         let kind = spec.kind;
         Ok((
             PreparedCall {
@@ -213,6 +212,48 @@ impl ToolExecutor {
             (Ok(()), Some(message)) => Err(prepared.ticket.denied(ToolError::permission(message))),
             (Ok(()), None) => Ok(prepared),
         }
+    }
+}
+
+/// A call and what it says about itself.
+struct Planned {
+    invocation: Held,
+    effects: Effects,
+    description: String,
+    timeout: Option<Duration>,
+}
+
+/// Lets the tool prepare the call. That is the tool's own code, so it may break down here already.
+fn plan(tool: &dyn Tool, arguments: Value) -> Result<Planned, ToolError> {
+    let planned = catch_unwind(AssertUnwindSafe(|| {
+        let spec = tool.spec();
+        let effects = spec.effects.apply(&arguments);
+        let description = describe(spec.title(), &arguments);
+        let invocation = tool.prepare(arguments)?;
+        Ok(Planned {
+            effects: invocation.effects().unwrap_or(effects),
+            description: invocation.describe().unwrap_or(description),
+            timeout: invocation.timeout(),
+            invocation: Held(Some(invocation)),
+        })
+    }));
+    planned.unwrap_or_else(|panic| Err(Uncontained::panicked(panic.as_ref()).into()))
+}
+
+/// An invocation whose end is contained too, also if it never runs.
+pub(super) struct Held(Option<Box<dyn Invocation>>);
+
+impl Held {
+    /// Returns the invocation, to be run.
+    pub(super) const fn take(&mut self) -> Option<Box<dyn Invocation>> {
+        self.0.take()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // A tool that cannot even be dropped must not take the pipeline with it.
+        drop(catch_unwind(AssertUnwindSafe(|| drop(self.0.take()))));
     }
 }
 

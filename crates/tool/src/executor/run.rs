@@ -72,7 +72,10 @@ impl ToolExecutor {
     }
 
     async fn run_now(&self, prepared: PreparedCall) -> Box<ToolResult> {
-        let PreparedCall { ticket, invocation, effects, description, timeout, .. } = prepared;
+        let PreparedCall { ticket, mut invocation, effects, description, timeout, .. } = prepared;
+        let Some(invocation) = invocation.take() else {
+            return ticket.failed(ToolError::failed("the call was run already"), None);
+        };
         let tool_name = ticket.tool_name().to_owned();
         let started =
             EventBody::ToolCallStarted { tool_name: tool_name.clone(), description, effects };

@@ -1,39 +1,37 @@
 //! Tools that are programs, with real processes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke_core::{CallOutcome, ErrorKind};
-use convoke_tool::{
-    CallOptions, CommandTool, CommandToolConfig, SessionEnvironment, ToolExecutor,
-    UnconfinedSpawner,
-};
+use convoke_core::{CallOutcome, ErrorKind, Kind, ToolSpec};
+use convoke_tool::{CallOptions, CommandTool, SessionEnvironment, ToolExecutor, UnconfinedSpawner};
 use serde_json::{Value, json};
 
 use crate::support::{Bench, bench, call, empty};
 
-fn command(script: &str) -> CommandToolConfig {
-    serde_json::from_value(json!({
-        "name": "script",
-        "description": "Runs a script.",
-        "command": ["sh", "-c", script],
-        "parameters": { "type": "object", "properties": { "word": { "type": "string" } } },
-        "env": { "EXTRA": "given" },
-    }))
-    .unwrap()
+fn command(command: &[&str]) -> CommandTool {
+    let mut spec = ToolSpec::new("script", "Runs a script.", Kind::Execute);
+    spec.parameters = json!({ "type": "object", "properties": { "word": { "type": "string" } } });
+    let command = command.iter().map(|word| (*word).to_owned()).collect();
+    CommandTool::new(spec, command).environment(BTreeMap::from([("EXTRA".into(), "given".into())]))
 }
 
-fn executor(config: CommandToolConfig) -> (ToolExecutor, Bench) {
+fn script(text: &str) -> CommandTool {
+    command(&["sh", "-c", text])
+}
+
+fn executor(tool: CommandTool) -> (ToolExecutor, Bench) {
     let variables = [("PATH", "/usr/bin:/bin"), ("API_KEY", "secret")];
     let environment =
         SessionEnvironment::new(variables.map(|(name, value)| (name.into(), value.into())));
     let bench = bench(empty().spawner(Arc::new(UnconfinedSpawner)).environment(environment));
-    bench.registry.register(CommandTool::new(config)).unwrap();
+    bench.registry.register(tool).unwrap();
     (bench.builder.clone().build(), bench)
 }
 
-async fn run(script: &str, arguments: Value) -> convoke_core::ToolResult {
-    executor(command(script)).0.execute(call("script", arguments)).await
+async fn run(text: &str, arguments: Value) -> convoke_core::ToolResult {
+    executor(script(text)).0.execute(call("script", arguments)).await
 }
 
 #[tokio::test]
@@ -56,9 +54,8 @@ async fn an_exit_code_is_a_failure_that_keeps_the_output() {
 
 #[tokio::test]
 async fn a_missing_program_is_not_found() {
-    let mut config = command("");
-    config.command = vec!["no-such-program-here".into()];
-    let result = executor(config).0.execute(call("script", json!({}))).await;
+    let result =
+        executor(command(&["no-such-program-here"])).0.execute(call("script", json!({}))).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::NotFound));
     assert!(result.text().contains("`no-such-program-here` not found"), "{}", result.text());
 }
@@ -67,11 +64,11 @@ async fn a_missing_program_is_not_found() {
 async fn a_program_that_forks_and_ignores_signals_is_ended_whole() {
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");
-    let script = format!(
+    let text = format!(
         "trap '' TERM; (trap '' TERM; echo $$ >> {0}; sh -c 'echo $$ >> {0}; sleep 60' & wait) & echo started; wait; wait",
         pids.display()
     );
-    let (executor, bench) = executor(command(&script));
+    let (executor, bench) = executor(script(&text));
     let options = CallOptions::timeout(Duration::from_millis(300));
     let result = executor.execute_with(call("script", json!({})), options).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
@@ -111,7 +108,7 @@ async fn a_program_that_never_stops_talking_is_cut_in_the_middle() {
 #[tokio::test]
 async fn programs_do_not_start_where_that_is_not_allowed() {
     let bench = bench(empty());
-    bench.registry.register(CommandTool::new(command("echo no"))).unwrap();
+    bench.registry.register(script("echo no")).unwrap();
     let result = bench.builder.build().execute(call("script", json!({}))).await;
     assert_eq!(result.error_kind(), Some(ErrorKind::Permission));
 }

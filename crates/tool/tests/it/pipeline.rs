@@ -59,7 +59,7 @@ async fn a_call_that_takes_too_long_is_ended_and_says_how_long_it_had() {
     bench.registry.register(wait()).unwrap();
     let result = bench.builder.build().execute(call("wait", json!({ "millis": 60_000 }))).await;
     assert_eq!(result.error().unwrap().message, "Tool execution timed out after 30000ms");
-    assert!(result.duration.0 >= Duration::from_secs(30));
+    assert!(result.duration.get() >= Duration::from_secs(30));
     assert_balanced(&bench.sink.events());
 }
 
@@ -122,6 +122,33 @@ async fn a_panic_is_a_failed_result_and_the_next_call_works() {
     assert!(result.text().contains("arithmetic failed"), "{}", result.text());
     let next = convoke_core::ToolCall::new("c2", "wait", json!({ "millis": 0 }));
     assert!(executor.execute(next).await.success());
+    assert_balanced(&bench.sink.events());
+}
+
+struct BreaksEarly(convoke_core::ToolSpec);
+
+impl convoke_tool::Tool for BreaksEarly {
+    fn spec(&self) -> &convoke_core::ToolSpec {
+        &self.0
+    }
+
+    fn prepare(
+        &self,
+        _: serde_json::Value,
+    ) -> Result<Box<dyn convoke_tool::Invocation>, ToolError> {
+        assert_eq!(1, 2, "broken from the start");
+        Err(ToolError::failed("never reached"))
+    }
+}
+
+#[tokio::test]
+async fn a_panic_while_preparing_is_a_failed_result_too() {
+    let bench = bench(empty());
+    let spec = convoke_core::ToolSpec::new("early", "Breaks.", Kind::Think);
+    bench.registry.register(BreaksEarly(spec)).unwrap();
+    let result = bench.builder.build().execute(call("early", json!({}))).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Failed));
+    assert!(result.text().contains("broken from the start"), "{}", result.text());
     assert_balanced(&bench.sink.events());
 }
 

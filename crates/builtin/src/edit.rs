@@ -1,0 +1,126 @@
+//! Changing parts of a file.
+//!
+//! An edit names the text to replace. It has to be there, and only once unless every occurrence is
+//! meant; so an edit that was made for another state of the file fails instead of landing somewhere. If
+//! the text is there but for white space at the ends of lines, it is replaced all the same, with the
+//! file's own indentation, and that is said. Several edits are made one after the other, all or none.
+
+mod replace;
+
+use std::io::Read;
+use std::sync::Arc;
+
+use convoke_core::{Category, Display, DisplayFormat, Kind, ToolError};
+use convoke_tool::{FunctionTool, Place, Rendered, Tool, ToolContext};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::{Expect, replace as replace_file};
+use crate::diff::unified;
+use crate::encoding::Encoding;
+use replace::{Applied, Edit};
+
+/// Longer files are not edited.
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Returns the tools of this family.
+pub fn tools() -> Vec<Arc<dyn Tool>> {
+    let edit = FunctionTool::new(
+        "edit_file",
+        "Replaces exact text in a file. `old_string` has to occur exactly once, so give enough lines \
+         around the change; `replace_all` replaces every occurrence. Several changes at once go into \
+         `edits`: all of them are made, or none.",
+        edit_file,
+    );
+    vec![Arc::new(
+        edit.category(Category::File)
+            .kind(Kind::Edit)
+            .writes("path")
+            .alias("file_path", "path")
+            .alias("old_text", "old_string")
+            .alias("new_text", "new_string"),
+    )]
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct EditFile {
+    /// The path.
+    path: String,
+    /// The text to replace.
+    old_string: Option<String>,
+    /// What to put in its place.
+    new_string: Option<String>,
+    /// Whether to replace every occurrence.
+    replace_all: Option<bool>,
+    /// Several changes, made in this order, instead of the one above.
+    edits: Option<Vec<Edit>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Edited {
+    /// How many places were changed.
+    replacements: usize,
+    /// Each edit, in order.
+    edits: Vec<Applied>,
+    /// How many bytes the file has now.
+    bytes_written: usize,
+}
+
+async fn edit_file(wanted: EditFile, context: ToolContext) -> Result<Rendered<Edited>, ToolError> {
+    let place = context.locate(&wanted.path)?;
+    let edits = wanted.edits()?;
+    context.blocking(move || apply(&place, &edits)).await
+}
+
+impl EditFile {
+    /// Returns the changes, however they were given.
+    fn edits(self) -> Result<Vec<Edit>, ToolError> {
+        match (self.edits, self.old_string, self.new_string) {
+            (Some(edits), None, None) if !edits.is_empty() => Ok(edits),
+            (None, Some(old_string), Some(new_string)) => {
+                Ok(vec![Edit { old_string, new_string, replace_all: self.replace_all }])
+            }
+            (Some(_), None, None) => Err(ToolError::validation(["`edits` is empty"])),
+            (Some(_), ..) => Err(ToolError::validation([
+                "give either `edits`, or `old_string` and `new_string`, not both",
+            ])),
+            (None, old, _) => {
+                let missing = if old.is_none() { "old_string" } else { "new_string" };
+                Err(ToolError::validation([format!("`{missing}` is missing")]))
+            }
+        }
+    }
+}
+
+fn apply(place: &Place, edits: &[Edit]) -> Result<Rendered<Edited>, ToolError> {
+    let (file, metadata) = place.open_file()?;
+    if metadata.len() > MAX_BYTES {
+        return Err(ToolError::failed(format!(
+            "`{}` is too long to be edited ({} bytes)",
+            place.spelled(),
+            metadata.len()
+        )));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| place.error(&error, "read"))?;
+    let old = Encoding::Utf8.decode(bytes, place.spelled())?;
+    let (new, applied) = replace::all(&old, edits, place.spelled())?;
+    if new == old {
+        return Err(ToolError::failed(format!("the edits leave `{}` as it is", place.spelled())));
+    }
+    replace_file(place, new.as_bytes(), Expect::Unchanged(&metadata))?;
+    let replacements = applied.iter().map(|edit| edit.replacements).sum();
+    let mut text = format!("Changed `{}` in {replacements} place(s).", place.spelled());
+    for (number, edit) in applied.iter().enumerate().filter(|(_, edit)| edit.whitespace_ignored) {
+        text.push_str(&format!(
+            " Edit {} matched at line {} only with white space ignored; check its indentation.",
+            number + 1,
+            edit.line
+        ));
+    }
+    let display =
+        Display { format: DisplayFormat::Diff, text: unified(place.spelled(), &old, &new) };
+    let edited = Edited { replacements, edits: applied, bytes_written: new.len() };
+    Ok(Rendered::new(edited, text).with_display(display))
+}

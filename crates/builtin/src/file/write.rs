@@ -1,0 +1,69 @@
+//! Writing a file, whole.
+
+use std::io::Read;
+
+use convoke_core::{Display, DisplayFormat, ErrorKind, ToolError};
+use convoke_tool::{Place, Rendered, ToolContext};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::{Expect, replace};
+use crate::diff::unified;
+use crate::encoding::Encoding;
+
+/// Longer old files are replaced without showing what changed.
+const MAX_DIFF_BYTES: u64 = 256 * 1024;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct WriteFile {
+    /// The path.
+    path: String,
+    /// All of the new content.
+    content: String,
+    /// How the text becomes bytes: utf-8 (the default), utf-16le, utf-16be, latin1, or base64 for bytes.
+    encoding: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Written {
+    /// How many bytes the file has now.
+    bytes_written: usize,
+}
+
+pub(super) async fn write_file(
+    wanted: WriteFile,
+    context: ToolContext,
+) -> Result<Rendered<Written>, ToolError> {
+    let encoding = Encoding::named(wanted.encoding.as_deref())?;
+    let place = context.locate(&wanted.path)?;
+    context
+        .blocking(move || {
+            let bytes = encoding.encode(&wanted.content)?;
+            let old = if encoding == Encoding::Utf8 { old_text(&place) } else { None };
+            replace(&place, &bytes, Expect::Anything)?;
+            let text = format!("Wrote {} bytes to `{}`.", bytes.len(), wanted.path);
+            let rendered = Rendered::new(Written { bytes_written: bytes.len() }, text);
+            Ok(match old {
+                Some(old) => rendered.with_display(Display {
+                    format: DisplayFormat::Diff,
+                    text: unified(&wanted.path, &old, &wanted.content),
+                }),
+                None => rendered,
+            })
+        })
+        .await
+}
+
+/// Returns what is there now, if it is short text; nothing at all counts as empty.
+fn old_text(place: &Place) -> Option<String> {
+    match place.open_file() {
+        Ok((file, metadata)) if metadata.len() <= MAX_DIFF_BYTES => {
+            let mut text = String::new();
+            file.take(MAX_DIFF_BYTES).read_to_string(&mut text).ok()?;
+            Some(text)
+        }
+        Err(error) if error.kind == ErrorKind::NotFound => Some(String::new()),
+        _ => None,
+    }
+}

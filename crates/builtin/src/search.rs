@@ -1,0 +1,45 @@
+//! Finding files by name and by content.
+
+mod filter;
+mod glob;
+mod grep;
+mod lines;
+mod report;
+mod scope;
+
+use std::sync::Arc;
+
+use convoke_core::{Category, Kind};
+use convoke_tool::{FunctionTool, Tool};
+
+pub(crate) use filter::{Patterns, glob_set};
+
+/// Returns the tools of this family.
+pub fn tools() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(
+            FunctionTool::new(
+                "grep",
+                "Searches file contents for a regular expression. Files that `.gitignore` names and \
+                 binary files are passed over.",
+                grep::grep,
+            )
+            .category(Category::File)
+            .kind(Kind::Search)
+            .reads("path")
+            .alias("dir_path", "path"),
+        ),
+        Arc::new(
+            FunctionTool::new(
+                "glob",
+                "Finds files by name: `*.rs` anywhere below, `src/**/*.rs` by path. Files that \
+                 `.gitignore` names are passed over.",
+                glob::glob,
+            )
+            .category(Category::File)
+            .kind(Kind::Search)
+            .reads("path")
+            .alias("dir_path", "path"),
+        ),
+    ]
+}

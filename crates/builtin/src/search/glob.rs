@@ -1,0 +1,101 @@
+//! Finding files by name.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use convoke_core::ToolError;
+use convoke_tool::{Place, Rendered, ToolContext};
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::filter::glob_set;
+use super::scope::{Naming, Scope, open};
+use crate::walk::{Ignore, Next, threads};
+
+const DEFAULT_LIMIT: usize = 1000;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct GlobArguments {
+    /// The pattern: `*.rs` matches names anywhere below, `src/**/*.rs` whole paths.
+    pattern: String,
+    /// The directory to look in; the working directory if absent.
+    path: Option<String>,
+    /// How many files at most; 1000 if absent.
+    #[schemars(range(min = 1))]
+    limit: Option<usize>,
+    /// Whether to show files that `.gitignore` names, too.
+    include_ignored: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Files {
+    /// The paths, sorted.
+    files: Vec<String>,
+    /// Whether there are more than were asked for.
+    truncated: bool,
+}
+
+pub(super) async fn glob(
+    wanted: GlobArguments,
+    context: ToolContext,
+) -> Result<Rendered<Files>, ToolError> {
+    let place = context.locate(wanted.path.as_deref().unwrap_or("."))?;
+    let inner = context.clone();
+    context.blocking(move || find(&wanted, &place, &inner)).await
+}
+
+fn find(
+    wanted: &GlobArguments,
+    place: &Place,
+    context: &ToolContext,
+) -> Result<Rendered<Files>, ToolError> {
+    let patterns = glob_set("pattern", std::slice::from_ref(&wanted.pattern))?;
+    let ignore =
+        if wanted.include_ignored == Some(true) { Ignore::Nothing } else { Ignore::Respect };
+    let Scope::Directory(walk) = open(place, ignore)? else {
+        return Err(ToolError::failed(format!(
+            "`{}` is a file; `path` has to be a directory",
+            place.spelled()
+        )));
+    };
+    let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT);
+    let first = Mutex::new(First { paths: BTreeSet::new(), limit, more: false });
+    let cancellation = context.cancellation();
+    walk.run(threads(), || {
+        |found| {
+            if found.file_type != FileType::Directory && patterns.is_match(found.path) {
+                first.lock().unwrap_or_else(PoisonError::into_inner).add(found.path.to_path_buf());
+            }
+            if cancellation.is_cancelled() { Next::Stop } else { Next::GoOn }
+        }
+    });
+    let first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let naming = Naming::new(place, context);
+    let files: Vec<String> = first.paths.iter().map(|path| naming.name(path)).collect();
+    let mut text = if files.is_empty() { "No file matches.".to_owned() } else { files.join("\n") };
+    if first.more {
+        text.push_str(&format!(
+            "\n[only the first {limit} files; narrow the pattern, or raise `limit`]"
+        ));
+    }
+    Ok(Rendered::new(Files { files, truncated: first.more }, text))
+}
+
+/// The first paths in order, however they come in.
+struct First {
+    paths: BTreeSet<PathBuf>,
+    limit: usize,
+    more: bool,
+}
+
+impl First {
+    fn add(&mut self, path: PathBuf) {
+        self.paths.insert(path);
+        if self.paths.len() > self.limit {
+            self.paths.pop_last();
+            self.more = true;
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Finding files by content.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use convoke_core::ToolError;
+use convoke_tool::{Place, Rendered, ToolContext};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::filter::{Filter, Patterns};
+use super::lines::{FileMatches, FileSearch, Keep, Line};
+use super::report::Report;
+use super::scope::{Naming, Scope, open};
+use crate::walk::{Found, Ignore, Next, Walk, threads};
+
+const DEFAULT_MATCHES: u64 = 100;
+const DEFAULT_FILES: u64 = 1000;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct GrepArguments {
+    /// The regular expression, in Rust's syntax; it matches within a line.
+    pattern: String,
+    /// The file or directory to search; the working directory if absent.
+    path: Option<String>,
+    /// Only files whose names or paths match, as `*.rs` or `src/**`.
+    include: Option<Patterns>,
+    /// No files or directories that match.
+    exclude: Option<Patterns>,
+    /// Only files of a type, as `rust`, `py`, `js`, `md`.
+    r#type: Option<String>,
+    /// Whether case matters; true if absent.
+    case_sensitive: Option<bool>,
+    /// Whether the pattern is plain text.
+    literal: Option<bool>,
+    /// How many lines to show around each match.
+    #[schemars(range(max = 50))]
+    context: Option<usize>,
+    /// What to return: matching lines (the default), names of files, or numbers of matches.
+    mode: Option<Mode>,
+    /// How many matches at most, in the order of paths; 100 if absent (1000 files in the other modes).
+    #[schemars(range(min = 1))]
+    max_matches: Option<u64>,
+    /// Whether to search files that `.gitignore` names, too.
+    include_ignored: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Content,
+    Files,
+    Count,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct GrepResult {
+    /// The files with matches, sorted by path.
+    files: Vec<GrepFile>,
+    /// How many matches these are; in mode `files`, how many files.
+    total: u64,
+    /// Whether there are more than are shown.
+    truncated: bool,
+    /// How many files could not be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    unreadable: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[derive(Serialize, JsonSchema)]
+struct GrepFile {
+    /// Its path.
+    path: String,
+    /// How many matches it has; absent in mode `files`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    /// Its lines, in mode `content`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lines: Vec<Line>,
+}
+
+pub(super) async fn grep(
+    wanted: GrepArguments,
+    context: ToolContext,
+) -> Result<Rendered<GrepResult>, ToolError> {
+    let place = context.locate(wanted.path.as_deref().unwrap_or("."))?;
+    let inner = context.clone();
+    context.blocking(move || search(&wanted, &place, &inner)).await
+}
+
+fn search(
+    wanted: &GrepArguments,
+    place: &Place,
+    context: &ToolContext,
+) -> Result<Rendered<GrepResult>, ToolError> {
+    let mode = wanted.mode.unwrap_or(Mode::Content);
+    let matcher = matcher(wanted)?;
+    let filter =
+        Filter::new(wanted.include.as_ref(), wanted.exclude.as_ref(), wanted.r#type.as_deref())?;
+    let default = if mode == Mode::Content { DEFAULT_MATCHES } else { DEFAULT_FILES };
+    let limit = wanted.max_matches.unwrap_or(default);
+    let search = Search {
+        matcher: &matcher,
+        filter: &filter,
+        context_lines: wanted.context.unwrap_or_default(),
+        keep: match mode {
+            Mode::Content => Keep::Lines(limit),
+            Mode::Files => Keep::Existence,
+            Mode::Count => Keep::Count,
+        },
+        weight: if mode == Mode::Content { |found| found.matches } else { |_| 1 },
+        report: Mutex::new(Report::new(limit)),
+        context,
+    };
+    let ignore =
+        if wanted.include_ignored == Some(true) { Ignore::Nothing } else { Ignore::Respect };
+    match open(place, ignore)? {
+        Scope::File(file) => search.one_file(file)?,
+        Scope::Directory(walk) => search.tree(walk),
+    }
+    let report = search.report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(render(report, mode, &Naming::new(place, context)))
+}
+
+fn matcher(wanted: &GrepArguments) -> Result<RegexMatcher, ToolError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .case_insensitive(wanted.case_sensitive == Some(false))
+        .fixed_strings(wanted.literal == Some(true))
+        .line_terminator(Some(b'\n'));
+    builder.build(&wanted.pattern).map_err(|error| {
+        let hint =
+            if wanted.literal == Some(true) { "" } else { " (set `literal` to search plain text)" };
+        ToolError::validation([format!("`pattern`: {error}{hint}")])
+    })
+}
+
+struct Search<'a> {
+    matcher: &'a RegexMatcher,
+    filter: &'a Filter,
+    context_lines: usize,
+    keep: Keep,
+    weight: fn(&FileMatches) -> u64,
+    report: Mutex<Report>,
+    context: &'a ToolContext,
+}
+
+impl Search<'_> {
+    fn tree(&self, walk: Walk) {
+        walk.run(threads(), || {
+            let mut files = FileSearch::new(self.matcher, self.context_lines);
+            move |found: &Found<'_>| {
+                if self.context.cancellation().is_cancelled() {
+                    return Next::Stop;
+                }
+                match found.file_type {
+                    FileType::Directory if !self.filter.enters(found.path) => {
+                        return Next::PassOver;
+                    }
+                    FileType::RegularFile if self.filter.takes(found.path) => {
+                        self.file(&mut files, found);
+                    }
+                    _ => {}
+                }
+                Next::GoOn
+            }
+        });
+    }
+
+    fn file(&self, files: &mut FileSearch<'_>, found: &Found<'_>) {
+        let keep = {
+            let report = self.lock();
+            match (report.wants(found.path), report.more) {
+                (true, _) => self.keep,
+                // Enough is known, but not whether there is more.
+                (false, false) => Keep::Existence,
+                (false, true) => return,
+            }
+        };
+        match found.open().and_then(|file| files.search(File::from(file), keep)) {
+            Ok(matches) if matches.matches == 0 => {}
+            Ok(matches) => self.add(found.path.to_path_buf(), matches),
+            Err(_) => self.lock().unreadable += 1,
+        }
+    }
+
+    fn one_file(&self, file: File) -> Result<(), ToolError> {
+        let found = FileSearch::new(self.matcher, self.context_lines).search(file, self.keep);
+        let found = found
+            .map_err(|error| ToolError::failed("the file cannot be read").caused_by(&error))?;
+        if found.matches > 0 {
+            self.add(PathBuf::new(), found);
+        }
+        Ok(())
+    }
+
+    fn add(&self, path: PathBuf, found: FileMatches) {
+        self.lock().add(path, found, self.weight);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn render(report: Report, mode: Mode, naming: &Naming) -> Rendered<GrepResult> {
+    let (truncated, unreadable) = (report.more, report.unreadable);
+    let files: Vec<GrepFile> = report
+        .into_files()
+        .into_iter()
+        .map(|(path, found)| GrepFile {
+            path: naming.name(Path::new(&path)),
+            count: (mode != Mode::Files).then_some(found.matches),
+            lines: found.lines,
+        })
+        .collect();
+    let total = match mode {
+        Mode::Files => files.len() as u64,
+        _ => files.iter().filter_map(|file| file.count).sum(),
+    };
+    let result = GrepResult { files, total, truncated, unreadable };
+    let text = text(&result, mode);
+    Rendered::new(result, text)
+}
+
+fn text(result: &GrepResult, mode: Mode) -> String {
+    if result.files.is_empty() {
+        return "No match.".to_owned();
+    }
+    let mut text = String::new();
+    for file in &result.files {
+        match mode {
+            Mode::Files => text.push_str(&file.path),
+            Mode::Count => {
+                text.push_str(&format!("{}: {}", file.path, file.count.unwrap_or_default()));
+            }
+            Mode::Content => text.push_str(&section(file)),
+        }
+        text.push('\n');
+    }
+    if result.truncated {
+        text.push_str("[there are more matches; narrow the search, or raise `max_matches`]\n");
+    }
+    text
+}
+
+/// A file's lines below its path: `12:` before a match, `11-` before a line near one.
+fn section(file: &GrepFile) -> String {
+    let mut text = format!("{}\n", file.path);
+    let mut previous = None;
+    for line in &file.lines {
+        if previous.is_some_and(|number| line.number > number + 1)
+            && file.lines.iter().any(|one| !one.is_match)
+        {
+            text.push_str("--\n");
+        }
+        let mark = if line.is_match { ':' } else { '-' };
+        text.push_str(&format!("{}{mark} {}\n", line.number, line.text));
+        previous = Some(line.number);
+    }
+    text
+}

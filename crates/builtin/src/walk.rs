@@ -1,0 +1,307 @@
+//! Walks a directory tree, in parallel, without ever leaving it.
+//!
+//! Each directory is opened by its name *relative to its parent's handle* and never through a link, so
+//! a tree that is changed under the walk can make it miss something but not see anything outside. That
+//! also makes it fast: the kernel resolves one name instead of a path.
+//!
+//! `.gitignore` and `.ignore` files count from the walk's root down, in a repository or not; what lies
+//! above the root is not read. Version control's own directories are left out, hidden files are not.
+
+mod rules;
+
+use std::ffi::{CStr, OsStr};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+
+use rules::Rules;
+
+const VERSION_CONTROL: [&[u8]; 4] = [b".git", b".hg", b".svn", b".jj"];
+/// Deeper trees are cut off there; nobody makes them but to do harm.
+const MAX_DEPTH: usize = 256;
+
+/// Whether ignore files count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ignore {
+    /// They do, and version control's directories are left out.
+    Respect,
+    /// Everything is shown.
+    Nothing,
+}
+
+/// How far a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// What is in the start itself.
+    One,
+    /// Everything below it.
+    All,
+}
+
+/// What a visitor wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// To go on, into this directory too if it is one.
+    GoOn,
+    /// To go on, but not into this directory.
+    PassOver,
+    /// To end the walk.
+    Stop,
+}
+
+/// Something found on the way.
+pub(crate) struct Found<'a> {
+    parent: BorrowedFd<'a>,
+    name: &'a CStr,
+    /// Its path below the start of the walk.
+    pub(crate) path: &'a Path,
+    pub(crate) file_type: FileType,
+}
+
+impl Found<'_> {
+    /// Opens it as a file, if that is what it still is.
+    pub(crate) fn open(&self) -> io::Result<OwnedFd> {
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(openat(self.parent, self.name, flags, Mode::empty())?)
+    }
+
+    /// Returns its metadata, of the link itself if it is one.
+    pub(crate) fn stat(&self) -> io::Result<rustix::fs::Stat> {
+        Ok(statat(self.parent, self.name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Returns its name.
+    pub(crate) fn name(&self) -> &OsStr {
+        OsStr::from_bytes(self.name.to_bytes())
+    }
+}
+
+/// A walk that has not begun.
+pub(crate) struct Walk {
+    start: OwnedFd,
+    rules: Option<Arc<Rules>>,
+    ignore: Ignore,
+    depth: Depth,
+    /// Paths of ignore files are relative to their root; this is the start's path below it.
+    prefix: PathBuf,
+}
+
+/// A directory that waits for its turn.
+struct Waiting {
+    parent: Option<Arc<Dir>>,
+    name: Option<std::ffi::CString>,
+    path: PathBuf,
+    depth: usize,
+    rules: Option<Arc<Rules>>,
+}
+
+impl Walk {
+    /// Walks below an open directory.
+    pub(crate) fn new(start: OwnedFd, ignore: Ignore) -> Self {
+        Self { start, rules: None, ignore, depth: Depth::All, prefix: PathBuf::new() }
+    }
+
+    /// Goes this far.
+    pub(crate) const fn depth(mut self, depth: Depth) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Lets the ignore files between `root` and the start count too; `below` leads from one to the other.
+    pub(crate) fn with_rules_from(mut self, root: BorrowedFd<'_>, below: &Path) -> Self {
+        if self.ignore == Ignore::Respect {
+            self.rules = Rules::along(root, below);
+            self.prefix = below.to_path_buf();
+        }
+        self
+    }
+
+    /// Visits everything below the start, in no particular order. Each thread gets a visitor of its
+    /// own.
+    pub(crate) fn run<V>(self, threads: usize, visitors: impl Fn() -> V + Sync)
+    where
+        V: FnMut(&Found<'_>) -> Next,
+    {
+        let queue = Queue::new(Waiting {
+            parent: None,
+            name: None,
+            path: PathBuf::new(),
+            depth: 0,
+            rules: self.rules.clone(),
+        });
+        let worker = || {
+            let mut visit = visitors();
+            while let Some(waiting) = queue.next() {
+                if self.directory(waiting, &queue, &mut visit).is_break() {
+                    queue.stop();
+                }
+                queue.done();
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(worker);
+            }
+            worker();
+        });
+    }
+
+    fn directory<V>(&self, waiting: Waiting, queue: &Queue, visit: &mut V) -> ControlFlow<()>
+    where
+        V: FnMut(&Found<'_>) -> Next,
+    {
+        // A directory that is gone, forbidden or a link by now is passed over.
+        let Ok(mut directory) = self.open(&waiting) else { return ControlFlow::Continue(()) };
+        let mut entries = Vec::new();
+        let mut has_rules = false;
+        while let Some(Ok(entry)) = directory.read() {
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            has_rules |= matches!(name.to_bytes(), b".gitignore" | b".ignore");
+            entries.push((name.to_owned(), entry.file_type()));
+        }
+        let directory = Arc::new(directory);
+        let Ok(handle) = directory.fd() else { return ControlFlow::Continue(()) };
+        let mut rules = waiting.rules;
+        if has_rules && self.ignore == Ignore::Respect {
+            rules = Rules::in_directory(handle, &self.prefix.join(&waiting.path), rules);
+        }
+        let mut path = waiting.path;
+        for (name, file_type) in entries {
+            path.push(OsStr::from_bytes(name.to_bytes()));
+            let found = Found {
+                parent: handle,
+                name: &name,
+                path: &path,
+                file_type: known(handle, &name, file_type),
+            };
+            if !self.leaves_out(&found, rules.as_deref()) {
+                let next = visit(&found);
+                if next == Next::Stop {
+                    return ControlFlow::Break(());
+                }
+                if next == Next::GoOn && self.descends(&found, waiting.depth) {
+                    queue.add(Waiting {
+                        parent: Some(Arc::clone(&directory)),
+                        path: path.clone(),
+                        depth: waiting.depth + 1,
+                        rules: rules.clone(),
+                        name: Some(name),
+                    });
+                }
+            }
+            path.pop();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn open(&self, waiting: &Waiting) -> io::Result<Dir> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = match (&waiting.parent, &waiting.name) {
+            (Some(parent), Some(name)) => openat(parent.fd()?, name, flags, Mode::empty())?,
+            _ => openat(self.start.as_fd(), c".", flags, Mode::empty())?,
+        };
+        Ok(Dir::new(directory)?)
+    }
+
+    fn descends(&self, found: &Found<'_>, depth: usize) -> bool {
+        found.file_type == FileType::Directory && self.depth == Depth::All && depth < MAX_DEPTH
+    }
+
+    fn leaves_out(&self, found: &Found<'_>, rules: Option<&Rules>) -> bool {
+        if self.ignore == Ignore::Nothing {
+            return false;
+        }
+        let is_directory = found.file_type == FileType::Directory;
+        if is_directory && VERSION_CONTROL.contains(&found.name.to_bytes()) {
+            return true;
+        }
+        let Some(rules) = rules else { return false };
+        if self.prefix.as_os_str().is_empty() {
+            rules.ignores(found.path, is_directory)
+        } else {
+            rules.ignores(&self.prefix.join(found.path), is_directory)
+        }
+    }
+}
+
+/// Some file systems do not say in a listing what an entry is.
+fn known(parent: BorrowedFd<'_>, name: &CStr, file_type: FileType) -> FileType {
+    if file_type != FileType::Unknown {
+        return file_type;
+    }
+    let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+    stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+}
+
+/// The directories that wait. The last one in is the first one out, which keeps few handles open.
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    waiting: Vec<Waiting>,
+    busy: usize,
+    stopped: bool,
+}
+
+impl Queue {
+    fn new(first: Waiting) -> Self {
+        let state = State { waiting: vec![first], busy: 0, stopped: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn add(&self, waiting: Waiting) {
+        self.lock().waiting.push(waiting);
+        self.changed.notify_one();
+    }
+
+    /// Returns the next directory, or nothing when all is done.
+    fn next(&self) -> Option<Waiting> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                return None;
+            }
+            if let Some(waiting) = state.waiting.pop() {
+                state.busy += 1;
+                return Some(waiting);
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self) {
+        let mut state = self.lock();
+        state.busy -= 1;
+        if state.busy == 0 && state.waiting.is_empty() {
+            self.changed.notify_all();
+        }
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns how many threads a walk should use.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8)
+}

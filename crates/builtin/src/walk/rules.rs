@@ -1,0 +1,78 @@
+//! The ignore files that count at a place: those of its directory, then those of the directories above.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{Mode, OFlags, openat};
+
+/// Longer ignore files are cut there.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The rules of one directory, with those above it behind them.
+pub(super) struct Rules {
+    own: Gitignore,
+    above: Option<Arc<Self>>,
+}
+
+impl Rules {
+    /// Reads the ignore files of a directory. `path` is where it lies below the root of all rules.
+    pub(super) fn in_directory(
+        directory: BorrowedFd<'_>,
+        path: &Path,
+        above: Option<Arc<Self>>,
+    ) -> Option<Arc<Self>> {
+        let mut builder = GitignoreBuilder::new(path);
+        for name in [".gitignore", ".ignore"] {
+            for line in read(directory, name).unwrap_or_default().lines() {
+                // A line that is no pattern says nothing; git passes over it too.
+                drop(builder.add_line(None, line));
+            }
+        }
+        match builder.build() {
+            Ok(own) if !own.is_empty() => Some(Arc::new(Self { own, above })),
+            _ => above,
+        }
+    }
+
+    /// Reads the ignore files from a root down to, but not including, the directory at `below`.
+    pub(super) fn along(root: BorrowedFd<'_>, below: &Path) -> Option<Arc<Self>> {
+        let mut rules = None;
+        let mut path = PathBuf::new();
+        let mut handle: Option<OwnedFd> = None;
+        for component in below.components() {
+            let Component::Normal(name) = component else { continue };
+            let directory = handle.as_ref().map_or(root, AsFd::as_fd);
+            rules = Self::in_directory(directory, &path, rules);
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Ok(next) = openat(directory, name, flags, Mode::empty()) else { break };
+            handle = Some(next);
+            path.push(name);
+        }
+        rules
+    }
+
+    /// Tells whether a path is ignored. The nearest rule that says anything decides.
+    pub(super) fn ignores(&self, path: &Path, is_directory: bool) -> bool {
+        match self.own.matched(path, is_directory) {
+            Match::Ignore(_) => true,
+            Match::Whitelist(_) => false,
+            Match::None => {
+                self.above.as_ref().is_some_and(|above| above.ignores(path, is_directory))
+            }
+        }
+    }
+}
+
+fn read(directory: BorrowedFd<'_>, name: &str) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(directory, name, flags, Mode::empty()).ok()?);
+    let mut bytes = Vec::new();
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

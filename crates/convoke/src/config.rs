@@ -1,0 +1,77 @@
+//! Configuration: from what the user wrote to a [`Config`] that knows where every value comes from.
+//!
+//! Five layers, the later one wins: built in, the user's file, the project's file, `CONVOKE__…`
+//! variables, `--set` flags. Mappings are merged key by key; anything else, lists included, is
+//! replaced as a whole.
+//!
+//! What always holds:
+//!
+//! - Every mistake is reported, each with its place, its key and what was expected; nothing is
+//!   silently dropped. What is ignored is in [`Loaded::warnings`].
+//! - A project's file never allows more than the user does, and one that is not trusted sets only
+//!   the keys of a short list of harmless ones.
+//! - A secret, and text taken from the environment, is in no message and no listing.
+//! - There is one list of keys: the Rust types. The schema is made from them, and everything else
+//!   goes by the schema.
+//!
+//! What it does not do: read the process environment, look for the home directory, write files.
+//!
+//! ```
+//! use convoke::config::{Sources, load};
+//!
+//! let mut sources = Sources::new("/");
+//! sources.project_directory = None;
+//! sources.environment.insert("CONVOKE__TOOLS__TIMEOUT".into(), "5000".into());
+//! let loaded = load(&sources)?;
+//! assert_eq!(loaded.config.tools.timeout.as_millis(), 5000);
+//! let why = loaded.explain("tools.timeout").expect("the key exists");
+//! let origin = why.origin.expect("it has a value");
+//! assert_eq!(origin.to_string(), "environment (environment variable CONVOKE__TOOLS__TIMEOUT)");
+//! # Ok::<(), convoke::config::ConfigError>(())
+//! ```
+
+mod check;
+mod coerce;
+mod command;
+mod disk;
+mod expand;
+mod explain;
+mod interpolate;
+mod key;
+mod load;
+mod loaded;
+mod narrow;
+mod network;
+mod node;
+mod origin;
+mod overrides;
+mod paths;
+mod permission;
+mod problem;
+mod schema;
+mod secret;
+mod settings;
+mod sources;
+mod timeout;
+mod tools;
+mod trust;
+mod trust_store;
+mod walk;
+mod yaml;
+
+pub use command::CommandConfig;
+pub use explain::{ExplainError, Explanation, Overridden};
+pub use load::load;
+pub use loaded::{ConfigFile, Entry, FileState, Loaded};
+pub use network::{HttpConfig, McpServerConfig, WebSearchConfig, WebSearchProvider};
+pub use origin::{Layer, Origin, Place, Position};
+pub use overrides::VARIABLE_PREFIX;
+pub use permission::PolicyConfig;
+pub use problem::{ConfigError, Problem};
+pub use schema::config_schema;
+pub use secret::{MASK, Secret};
+pub use settings::{AgentConfig, Config};
+pub use sources::{PROJECT_FILE_NAMES, Sources, Trust};
+pub use timeout::Timeout;
+pub use tools::{TimeoutsConfig, ToolsConfig};
+pub use trust_store::{TrustError, TrustStore};

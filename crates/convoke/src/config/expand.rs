@@ -1,0 +1,145 @@
+//! What was written into what is meant: keys without a value go, `${…}` is replaced.
+
+use std::collections::BTreeMap;
+
+use super::coerce::coerce;
+use super::interpolate::{Replaced, replace};
+use super::node::Node;
+use super::problem::Problem;
+use super::schema::{Child, Schema, Shape};
+use super::walk::{Verdict, Visit, walk};
+
+/// Takes out keys without a value. `tools:` with every line below it commented out is then the
+/// same as no `tools` at all.
+pub(crate) fn drop_empty(root: &mut Node, schema: Schema<'_>) {
+    walk(root, schema, &mut |visit| match visit.schema {
+        Child::Known(_) if visit.node.is_null() && visit.key.last_name().is_some() => Verdict::Drop,
+        Child::Known(_) => Verdict::Descend,
+        Child::Unknown | Child::Free => Verdict::Keep,
+    });
+}
+
+/// Replaces `${…}` in every value and gives the result the type its key has. What cannot be
+/// replaced is reported and taken out, so that it is not reported twice.
+pub(crate) fn replace_variables(
+    root: &mut Node,
+    schema: Schema<'_>,
+    environment: &BTreeMap<String, String>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    walk(root, schema, &mut |visit| match replace_one(visit, environment) {
+        Ok(()) => Verdict::Descend,
+        Err(problem) => {
+            problems.push(problem);
+            Verdict::Drop
+        }
+    });
+    problems
+}
+
+fn replace_one(
+    visit: Visit<'_, '_>,
+    environment: &BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    let Visit { node, schema, key, .. } = visit;
+    let Some(written) = node.text().map(str::to_owned) else { return Ok(()) };
+    let place = node.origin.place.clone();
+    let Replaced { text, used_variables } = replace(&written, environment).map_err(|mistake| {
+        Problem::new(&place, key, mistake)
+            .with_hint("`${NAME:-text}` gives a default, `$${` stands for `${` itself")
+    })?;
+    if !used_variables {
+        *node = Node::from_json(text.into(), &node.origin);
+        return Ok(());
+    }
+    let value = match schema {
+        Child::Known(schema) if schema.shape() != Shape::Text => {
+            coerce(&text, schema).ok_or_else(|| {
+                let expected = schema.expected();
+                Problem::new(
+                    &place,
+                    key,
+                    format!("expected {expected}, found text from `{written}`"),
+                )
+            })?
+        }
+        _ => text.into(),
+    };
+    *node = Node::from_json(value, &node.origin);
+    node.mark_replaced(&written.into());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::origin::Layer;
+    use crate::config::schema::config_schema;
+    use crate::config::yaml;
+
+    fn expand(text: &str) -> (Node, Vec<String>) {
+        let schema = config_schema();
+        let schema = Schema::new(&schema);
+        let path: Arc<Path> = Path::new("convoke.yml").into();
+        let mut root = yaml::parse(text, &path, Layer::User).unwrap();
+        drop_empty(&mut root, schema);
+        let pairs = [("T", "5000"), ("LIST", "a, b"), ("KEY", "hush"), ("WORD", "soon")];
+        let environment = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let problems = replace_variables(&mut root, schema, &environment);
+        (root, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_replaced_value_gets_the_type_of_its_key() {
+        let (root, problems) = expand(
+            "tools:\n  timeout: ${T}\n  exclude: ${LIST}\n  readCache: ${NO:-false}\n  \
+             enabled: ['${KEY}', '$${KEY}']\n  timeouts: {tool: {x: '${T}0'}}\n  \
+             webSearch:\n    engineId: ${T}\n",
+        );
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(
+            root.to_json(),
+            json!({ "tools": {
+                "timeout": 5000, "exclude": ["a", "b"], "readCache": false,
+                "enabled": ["hush", "${KEY}"], "timeouts": { "tool": { "x": 50_000 } },
+                "webSearch": { "engineId": "5000" },
+            }}),
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_reported_without_the_value() {
+        let (root, problems) =
+            expand("tools:\n  timeout: ${WORD}\n  exclude:\n  - ok\n  - ${NONE}\n");
+        assert_eq!(
+            problems,
+            [
+                "convoke.yml:5:5: tools.exclude[1]: the environment variable `NONE` is not set\n  \
+                 hint: `${NAME:-text}` gives a default, `$${` stands for `${` itself",
+                "convoke.yml:2:12: tools.timeout: expected a whole number from 1 to 86400000, \
+                 found text from `${WORD}`",
+            ]
+        );
+        assert_eq!(root.to_json(), json!({ "tools": { "exclude": ["ok"] } }));
+    }
+
+    #[test]
+    fn keys_without_a_value_are_not_there() {
+        let (root, _) = expand(
+            "agent:\ntools:\n  timeout:\n  exclude: [~]\n  commands:\n  - \
+             parameters: {default: ~}\n    timeout: ~\n",
+        );
+        assert_eq!(
+            root.to_json(),
+            json!({ "tools": {
+                "exclude": [null],
+                "commands": [{ "parameters": { "default": null } }],
+            }}),
+        );
+    }
+}

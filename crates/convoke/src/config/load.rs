@@ -1,0 +1,214 @@
+//! From sources to a configuration: read, expand, check, narrow, merge.
+//!
+//! Each layer is made right on its own before layers meet, and every problem of every layer is
+//! collected before loading gives up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::check::Checker;
+use super::disk;
+use super::expand;
+use super::key::Key;
+use super::loaded::{ConfigFile, FileState, LayerTree, Loaded};
+use super::narrow::narrow;
+use super::node::{Field, Node};
+use super::origin::{Layer, Origin, Place};
+use super::overrides;
+use super::paths::{self, Base};
+use super::problem::{ConfigError, Problem};
+use super::schema::{Schema, config_schema};
+use super::settings::{ALIASES, Config};
+use super::sources::{Sources, Trust};
+use super::trust;
+use super::yaml;
+
+/// Loads the configuration from its sources.
+///
+/// # Errors
+///
+/// Returns every mistake in every layer, each with the place where it was written.
+pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+    let schema = config_schema();
+    let checker = Checker::new(&schema).map_err(|problem| ConfigError::new(vec![problem]))?;
+    let mut loader = Loader {
+        sources,
+        schema: Schema::new(&schema),
+        checker,
+        problems: Vec::new(),
+        warnings: Vec::new(),
+        files: Vec::new(),
+    };
+    loader.check_directories();
+    let layers = loader.layers();
+    let Loader { mut problems, mut warnings, files, .. } = loader;
+    warnings.sort_by(|left, right| left.place.cmp(&right.place));
+    let effective = merged(&layers);
+    if problems.is_empty() {
+        match serde_json::from_value::<Config>(effective.to_json()) {
+            Ok(config) => {
+                return Ok(Loaded { config, layers, effective, schema, warnings, files });
+            }
+            Err(error) => problems.push(Problem::of_place(Place::Caller, error.to_string())),
+        }
+    }
+    Err(ConfigError::new(problems))
+}
+
+fn merged(layers: &[LayerTree]) -> Node {
+    let mut effective = Node::empty(Origin { layer: Layer::BuiltIn, place: Place::BuiltIn });
+    for layer in layers {
+        effective.overlay(layer.root.clone());
+    }
+    effective
+}
+
+struct Loader<'a> {
+    sources: &'a Sources,
+    schema: Schema<'a>,
+    checker: Checker<'a>,
+    problems: Vec<Problem>,
+    warnings: Vec<Problem>,
+    files: Vec<ConfigFile>,
+}
+
+impl Loader<'_> {
+    /// A relative directory would make what is allowed depend on where the process happens to be.
+    fn check_directories(&mut self) {
+        let sources = self.sources;
+        let directories = [&sources.user_file, &sources.project_directory, &sources.home];
+        let directories = directories.into_iter().flatten().chain([&sources.working_directory]);
+        for directory in directories.filter(|directory| !directory.is_absolute()) {
+            let message = format!("the path `{}` is not absolute", directory.display());
+            self.problems.push(Problem::of_place(Place::Caller, message));
+        }
+    }
+
+    /// Makes the layers, lowest first.
+    fn layers(&mut self) -> Vec<LayerTree> {
+        let mut layers = vec![self.built_in()];
+        layers.extend(self.user());
+        if let Some((mut project, directory)) = self.project() {
+            let warnings = narrow(&mut project.root, &merged(&layers), &directory);
+            self.warnings.extend(warnings);
+            layers.push(project);
+        }
+        let mut problems = Vec::new();
+        let environment =
+            overrides::from_environment(&self.sources.environment, self.schema, &mut problems);
+        let flags = overrides::from_flags(&self.sources.flags, self.schema, &mut problems);
+        self.problems.append(&mut problems);
+        for (layer, root) in [(Layer::Environment, environment), (Layer::Flags, flags)] {
+            let directory = &self.sources.working_directory;
+            layers.push(LayerTree { layer, root: self.finish(root, directory) });
+        }
+        layers
+    }
+
+    fn built_in(&mut self) -> LayerTree {
+        let origin = Origin { layer: Layer::BuiltIn, place: Place::BuiltIn };
+        let defaults = serde_json::to_value(Config::default()).unwrap_or_else(|error| {
+            self.problems.push(Problem::of_place(Place::BuiltIn, error.to_string()));
+            Value::Null
+        });
+        LayerTree { layer: Layer::BuiltIn, root: Node::from_json(defaults, &origin) }
+    }
+
+    fn user(&mut self) -> Option<LayerTree> {
+        let path = self.sources.user_file.as_deref()?;
+        let root = self.read(path, Layer::User)?;
+        Some(self.file_layer(root, Layer::User, path))
+    }
+
+    fn project(&mut self) -> Option<(LayerTree, PathBuf)> {
+        let search = self.sources.search_project_file();
+        for path in search.missing {
+            self.files.push(ConfigFile { layer: Layer::Project, path, state: FileState::Missing });
+        }
+        let path = search.found?;
+        if let Some(shadowed) = search.shadowed {
+            let place = Place::File { path: shadowed.as_path().into(), position: None };
+            let message = format!("ignored, because `{}` is there too", path.display());
+            self.warnings.push(Problem::of_place(place, message));
+            let state = FileState::Ignored;
+            self.files.push(ConfigFile { layer: Layer::Project, path: shadowed, state });
+        }
+        let mut root = self.read(&path, Layer::Project)?;
+        if self.sources.trust == Trust::Untrusted {
+            self.warnings.extend(trust::keep_harmless(&mut root, self.schema));
+        }
+        let layer = self.file_layer(root, Layer::Project, &path);
+        Some((layer, directory_of(&path).to_owned()))
+    }
+
+    fn read(&mut self, path: &Path, layer: Layer) -> Option<Node> {
+        let shared: Arc<Path> = path.into();
+        let read = disk::read_file(path).map_err(|unreadable| {
+            let place = Place::File { path: Arc::clone(&shared), position: unreadable.position };
+            Problem::of_place(place, unreadable.message)
+        });
+        let parsed =
+            read.and_then(|text| text.map(|text| yaml::parse(&text, &shared, layer)).transpose());
+        let state = match &parsed {
+            Ok(None) => FileState::Missing,
+            _ => FileState::Read,
+        };
+        self.files.push(ConfigFile { layer, path: path.to_owned(), state });
+        match parsed {
+            Ok(None) => None,
+            Ok(Some(mut root)) => {
+                expand::drop_empty(&mut root, self.schema);
+                Some(root)
+            }
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn file_layer(&mut self, mut root: Node, layer: Layer, path: &Path) -> LayerTree {
+        let mut problems =
+            expand::replace_variables(&mut root, self.schema, &self.sources.environment);
+        self.problems.append(&mut problems);
+        LayerTree { layer, root: self.finish(root, directory_of(path)) }
+    }
+
+    /// Does what is common to all layers: paths, checking, other spellings of keys.
+    fn finish(&mut self, mut root: Node, directory: &Path) -> Node {
+        let base = Base { directory, home: self.sources.home.as_deref() };
+        self.problems.extend(paths::resolve_all(&mut root, self.schema, base));
+        self.problems.extend(self.checker.check(&root));
+        for (alias, name) in ALIASES {
+            if let (Ok(alias), Ok(name)) = (Key::parse(alias), Key::parse(name)) {
+                self.warnings.extend(rename(&mut root, &alias, &name));
+            }
+        }
+        root
+    }
+}
+
+fn directory_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(file)
+}
+
+/// Moves a value to the key its key is another spelling of. Where both are set, the smaller counts
+/// and a warning says so.
+fn rename(root: &mut Node, alias: &Key, name: &Key) -> Option<Problem> {
+    let other: Field = root.take(alias)?;
+    let value = |node: &Node| node.to_json().as_u64();
+    let Some(canonical) = root.get(name) else {
+        root.put(name, other);
+        return None;
+    };
+    let place = other.node.origin.place.clone();
+    if value(&other.node) < value(canonical) {
+        root.put(name, other);
+    }
+    let kept = root.get(name).map(Node::to_json).unwrap_or_default();
+    let message = format!("`{name}` is set as well; the smaller value, {kept}, counts");
+    let hint = format!("`{alias}` is another spelling of `{name}`: keep one of them");
+    Some(Problem::new(&place, alias, message).with_hint(hint))
+}

@@ -1,0 +1,175 @@
+//! A configuration that was loaded: the values, and where each of them comes from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::key::Key;
+use super::node::{Body, Field, Node};
+use super::origin::{Layer, Origin, readable_path};
+use super::problem::Problem;
+use super::schema::{Child, Schema, Shape};
+use super::secret::MASK;
+use super::settings::Config;
+
+/// A loaded configuration with the history of every value.
+#[non_exhaustive]
+pub struct Loaded {
+    /// The values that hold. Paths in it are absolute.
+    pub config: Config,
+    pub(crate) layers: Vec<LayerTree>,
+    pub(crate) effective: Node,
+    pub(crate) schema: Value,
+    pub(crate) warnings: Vec<Problem>,
+    pub(crate) files: Vec<ConfigFile>,
+}
+
+/// The trees hold secrets in plain text, so what is shown is what [`Loaded::to_json`] shows.
+impl fmt::Debug for Loaded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Loaded")
+            .field("config", &self.to_json())
+            .field("warnings", &self.warnings)
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One layer, as far as it counts.
+pub(crate) struct LayerTree {
+    pub(crate) layer: Layer,
+    pub(crate) root: Node,
+}
+
+/// A file that was read or looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ConfigFile {
+    /// The layer it is for.
+    pub layer: Layer,
+    /// Its path.
+    #[serde(serialize_with = "readable_path")]
+    pub path: PathBuf,
+    /// What became of it.
+    pub state: FileState,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FileState {
+    /// It was read.
+    Read,
+    /// There is none.
+    Missing,
+    /// It is there but another one beside it counts.
+    Ignored,
+}
+
+/// One value that holds, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Its full key.
+    pub key: String,
+    /// Its value, masked where it is secret.
+    pub value: Value,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl Loaded {
+    /// Returns what was ignored or changed on the way, and why.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// Returns the files that were read and those that were looked for, in the order of looking.
+    pub fn files(&self) -> &[ConfigFile] {
+        &self.files
+    }
+
+    /// Returns the directories file tools may touch, absolute; nothing where nobody said, which
+    /// means the workspace, and an empty list where nothing is allowed.
+    pub fn allowed_paths(&self) -> Option<Vec<PathBuf>> {
+        self.config.tools.allowed_paths.clone()
+    }
+
+    /// Returns the directory of the project's file, where one was read.
+    pub fn project_root(&self) -> Option<&Path> {
+        let read =
+            |file: &&ConfigFile| (file.layer, file.state) == (Layer::Project, FileState::Read);
+        self.files.iter().find(read).and_then(|file| file.path.parent())
+    }
+
+    /// Returns all values that hold as JSON, secrets masked.
+    pub fn to_json(&self) -> Value {
+        shown(&self.effective, Child::Known(Schema::new(&self.schema)))
+    }
+
+    /// Returns every value that holds, by key, with where it comes from.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> {
+        let mut entries = Vec::new();
+        let schema = Child::Known(Schema::new(&self.schema));
+        collect(&self.effective, schema, &Key::default(), &mut entries);
+        entries.into_iter()
+    }
+}
+
+/// Collects the leaves below a node: a list of plain values is one, an empty section is none.
+pub(crate) fn collect(node: &Node, schema: Child<'_>, key: &Key, entries: &mut Vec<Entry>) {
+    let is_plain = |item: &Node| matches!(item.body, Body::Scalar(_));
+    match (&node.body, schema) {
+        (Body::Map(fields), Child::Known(_) | Child::Unknown) => {
+            for (name, field) in fields {
+                collect(&field.node, schema.named(name), &key.name(name), entries);
+            }
+        }
+        (Body::List(items), Child::Known(_)) if !items.iter().all(is_plain) => {
+            for (index, item) in items.iter().enumerate() {
+                collect(item, schema.item(), &key.index(index), entries);
+            }
+        }
+        _ => {
+            let (value, origin) = (shown(node, schema), node.origin.clone());
+            entries.push(Entry { key: key.to_string(), value, origin });
+        }
+    }
+}
+
+/// Returns a value as people may see it: secrets masked, and text that was put together from the
+/// environment as it was written.
+pub(crate) fn shown(node: &Node, schema: Child<'_>) -> Value {
+    if let Child::Known(schema) = schema
+        && schema.is_secret()
+    {
+        return MASK.into();
+    }
+    match (&node.body, &node.template) {
+        (Body::Scalar(Value::String(_)), Some(written)) if is_free_text(schema) => {
+            (&**written).into()
+        }
+        (Body::Scalar(value), _) => value.clone(),
+        (Body::List(items), _) => items.iter().map(|item| shown(item, schema.item())).collect(),
+        (Body::Map(fields), _) => {
+            let entry = |(name, field): (&String, &Field)| {
+                (name.clone(), shown(&field.node, schema.named(name)))
+            };
+            Value::Object(fields.iter().map(entry).collect())
+        }
+    }
+}
+
+/// Words from a list and paths are not secrets; any other text may be.
+fn is_free_text(schema: Child<'_>) -> bool {
+    match schema {
+        Child::Known(schema) => {
+            schema.shape() == Shape::Text && schema.choices().is_none() && !schema.is_path()
+        }
+        Child::Unknown | Child::Free => true,
+    }
+}

@@ -1,0 +1,183 @@
+//! A project's file can make things stricter, never looser, trusted or not.
+//!
+//! What the user allows is the user's file on top of what is built in. Against that, everything in
+//! a project's file that would allow more is taken out, with a warning that says so. Variables and
+//! flags are the user's own and are not looked at here.
+
+use std::path::Path;
+
+use convoke_core::{Kind, Permission};
+
+use super::key::{Key, Segment};
+use super::node::{Body, Field, Node};
+
+use super::problem::Problem;
+
+mod paths;
+
+const NOT_LISTED: &str = "it is not in your own list";
+const HINT: &str = "only your own file, variables and flags can allow more";
+
+/// Takes out of a project's layer what would allow more than `allowed` does.
+pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Vec<Problem> {
+    let mut narrowing = Narrowing { project, allowed, warnings: Vec::new() };
+    narrowing.kinds();
+    narrowing.allowed_paths(directory);
+    narrowing.private_hosts();
+    narrowing.exclude();
+    narrowing.enabled();
+    narrowing.warnings
+}
+
+struct Narrowing<'a> {
+    project: &'a mut Node,
+    allowed: &'a Node,
+    warnings: Vec<Problem>,
+}
+
+impl Narrowing<'_> {
+    fn kinds(&mut self) {
+        let key = Key::default().name("policy").name("kinds");
+        let allowed = self.allowed.get(&key);
+        let Some(kinds) = self.project.map_mut(&key) else { return };
+        kinds.retain(|name, Field { node, .. }| {
+            let Some(wanted) = node.text().and_then(Permission::from_word) else { return false };
+            let key = key.name(name);
+            let limit = strictness(name, allowed);
+            if wanted >= limit {
+                return true;
+            }
+            let message = format!("`{wanted}` is ignored: a project cannot loosen your `{limit}`");
+            let place = &node.origin.place;
+            self.warnings.push(Problem::new(place, &key, message).with_hint(HINT));
+            false
+        });
+    }
+
+    fn allowed_paths(&mut self, directory: &Path) {
+        let key = Key::default().name("tools").name("allowedPaths");
+        let bounds = paths::Bounds::new(self.allowed.get(&key), directory);
+        self.retain_items(&key, |node| match bounds.admit(Path::new(node.text()?)) {
+            Ok(real) => {
+                node.set_text(real);
+                None
+            }
+            Err(reason) => Some(reason),
+        });
+    }
+
+    fn private_hosts(&mut self) {
+        let http = Key::default().name("tools").name("http");
+        let is_true = |node: Option<&Node>| node.map(Node::to_json) == Some(true.into());
+        let switch = http.name("allowPrivate");
+        if is_true(self.allowed.get(&switch)) {
+            return;
+        }
+        if is_true(self.project.get(&switch))
+            && let Some(Field { node, .. }) = self.project.take(&switch)
+        {
+            let message = "`true` is ignored: a project cannot open private addresses";
+            let warning = Problem::new(&node.origin.place, &switch, message);
+            self.warnings.push(warning.with_hint(HINT));
+        }
+        let hosts = http.name("allowedHosts");
+        let own = texts(self.allowed.get(&hosts));
+        self.retain_items(&hosts, |node| {
+            let host = node.text()?;
+            (!own.iter().any(|known| known == host)).then_some(NOT_LISTED)
+        });
+    }
+
+    /// Adds the user's exclusions to the project's, so that neither takes the other's away.
+    fn exclude(&mut self) {
+        let key = Key::default().name("tools").name("exclude");
+        let present = texts(self.project.get(&key));
+        let Some(Body::List(own)) = self.allowed.get(&key).map(|node| node.body.clone()) else {
+            return;
+        };
+        if let Some(items) = self.items_mut(&key) {
+            let missing =
+                own.into_iter().filter(|node| !present.iter().any(|p| node.text() == Some(p)));
+            items.splice(0..0, missing.collect::<Vec<_>>());
+        }
+    }
+
+    /// Keeps what the user's own list covers. Where the user has no list, the project chooses: what
+    /// a tool may do is decided by permission, not by being offered.
+    fn enabled(&mut self) {
+        let key = Key::default().name("tools").name("enabled");
+        let Some(own) = self.allowed.get(&key) else { return };
+        let own = texts(Some(own));
+        self.retain_items(&key, |node| {
+            let pattern = node.text()?;
+            (!own.iter().any(|wide| covers(wide, pattern))).then_some(NOT_LISTED)
+        });
+    }
+
+    fn items_mut(&mut self, key: &Key) -> Option<&mut Vec<Node>> {
+        let (last, parents) = key.segments().split_last()?;
+        let parent = parents.iter().fold(Key::default(), |key, step| key.with(step.clone()));
+        let Segment::Name(name) = last else { return None };
+        match &mut self.project.map_mut(&parent)?.get_mut(name)?.node.body {
+            Body::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Drops the items of a list for which there is a reason, with a warning each.
+    fn retain_items(
+        &mut self,
+        key: &Key,
+        mut reason: impl FnMut(&mut Node) -> Option<&'static str>,
+    ) {
+        let mut warnings = Vec::new();
+        if let Some(items) = self.items_mut(key) {
+            items.retain_mut(|node| match reason(node) {
+                None => true,
+                Some(reason) => {
+                    let written = node.written().unwrap_or_default();
+                    let message = format!("`{written}` is ignored: {reason}");
+                    let warning = Problem::new(&node.origin.place, key, message);
+                    warnings.push(warning.with_hint(HINT));
+                    false
+                }
+            });
+        }
+        self.warnings.append(&mut warnings);
+    }
+}
+
+/// Returns what the user allows for a kind; for one that has no entry, what is built in.
+fn strictness(kind: &str, allowed: Option<&Node>) -> Permission {
+    let entry = allowed.and_then(|kinds| kinds.get(&Key::default().name(kind)));
+    let written = entry.and_then(Node::text).and_then(Permission::from_word);
+    let built_in = || kind.parse::<Kind>().map_or(Permission::Deny, Permission::default_for);
+    written.unwrap_or_else(built_in)
+}
+
+fn texts(node: Option<&Node>) -> Vec<String> {
+    match node.map(|node| &node.body) {
+        Some(Body::List(items)) => items.iter().filter_map(Node::text).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns whether every name that `narrow` matches is matched by `wide`. Only `*` has a meaning,
+/// and a `*` in `narrow` can only be covered by one in `wide`.
+fn covers(wide: &str, narrow: &str) -> bool {
+    let mut parts = wide.split('*');
+    let Some(mut rest) = narrow.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let Some(end) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    rest.ends_with(end)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Everything configuration is made of, handed in by whoever starts the program.
+//!
+//! The library never reads the process environment, the home directory or the command line. It
+//! reads two files, at the paths it finds here, and only while loading.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::disk;
+
+/// The names a project's file may have, the preferred one first.
+pub const PROJECT_FILE_NAMES: &[&str] = &["convoke.yml", "convoke.yaml"];
+
+/// Whether the user said that a project's files may decide things.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Trust {
+    /// They may, within what the user allows.
+    Trusted,
+    /// They may set harmless values only.
+    #[default]
+    Untrusted,
+}
+
+/// Where configuration comes from.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Sources {
+    /// The user's file. It need not exist.
+    pub user_file: Option<PathBuf>,
+    /// Where the search for the project's file starts; none, and there is no project layer.
+    pub project_directory: Option<PathBuf>,
+    /// What relative paths in variables and flags are relative to.
+    pub working_directory: PathBuf,
+    /// What `~` stands for, and where the search for the project's file ends.
+    pub home: Option<PathBuf>,
+    /// The environment: for `CONVOKE__…` settings and for `${NAME}`.
+    pub environment: BTreeMap<String, String>,
+    /// Settings given as `--set key=value`, in order.
+    pub flags: Vec<(String, String)>,
+    /// Whether the project's file is trusted.
+    pub trust: Trust,
+}
+
+impl Sources {
+    /// Starts with a working directory, where the project's file is looked for as well, and
+    /// nothing else. The project is not trusted.
+    pub fn new(working_directory: impl Into<PathBuf>) -> Self {
+        let working_directory = working_directory.into();
+        Self {
+            user_file: None,
+            project_directory: Some(working_directory.clone()),
+            working_directory,
+            home: None,
+            environment: BTreeMap::new(),
+            flags: Vec::new(),
+            trust: Trust::Untrusted,
+        }
+    }
+
+    /// Returns the project's file, where there is one: the nearest from the directory where the
+    /// search starts upwards. Whether its directory is trusted decides [`Sources::trust`].
+    pub fn project_file(&self) -> Option<PathBuf> {
+        self.search_project_file().found
+    }
+
+    /// Looks for the project's file. The search ends at a directory that contains `.git`, at the
+    /// home directory and at the root; these are looked at as well.
+    pub(crate) fn search_project_file(&self) -> Search {
+        let mut search = Search::default();
+        let start = self.project_directory.as_deref();
+        for directory in start.into_iter().flat_map(Path::ancestors) {
+            search.look_in(directory, self.user_file.as_deref());
+            let is_home = self.home.as_deref() == Some(directory);
+            if search.found.is_some() || is_home || disk::exists(&directory.join(".git")) {
+                break;
+            }
+        }
+        search
+    }
+}
+
+/// The variables and flags may hold secrets, so only their names are shown.
+impl fmt::Debug for Sources {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags: Vec<&str> = self.flags.iter().map(|(key, _)| key.as_str()).collect();
+        formatter
+            .debug_struct("Sources")
+            .field("user_file", &self.user_file)
+            .field("project_directory", &self.project_directory)
+            .field("working_directory", &self.working_directory)
+            .field("home", &self.home)
+            .field("environment", &self.environment.keys().collect::<Vec<_>>())
+            .field("flags", &flags)
+            .field("trust", &self.trust)
+            .finish()
+    }
+}
+
+/// What a search for the project's file gave.
+#[derive(Debug, Default)]
+pub(crate) struct Search {
+    /// The file.
+    pub(crate) found: Option<PathBuf>,
+    /// A second file beside it, which is not read.
+    pub(crate) shadowed: Option<PathBuf>,
+    /// Where there was none.
+    pub(crate) missing: Vec<PathBuf>,
+}
+
+impl Search {
+    fn look_in(&mut self, directory: &Path, user_file: Option<&Path>) {
+        for name in PROJECT_FILE_NAMES {
+            let path = directory.join(name);
+            if user_file == Some(path.as_path()) {
+                continue;
+            }
+            match (disk::exists(&path), &self.found) {
+                (true, None) => self.found = Some(path),
+                (true, Some(_)) => self.shadowed = Some(path),
+                (false, None) => self.missing.push(path),
+                (false, Some(_)) => {}
+            }
+        }
+    }
+}

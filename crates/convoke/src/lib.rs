@@ -1,0 +1,46 @@
+//! Convoke, an agent runtime: tools, subagents, MCP servers and commands behind one contract.
+//!
+//! This crate is the facade. It turns what a user wrote into a [`config::Config`] and wires the
+//! other crates together in a [`Runtime`]; it holds no runtime logic of its own, and it never looks
+//! at the process environment or the home directory: both come in from outside.
+//!
+//! ```
+//! use convoke::prelude::*;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let project = tempfile::tempdir()?;
+//! # let project = project.path();
+//! let runtime = Runtime::builder(project).build()?;
+//! let executor = runtime.executor().build();
+//! let result = executor.execute(ToolCall::new("c1", "ls", json!({}))).await;
+//! assert_eq!(result.text(), "(empty)");
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod config;
+mod runtime;
+
+pub use convoke_builtin as builtin;
+pub use convoke_core as core;
+pub use convoke_macros::tool;
+#[doc(hidden)]
+pub use convoke_tool::__private;
+pub use runtime::{Runtime, RuntimeBuilder, RuntimeError};
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::config::Config;
+    pub use crate::tool;
+    pub use crate::{Runtime, RuntimeBuilder, RuntimeError};
+    pub use convoke_core::{
+        Category, ErrorKind, Event, EventBody, Kind, Permission, Repeat, ToolCall, ToolError,
+        ToolResult, ToolSpec,
+    };
+    pub use convoke_tool::{
+        CallOptions, FunctionTool, Invocation, Rendered, Roots, Selection, Tool, ToolContext,
+        ToolExecutor, ToolOutput, ToolRegistry, ToolView,
+    };
+    pub use serde_json::json;
+}

@@ -1,0 +1,284 @@
+//! Wires a configuration to tools, roots, limits and permission.
+//!
+//! A [`Runtime`] holds what a run needs and no run of its own: make as many executors from it as there
+//! are runs. It adds nothing to what the crates below decide.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
+use convoke_core::{Kind, Millis, Permission, TaskId, ToolSpec};
+use convoke_tool::{
+    Clock, CommandTool, ExecutorBuilder, IntoTool, KindAuthorizer, Limits, NoProcesses, ReadCache,
+    RegistryError, RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool,
+    ToolContext, ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError,
+};
+
+use crate::config::{CommandConfig, Config, ToolsConfig};
+
+/// How many bytes of unchanged files are remembered.
+const READ_CACHE_BYTES: usize = 64 * 1024 * 1024;
+
+/// A runtime that could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The working directory cannot be used.
+    #[error("the working directory `{}` cannot be used", path.display())]
+    WorkingDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// An allowed path cannot be opened (`tools.allowedPaths`).
+    #[error(transparent)]
+    Root(#[from] RootError),
+    /// A tool cannot be registered.
+    #[error(transparent)]
+    Tool(#[from] RegistryError),
+    /// The choice of tools names what does not exist (`tools.enabled`, `tools.exclude`).
+    #[error(transparent)]
+    View(#[from] ViewError),
+}
+
+/// Tools, roots, limits and permission, ready for runs. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    registry: ToolRegistry,
+    callable: ToolView,
+    offered: ToolView,
+    context: ToolContext,
+    limits: Limits,
+    permissions: BTreeMap<Kind, Permission>,
+}
+
+impl Runtime {
+    /// Starts a runtime that works in this directory, with the built-in configuration.
+    pub fn builder(working_directory: impl Into<PathBuf>) -> RuntimeBuilder {
+        RuntimeBuilder {
+            working_directory: working_directory.into(),
+            config: Config::default(),
+            task: TaskId::new("task"),
+            variables: BTreeMap::new(),
+            clock: Arc::new(SystemClock),
+            spawner: None,
+            tools: Vec::new(),
+        }
+    }
+
+    /// Returns every tool there is.
+    pub const fn registry(&self) -> &ToolRegistry {
+        &self.registry
+    }
+
+    /// Returns the tools that may be called: all but those that are excluded.
+    pub const fn callable(&self) -> &ToolView {
+        &self.callable
+    }
+
+    /// Returns the tools a model is offered.
+    pub const fn offered(&self) -> &ToolView {
+        &self.offered
+    }
+
+    /// Returns what calls may use.
+    pub const fn context(&self) -> &ToolContext {
+        &self.context
+    }
+
+    /// Returns the limits of a run's calls.
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Returns how long a call of a tool may take, as far as its arguments do not decide.
+    pub fn timeout_of(&self, spec: &ToolSpec) -> Duration {
+        self.limits.timeout_of(spec, None, None)
+    }
+
+    /// Returns the permission of each kind of call.
+    pub const fn permissions(&self) -> &BTreeMap<Kind, Permission> {
+        &self.permissions
+    }
+
+    /// Starts an executor over the tools that may be called.
+    pub fn executor(&self) -> ExecutorBuilder {
+        ToolExecutor::builder(self.callable.clone(), self.context.clone())
+            .limits(self.limits.clone())
+            .authorizer(KindAuthorizer::new(self.permissions.clone()))
+    }
+}
+
+/// Makes a [`Runtime`].
+#[derive(Debug)]
+#[must_use]
+pub struct RuntimeBuilder {
+    working_directory: PathBuf,
+    config: Config,
+    task: TaskId,
+    variables: BTreeMap<String, String>,
+    clock: Arc<dyn Clock>,
+    spawner: Option<Arc<dyn Spawner>>,
+    tools: Vec<ToolHandle>,
+}
+
+/// A tool that has not been registered yet.
+struct ToolHandle(Arc<dyn Tool>);
+
+impl std::fmt::Debug for ToolHandle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0.spec().name)
+    }
+}
+
+impl RuntimeBuilder {
+    /// Uses this configuration.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Works for this task.
+    pub fn task(mut self, task: impl Into<TaskId>) -> Self {
+        self.task = task.into();
+        self
+    }
+
+    /// Gives tools and programs these environment variables.
+    pub fn environment(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.variables = variables;
+        self
+    }
+
+    /// Takes the time from here.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Starts programs with this. Without one, they start unconfined if `policy.kinds.execute` lets
+    /// them run at all, and not otherwise.
+    pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
+        self.spawner = Some(spawner);
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl IntoTool) -> Self {
+        self.tools.push(ToolHandle(tool.into_tool()));
+        self
+    }
+
+    /// Makes the runtime.
+    pub fn build(self) -> Result<Runtime, RuntimeError> {
+        let Self { working_directory, config, task, variables, clock, spawner, tools } = self;
+        let working_directory = working_directory
+            .canonicalize()
+            .map_err(|source| RuntimeError::WorkingDirectory { path: working_directory, source })?;
+        let permissions = permissions(&config);
+        let registry = ToolRegistry::new();
+        registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
+        registry.register_many(
+            config.tools.commands.iter().map(|command| command_tool(command).into_tool()),
+        )?;
+        registry.register_many(tools.into_iter().map(|tool| tool.0))?;
+        let all = ToolView::of(registry.clone());
+        let exclude =
+            config.tools.exclude.iter().filter(|name| is_pattern(name) || registry.has(name));
+        let callable = all.select(&Selection::all().without(exclude.clone()))?;
+        let offered = callable.select(&offered(&config.tools, &callable))?;
+        let context = ToolContext::builder(task)
+            .roots(roots(&config.tools, &working_directory)?)
+            .working_directory(working_directory)
+            .environment(SessionEnvironment::new(variables))
+            .clock(clock)
+            .spawner(spawner.unwrap_or_else(|| default_spawner(&permissions)))
+            .read_cache(if config.tools.read_cache {
+                ReadCache::new(READ_CACHE_BYTES)
+            } else {
+                ReadCache::off()
+            })
+            .build();
+        let limits = limits(&config.tools);
+        Ok(Runtime { registry, callable, offered, context, limits, permissions })
+    }
+}
+
+fn permissions(config: &Config) -> BTreeMap<Kind, Permission> {
+    Kind::ALL.iter().map(|kind| (*kind, config.policy.permission(*kind))).collect()
+}
+
+fn default_spawner(permissions: &BTreeMap<Kind, Permission>) -> Arc<dyn Spawner> {
+    match permissions.get(&Kind::Execute) {
+        Some(Permission::Allow | Permission::Ask) => Arc::new(UnconfinedSpawner),
+        Some(Permission::Deny) | None => Arc::new(NoProcesses),
+    }
+}
+
+fn settings(tools: &ToolsConfig) -> Settings {
+    Settings { max_read_bytes: tools.max_read_bytes }
+}
+
+fn roots(tools: &ToolsConfig, working_directory: &Path) -> Result<Roots, RootError> {
+    match &tools.allowed_paths {
+        Some(paths) => Roots::open(paths),
+        None => Roots::open([working_directory]),
+    }
+}
+
+/// What a model is offered: what the configuration names, or the default set and every tool that was
+/// added beside the built-in ones.
+fn offered(tools: &ToolsConfig, callable: &ToolView) -> Selection {
+    if let Some(names) = &tools.enabled {
+        return Selection::only(names.clone());
+    }
+    let built_in: Vec<String> = convoke_builtin::tools(&Settings::default())
+        .iter()
+        .map(|tool| tool.spec().name.clone())
+        .collect();
+    let names = callable.list().into_iter().map(|tool| tool.spec().name.clone());
+    Selection::only(
+        names
+            .filter(|name| OFFERED_BY_DEFAULT.contains(&name.as_str()) || !built_in.contains(name)),
+    )
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains('*') || name.starts_with("category:")
+}
+
+fn limits(tools: &ToolsConfig) -> Limits {
+    let mut limits = Limits {
+        max_concurrent: tools.max_concurrent,
+        timeout: tools.timeout.duration(),
+        max_argument_bytes: tools.max_argument_bytes,
+        max_output_bytes: tools.max_output_bytes,
+        ..Limits::default()
+    };
+    let by_category = tools.timeouts.category.iter();
+    limits
+        .category_timeouts
+        .extend(by_category.map(|(category, timeout)| (*category, timeout.duration())));
+    let by_tool = tools.timeouts.tool.iter();
+    limits.tool_timeouts.extend(by_tool.map(|(name, timeout)| (name.clone(), timeout.duration())));
+    limits
+}
+
+fn command_tool(config: &CommandConfig) -> CommandTool {
+    let mut spec = ToolSpec::new(&config.name, &config.description, config.kind);
+    spec.category = config.category;
+    spec.parameters = config.parameters.clone();
+    spec.effects = config.effects.clone();
+    spec.timeout_ms = config.timeout.map(|timeout| Millis::new(timeout.duration()));
+    let variables =
+        config.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+    let tool = CommandTool::new(spec, config.command.clone()).environment(variables.collect());
+    match &config.working_directory {
+        Some(directory) => tool.working_directory(directory),
+        None => tool,
+    }
+}

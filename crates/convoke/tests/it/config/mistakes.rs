@@ -1,0 +1,177 @@
+//! Every kind of mistake, with the whole message a person gets.
+
+use insta::assert_snapshot;
+
+use super::Scene;
+
+fn message(user: &str) -> String {
+    let scene = Scene::new().user(user);
+    scene.readable(&scene.fail())
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    assert_snapshot!(message(
+        "tools:\n  timout: 5\n  readCache: {a: 1}\n  http: {maxRedirect: 1}\n  timeouts:\n    category: {netwrk: 1}\n\
+         timeout: 5\nzebra: 1\npolicy:\n  kinds: {reed: ask}\n"
+    ), @"
+    the configuration has 7 mistakes
+    [root]/home/user.yml:2:3: tools.timout: there is no such key
+      hint: did you mean `tools.timeout` or `tools.timeouts`?
+    [root]/home/user.yml:3:14: tools.readCache: expected `true` or `false`, found a mapping
+    [root]/home/user.yml:4:10: tools.http.maxRedirect: there is no such key
+      hint: did you mean `tools.http.maxRedirects`?
+    [root]/home/user.yml:6:16: tools.timeouts.category.netwrk: there is no such key
+      hint: did you mean `tools.timeouts.category.network`?
+    [root]/home/user.yml:7:1: timeout: there is no such key
+      hint: did you mean `tools.timeout`?
+    [root]/home/user.yml:8:1: zebra: there is no such key
+    [root]/home/user.yml:10:11: policy.kinds.reed: there is no such key
+      hint: did you mean `policy.kinds.read`?
+    ");
+}
+
+#[test]
+fn wrong_types_and_ranges_say_what_was_expected_and_found() {
+    assert_snapshot!(message(
+        "tools:\n  timeout: 0\n  maxConcurrent: many\n  readCache: yes\n  exclude: grep\n  \
+         enabled: [1, ~]\n  maxReadBytes: 1.5\n  http: []\n  timeouts: {tool: {x: -1}}\n  \
+         webSearch:\n    provider: bingo\n    apiKey: 12345\n    engineId: 0x10\n    \
+         baseUrl: ftp://x\nagent: 7\npolicy:\n  kinds:\n    read: sometimes\n"
+    ), @r#"
+    the configuration has 15 mistakes
+    [root]/home/user.yml:2:12: tools.timeout: expected a whole number from 1 to 86400000, found `0`
+    [root]/home/user.yml:3:18: tools.maxConcurrent: expected a whole number from 1 to 1024, found the text "many"
+    [root]/home/user.yml:4:14: tools.readCache: expected `true` or `false`, found the text "yes"
+    [root]/home/user.yml:5:12: tools.exclude: expected a list of text, found the text "grep"
+    [root]/home/user.yml:6:13: tools.enabled[0]: expected text, found `1`
+      hint: put it in quotes to make it text
+    [root]/home/user.yml:6:16: tools.enabled[1]: expected text, found nothing
+    [root]/home/user.yml:7:17: tools.maxReadBytes: expected a whole number from 256 to 1073741824, found `1.5`
+    [root]/home/user.yml:8:9: tools.http: expected a mapping, found an empty list
+    [root]/home/user.yml:9:24: tools.timeouts.tool.x: expected a whole number from 1 to 86400000, found `-1`
+    [root]/home/user.yml:11:15: tools.webSearch.provider: expected one of `tavily`, `google`, `bing`, `duckduckgo`, found the text "bingo"
+      hint: did you mean `bing`?
+    [root]/home/user.yml:12:13: tools.webSearch.apiKey: expected text, found another value
+      hint: put it in quotes to make it text
+    [root]/home/user.yml:13:15: tools.webSearch.engineId: expected text, found `16`
+      hint: put it in quotes to make it text
+    [root]/home/user.yml:14:14: tools.webSearch.baseUrl: expected text that matches `^https?://`, found the text "ftp://x"
+    [root]/home/user.yml:15:8: agent: expected a mapping, found `7`
+    [root]/home/user.yml:18:11: policy.kinds.read: expected one of `allow`, `ask`, `deny`, found the text "sometimes"
+    "#);
+}
+
+#[test]
+fn lists_of_mappings_are_checked_entry_by_entry() {
+    assert_snapshot!(message(
+        "tools:\n  mcpServers:\n  - {name: a, url: 'http://x'}\n  - {name: a, url: 'http://y'}\n  \
+         - {url: 'http://z', enabeld: true}\n  commands:\n  - name: bad name\n    \
+         description: ''\n    command: []\n    parameters: {type: 5}\n    workingDirectory: ''\n  \
+         - 5\n"
+    ), @r#"
+    the configuration has 9 mistakes
+    [root]/home/user.yml:4:12: tools.mcpServers[1].name: the name is already taken by `tools.mcpServers[0]`
+    [root]/home/user.yml:5:5: tools.mcpServers[2]: `name` is missing
+    [root]/home/user.yml:5:23: tools.mcpServers[2].enabeld: there is no such key
+      hint: did you mean `tools.mcpServers[2].enabled` or `tools.mcpServers[2].name`?
+    [root]/home/user.yml:7:11: tools.commands[0].name: expected text that matches `^[A-Za-z0-9_-]{1,64}$`, found the text "bad name"
+    [root]/home/user.yml:8:18: tools.commands[0].description: expected text that is not empty, found the text ""
+    [root]/home/user.yml:9:14: tools.commands[0].command: expected a list of text that is not empty, found an empty list
+    [root]/home/user.yml:10:17: tools.commands[0].parameters: not a JSON Schema at `/type`: value is not valid under any of the schemas listed in the 'anyOf' keyword
+    [root]/home/user.yml:11:23: tools.commands[0].workingDirectory: expected text that is not empty, found the text ""
+    [root]/home/user.yml:12:5: tools.commands[1]: expected a mapping, found `5`
+    "#);
+}
+
+#[test]
+fn bad_yaml_is_one_problem_with_its_place() {
+    assert_snapshot!(message("tools:\n  timeout: [1\n"), @"
+    the configuration has a mistake
+    [root]/home/user.yml:2:12: not valid YAML: unclosed bracket '['
+    ");
+    assert_snapshot!(message("tools: {}\ntools: {}\n"), @"
+    the configuration has a mistake
+    [root]/home/user.yml:2:1: the key `tools` appears twice in one mapping
+    ");
+    assert_snapshot!(message("- tools\n"), @"
+    the configuration has a mistake
+    [root]/home/user.yml:1:1: expected a mapping of settings, such as `tools:`, at the top of the file
+    ");
+}
+
+#[test]
+fn variables_that_are_missing_or_do_not_fit_are_named_but_never_shown() {
+    let scene = Scene::new()
+        .user(
+            "tools:\n  timeout: ${WORD}\n  maxConcurrent: ${BIG}\n  webSearch:\n    \
+             apiKey: ${MISSING}\n    provider: ${WORD}\n    baseUrl: x${WORD}\n    \
+             engineId: ${oops\n  mcpServers: ${WORD}\n",
+        )
+        .variable("WORD", "hush")
+        .variable("BIG", "4444");
+    let told = scene.readable(&scene.fail());
+    assert!(!told.contains("hush") && !told.contains("4444"), "{told}");
+    assert_snapshot!(told, @"
+    the configuration has 7 mistakes
+    [root]/home/user.yml:2:12: tools.timeout: expected a whole number from 1 to 86400000, found text from `${WORD}`
+    [root]/home/user.yml:3:18: tools.maxConcurrent: expected a whole number from 1 to 1024, found another value
+    [root]/home/user.yml:5:13: tools.webSearch.apiKey: the environment variable `MISSING` is not set
+      hint: `${NAME:-text}` gives a default, `$${` stands for `${` itself
+    [root]/home/user.yml:6:15: tools.webSearch.provider: expected one of `tavily`, `google`, `bing`, `duckduckgo`, found other text
+    [root]/home/user.yml:7:14: tools.webSearch.baseUrl: expected text that matches `^https?://`, found other text
+    [root]/home/user.yml:8:15: tools.webSearch.engineId: `${` has no closing `}`
+      hint: `${NAME:-text}` gives a default, `$${` stands for `${` itself
+    [root]/home/user.yml:9:15: tools.mcpServers: expected a list of mappings, found text from `${WORD}`
+    ");
+}
+
+#[test]
+fn secrets_are_not_in_any_message() {
+    let scene = Scene::new()
+        .user("tools: {webSearch: {apiKey: [hush]}}")
+        .flag("tools.webSearch.maxResults", "0")
+        .variable("CONVOKE__TOOLS__COMMANDS", "[{name: 'hush hush'}]");
+    let told = scene.readable(&scene.fail());
+    assert!(!told.contains("hush"), "{told}");
+    assert_snapshot!(told, @"
+    the configuration has 5 mistakes
+    [root]/home/user.yml:1:29: tools.webSearch.apiKey: expected text, found a list
+    environment variable CONVOKE__TOOLS__COMMANDS: tools.commands[0]: `description` is missing
+    environment variable CONVOKE__TOOLS__COMMANDS: tools.commands[0]: `command` is missing
+    environment variable CONVOKE__TOOLS__COMMANDS: tools.commands[0].name: expected text that matches `^[A-Za-z0-9_-]{1,64}$`, found other text
+    --set tools.webSearch.maxResults: expected a whole number from 1 to 100, found `0`
+    ");
+}
+
+#[test]
+fn mistakes_of_all_layers_are_reported_together() {
+    let scene = Scene::new()
+        .user("tools: {timeout: x}")
+        .project("tools: {timout: 1}")
+        .variable("CONVOKE__TOOLS__READ_CACHE", "maybe")
+        .flag("tools.nothing", "1");
+    assert_snapshot!(scene.readable(&scene.fail()), @r#"
+    the configuration has 4 mistakes
+    [root]/home/project/convoke.yml:1:9: tools.timout: there is no such key
+      hint: did you mean `tools.timeout` or `tools.timeouts`?
+    [root]/home/user.yml:1:18: tools.timeout: expected a whole number from 1 to 86400000, found the text "x"
+    environment variable CONVOKE__TOOLS__READ_CACHE: tools.readCache: expected `true` or `false`, found something else
+    --set tools.nothing: there is no such key
+      hint: did you mean `policy.kinds.think`?
+    "#);
+}
+
+#[test]
+fn directories_that_depend_on_the_process_are_refused() {
+    let mut scene = Scene::new();
+    scene.sources.working_directory = "relative".into();
+    scene.sources.home = None;
+    let scene = scene.user_in_root("tools: {allowedPaths: [~/x, ../../../../../../../../../x]}");
+    assert_snapshot!(scene.readable(&scene.fail()), @"
+    the configuration has 3 mistakes
+    [root]/user.yml:1:24: tools.allowedPaths[0]: `~` cannot be used: there is no home directory
+    [root]/user.yml:1:29: tools.allowedPaths[1]: the path leads above the root directory
+    sources: the path `relative` is not absolute
+    ");
+}

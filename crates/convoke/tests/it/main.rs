@@ -1,0 +1,12 @@
+//! Integration tests of the facade: configuration from real files in a temporary directory.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may fail by panicking, and writes the files that the library reads"
+)]
+
+mod config;
