@@ -25,6 +25,7 @@ mod runtime;
 pub use convoke_builtin as builtin;
 pub use convoke_core as core;
 pub use convoke_macros::tool;
+pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
 pub use runtime::{Runtime, RuntimeBuilder, RuntimeError};

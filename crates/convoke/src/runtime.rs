@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use convoke_builtin::network::HttpSettings;
+use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
 use convoke_core::{Kind, Millis, Permission, TaskId, ToolSpec};
 use convoke_tool::{
@@ -17,7 +19,7 @@ use convoke_tool::{
     ToolContext, ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError,
 };
 
-use crate::config::{CommandConfig, Config, ToolsConfig};
+use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
 
 /// How many bytes of unchanged files are remembered.
 const READ_CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -220,7 +222,34 @@ fn default_spawner(permissions: &BTreeMap<Kind, Permission>) -> Arc<dyn Spawner>
 }
 
 fn settings(tools: &ToolsConfig) -> Settings {
-    Settings { max_read_bytes: tools.max_read_bytes }
+    let http = &tools.http;
+    let search = &tools.web_search;
+    Settings {
+        max_read_bytes: tools.max_read_bytes,
+        http: HttpSettings {
+            allow_private: http.allow_private,
+            allowed_hosts: http.allowed_hosts.clone(),
+            max_redirects: http.max_redirects,
+            max_body_bytes: http.max_body_bytes,
+            ..HttpSettings::default()
+        },
+        web_search: WebSearchSettings {
+            provider: search.provider.map(engine),
+            api_key: search.api_key.as_ref().map(|key| key.expose().to_owned()),
+            engine_id: search.engine_id.clone(),
+            base_url: search.base_url.clone(),
+            max_results: search.max_results,
+        },
+    }
+}
+
+const fn engine(provider: WebSearchProvider) -> SearchEngine {
+    match provider {
+        WebSearchProvider::Tavily => SearchEngine::Tavily,
+        WebSearchProvider::Google => SearchEngine::Google,
+        WebSearchProvider::Bing => SearchEngine::Bing,
+        WebSearchProvider::Duckduckgo => SearchEngine::DuckDuckGo,
+    }
 }
 
 fn roots(tools: &ToolsConfig, working_directory: &Path) -> Result<Roots, RootError> {

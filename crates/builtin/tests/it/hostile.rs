@@ -173,7 +173,8 @@ async fn what_the_system_forbids_is_said() {
 
 #[tokio::test]
 async fn a_file_that_grows_while_it_is_read_ends() {
-    let workspace = Workspace::with(&Settings { max_read_bytes: 1024 * 1024 });
+    let workspace =
+        Workspace::with(&Settings { max_read_bytes: 1024 * 1024, ..Settings::default() });
     workspace.write("log", "start\n");
     let path = workspace.path("log");
     let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -199,7 +200,7 @@ async fn a_file_that_grows_while_it_is_read_ends() {
 
 #[tokio::test]
 async fn a_file_of_five_gigabytes_is_read_in_part_and_given_up_in_time() {
-    let workspace = Workspace::with(&Settings { max_read_bytes: 64 * 1024 });
+    let workspace = Workspace::with(&Settings { max_read_bytes: 64 * 1024, ..Settings::default() });
     let file = std::fs::File::create(workspace.path("huge")).unwrap();
     file.set_len(5 * 1024 * 1024 * 1024).unwrap();
     let value = workspace.value("read_file", json!({ "path": "huge" })).await;

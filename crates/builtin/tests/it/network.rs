@@ -8,6 +8,7 @@ use convoke_builtin::network::{HttpClient, HttpSettings, tools};
 use convoke_core::{
     CallOutcome, Category, ErrorKind, EventBody, Kind, Repeat, Resource, ToolCall, ToolResult,
 };
+use convoke_tool::testing::Conformance;
 use convoke_tool::{
     CallOptions, Decided, KindAuthorizer, ManualClock, MemorySink, Permission, Recorder,
     ToolContext, ToolExecutor, ToolRegistry, ToolView,
@@ -231,4 +232,17 @@ async fn stopping_the_run_stops_a_request_at_once() {
     let (result, stopped) = tokio::join!(executor.execute(call), stop_when_asked);
     fails(&result, ErrorKind::Cancelled, "the run was stopped");
     assert!(stopped.elapsed() < Duration::from_secs(1), "{:?}", stopped.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tools_conform() {
+    let server = Server::answering(answer(200, &[], "hello")).await;
+    for tool in tools(HttpClient::new(open())) {
+        let mut example = json!({ "url": server.url("/") });
+        if tool.spec().name == "http_request" {
+            example["method"] = json!("GET");
+        }
+        let report = Conformance::new(tool).valid(example).run().await;
+        assert!(report.passed(), "{report}");
+    }
 }

@@ -12,6 +12,7 @@ use convoke_builtin::web_search::{
 use convoke_core::{
     Category, Effects, ErrorKind, Kind, Repeat, Resource, ToolCall, ToolError, ToolResult,
 };
+use convoke_tool::testing::Conformance;
 use convoke_tool::{
     CallOptions, Decided, KindAuthorizer, Permission, Tool, ToolContext, ToolExecutor,
     ToolRegistry, ToolView,
@@ -151,4 +152,11 @@ async fn the_tool_says_what_it_is_and_whom_it_asks() {
     assert_eq!(prepared.description(), "search the web for \"x\"");
     let host = Resource::Host("html.duckduckgo.com".into());
     assert_eq!(*prepared.effects(), Effects { reads: vec![host], writes: Vec::new() });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tool_conforms() {
+    let tool = web_search::tool_with(Arc::new(Echo), 10);
+    let report = Conformance::new(tool).valid(json!({ "query": "rust", "limit": 2 })).run().await;
+    assert!(report.passed(), "{report}");
 }
