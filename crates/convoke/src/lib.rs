@@ -35,6 +35,7 @@ pub mod prelude {
     pub use crate::config::Config;
     pub use crate::tool;
     pub use crate::{Runtime, RuntimeBuilder, RuntimeError};
+    pub use async_trait::async_trait;
     pub use convoke_core::{
         Category, ErrorKind, Event, EventBody, Kind, Permission, Repeat, ToolCall, ToolError,
         ToolResult, ToolSpec,
