@@ -46,3 +46,8 @@ pub mod prelude {
     };
     pub use serde_json::json;
 }
+
+/// The README's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -10,3 +10,4 @@
 )]
 
 mod config;
+mod runtime;

@@ -1,0 +1,116 @@
+//! A runtime does what its configuration says.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use convoke::config::Sources;
+use convoke::prelude::*;
+use convoke::{RuntimeError, config};
+
+/// Makes a runtime in a directory, from the text of a user's file.
+fn runtime(directory: &std::path::Path, text: &str) -> Result<Runtime, RuntimeError> {
+    let file = directory.join("user.yml");
+    std::fs::write(&file, text).unwrap();
+    let mut sources = Sources::new(directory);
+    sources.user_file = Some(file);
+    sources.project_directory = None;
+    let loaded = config::load(&sources).unwrap();
+    let variables = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+    Runtime::builder(directory).config(loaded.config).environment(variables).build()
+}
+
+fn names(view: &ToolView) -> Vec<String> {
+    view.list().iter().map(|tool| tool.spec().name.clone()).collect()
+}
+
+async fn call(runtime: &Runtime, tool: &str, arguments: serde_json::Value) -> ToolResult {
+    runtime.executor().build().execute(ToolCall::new("c", tool, arguments)).await
+}
+
+#[test]
+fn few_tools_are_offered_and_all_can_be_called() {
+    let directory = tempfile::tempdir().unwrap();
+    let plain = runtime(directory.path(), "").unwrap();
+    assert_eq!(
+        names(plain.offered()),
+        ["edit_file", "glob", "grep", "ls", "read_file", "run_command", "write_file"]
+    );
+    assert_eq!(names(plain.callable()).len(), 23);
+    let chosen = runtime(
+        directory.path(),
+        "tools: { enabled: [grep, 'http_*', 'category:data'], exclude: [http_post] }",
+    )
+    .unwrap();
+    assert_eq!(
+        names(chosen.offered()),
+        [
+            "base64_decode",
+            "base64_encode",
+            "grep",
+            "http_get",
+            "http_request",
+            "json_parse",
+            "json_stringify"
+        ]
+    );
+    assert!(chosen.callable().get("http_post").is_none());
+    let error = runtime(directory.path(), "tools: { enabled: [gerp] }").unwrap_err();
+    assert!(error.to_string().contains("no tool is named `gerp`; did you mean `grep`?"), "{error}");
+}
+
+#[tokio::test]
+async fn permission_follows_the_kinds() {
+    let directory = tempfile::tempdir().unwrap();
+    let careful = runtime(directory.path(), "").unwrap();
+    assert!(call(&careful, "ls", json!({})).await.success());
+    let write = json!({ "path": "a", "content": "x" });
+    let refused = call(&careful, "write_file", write.clone()).await;
+    assert!(refused.text().contains("nobody can be asked here"), "{}", refused.text());
+    let run = json!({ "command": "echo hi" });
+    assert_eq!(
+        call(&careful, "run_command", run.clone()).await.error_kind(),
+        Some(ErrorKind::Permission)
+    );
+    let open =
+        runtime(directory.path(), "policy: { kinds: { edit: allow, execute: allow } }").unwrap();
+    assert!(call(&open, "write_file", write).await.success());
+    assert_eq!(call(&open, "run_command", run).await.text(), "hi\n");
+}
+
+#[tokio::test]
+async fn roots_limits_and_timeouts_are_taken_over() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("src")).unwrap();
+    let text = "tools: { allowedPaths: [./src], timeout: 1234, timeouts: { tool: { grep: 7 } }, maxOutputBytes: 300 }";
+    let limited = runtime(directory.path(), text).unwrap();
+    assert!(call(&limited, "ls", json!({ "path": "src" })).await.success());
+    assert!(call(&limited, "ls", json!({ "path": "." })).await.text().contains("Access denied"));
+    let spec = |name: &str| limited.registry().get(name).unwrap().spec().clone();
+    assert_eq!(limited.timeout_of(&spec("ls")), Duration::from_millis(1234));
+    assert_eq!(limited.timeout_of(&spec("grep")), Duration::from_millis(7));
+    assert_eq!(limited.timeout_of(&spec("http_get")), Duration::from_mins(1));
+    let long = call(&limited, "json_stringify", json!({ "data": "x".repeat(1000) })).await;
+    assert!(long.truncated.is_some());
+    let missing = runtime(directory.path(), "tools: { allowedPaths: [./nope] }").unwrap_err();
+    assert!(missing.to_string().contains("nope` cannot be opened"), "{missing}");
+    let nothing = runtime(directory.path(), "tools: { allowedPaths: [] }").unwrap();
+    assert!(call(&nothing, "ls", json!({})).await.text().contains("no path is allowed"));
+}
+
+#[tokio::test]
+async fn a_command_in_the_configuration_is_a_tool_like_any_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "
+policy: { kinds: { execute: allow } }
+tools:
+  commands:
+    - { name: mirror, description: Mirrors., command: [cat], kind: execute, parameters: { properties: { a: { type: integer } } } }
+";
+    let runtime = runtime(directory.path(), text).unwrap();
+    assert_eq!(call(&runtime, "mirror", json!({ "a": 1 })).await.value(), Some(&json!({ "a": 1 })));
+    assert_eq!(
+        call(&runtime, "mirror", json!({ "a": "x" })).await.error_kind(),
+        Some(ErrorKind::Validation)
+    );
+    assert!(names(runtime.offered()).contains(&"mirror".to_owned()));
+}
