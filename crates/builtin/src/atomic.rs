@@ -5,7 +5,7 @@
 //! that appears on the way is replaced or refused, never written through.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_std::fs::{Dir, Metadata, OpenOptions};
@@ -23,8 +23,12 @@ pub(crate) enum Expect<'a> {
     Unchanged(&'a Metadata),
 }
 
-/// Puts `content` in the place of a file, or makes it.
-pub(crate) fn replace(place: &Place, content: &[u8], expect: Expect<'_>) -> Result<(), ToolError> {
+/// Puts `content`, read to its end, in the place of a file, or makes it.
+pub(crate) fn replace(
+    place: &Place,
+    content: impl Read,
+    expect: Expect<'_>,
+) -> Result<(), ToolError> {
     let (directory, name) = place.open_parent(MissingParents::Create, FinalLink::Follow)?;
     let existing = match directory.symlink_metadata(&name) {
         Ok(metadata) if metadata.is_file() => Some(metadata),
@@ -64,12 +68,12 @@ fn same_state(before: &Metadata, now: &Metadata) -> bool {
 fn write_beside(
     directory: &Dir,
     name: &OsString,
-    content: &[u8],
+    mut content: impl Read,
     existing: Option<&Metadata>,
 ) -> io::Result<()> {
     let (mut file, temporary) = create_temporary(directory)?;
     let written = (|| {
-        file.write_all(content)?;
+        io::copy(&mut content, &mut file)?;
         if let Some(existing) = existing {
             file.set_permissions(existing.permissions())?;
         }

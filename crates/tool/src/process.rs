@@ -142,12 +142,38 @@ async fn capture(
     context: &ToolContext,
 ) {
     let mut buffer = vec![0; CHUNK];
+    let mut text = TextStream::default();
     // An error on a pipe is its end as far as output goes; how the program ended says the rest.
     while let Ok(length @ 1..) = stream.read(&mut buffer).await {
         let bytes = buffer.get(..length).unwrap_or_default();
         captured.push(bytes);
-        context.progress().text(String::from_utf8_lossy(bytes));
+        context.progress().text(text.next(bytes));
     }
+}
+
+/// Turns pieces of output into text; a character that a piece ends in the middle of waits for the next.
+#[derive(Debug, Default)]
+struct TextStream {
+    waiting: Vec<u8>,
+}
+
+impl TextStream {
+    fn next(&mut self, bytes: &[u8]) -> String {
+        self.waiting.extend_from_slice(bytes);
+        let whole = match self.waiting.utf8_chunks().last() {
+            Some(last) if could_go_on(last.invalid()) => self.waiting.len() - last.invalid().len(),
+            _ => self.waiting.len(),
+        };
+        let rest = self.waiting.split_off(whole);
+        let text = String::from_utf8_lossy(&self.waiting).into_owned();
+        self.waiting = rest;
+        text
+    }
+}
+
+/// Tells whether bytes are the beginning of a character.
+fn could_go_on(bytes: &[u8]) -> bool {
+    matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
 }
 
 #[cfg(test)]
@@ -162,6 +188,16 @@ mod tests {
         }
         assert_eq!(captured.omitted(), 16);
         assert_eq!(captured.text(), "abcde\n[… 16 bytes are left out …]\nvwxyz");
+    }
+
+    #[test]
+    fn a_character_cut_in_two_is_put_together() {
+        let mut stream = TextStream::default();
+        let bytes = "añ→🎉z".as_bytes();
+        let pieces: String = bytes.iter().map(|byte| stream.next(&[*byte])).collect();
+        assert_eq!(pieces, "añ→🎉z");
+        assert_eq!(stream.next(b"\xFFok\xE2\x86"), "\u{FFFD}ok");
+        assert_eq!(stream.next(b"x"), "\u{FFFD}x");
     }
 
     #[test]

@@ -6,8 +6,6 @@
 
 use std::path::{Path, PathBuf};
 
-use convoke_core::Concurrency;
-
 /// What one call of a batch touches, paths resolved.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Footprint {
@@ -17,10 +15,6 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    pub(crate) fn alone(concurrency: Concurrency) -> Self {
-        Self { alone: concurrency == Concurrency::Exclusive, ..Self::default() }
-    }
-
     fn conflicts_with(&self, other: &Self) -> bool {
         self.alone
             || other.alone
@@ -73,7 +67,7 @@ mod tests {
 
     #[test]
     fn who_wants_to_be_alone_is_alone() {
-        let alone = Footprint::alone(Concurrency::Exclusive);
+        let alone = Footprint { alone: true, ..Footprint::default() };
         let batch = [touch(&["/a"], &[]), alone, touch(&["/b"], &[])];
         assert_eq!(waits(&batch), [vec![], vec![0], vec![1]]);
     }

@@ -188,8 +188,10 @@ impl Process for Group {
         self.signal(Signal::TERM);
     }
 
+    /// Only once: after that the number of the group may belong to somebody else.
     fn kill(&mut self) {
         self.signal(Signal::KILL);
+        self.group = None;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Deleting and moving.
 
-use std::io::{self, Read};
+use std::io;
 
 use convoke_core::{ErrorKind, ToolError};
 use convoke_tool::{FinalLink, MissingParents, Place, Rendered, ToolContext};
@@ -117,9 +117,7 @@ fn copy_across(from: &Place, to: &Place, overwrite: bool) -> Result<(), ToolErro
     if !overwrite && to.metadata().is_ok() {
         return Err(ToolError::failed(format!("`{}` exists already", to.spelled())));
     }
-    let (mut file, metadata) = from.open_file()?;
-    let mut content = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-    file.read_to_end(&mut content).map_err(|error| from.error(&error, "read"))?;
-    replace(to, &content, Expect::Anything)?;
+    let (file, _) = from.open_file()?;
+    replace(to, file, Expect::Anything)?;
     delete(from).map(|_| ())
 }

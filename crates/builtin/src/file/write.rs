@@ -41,7 +41,7 @@ pub(super) async fn write_file(
         .blocking(move || {
             let bytes = encoding.encode(&wanted.content)?;
             let old = if encoding == Encoding::Utf8 { old_text(&place) } else { None };
-            replace(&place, &bytes, Expect::Anything)?;
+            replace(&place, &*bytes, Expect::Anything)?;
             let text = format!("Wrote {} bytes to `{}`.", bytes.len(), wanted.path);
             let rendered = Rendered::new(Written { bytes_written: bytes.len() }, text);
             Ok(match old {

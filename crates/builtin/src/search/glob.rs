@@ -1,6 +1,5 @@
 //! Finding files by name.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +14,8 @@ use super::scope::{Naming, Scope, open};
 use crate::walk::{Ignore, Next, threads};
 
 const DEFAULT_LIMIT: usize = 1000;
+/// So many paths may wait to be put in order.
+const SETTLE_AT: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct GlobArguments {
@@ -61,7 +62,7 @@ fn find(
         )));
     };
     let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT);
-    let first = Mutex::new(First { paths: BTreeSet::new(), limit, more: false });
+    let first = Mutex::new(First { paths: Vec::new(), limit, more: false });
     let cancellation = context.cancellation();
     walk.run(threads(), || {
         |found| {
@@ -71,7 +72,8 @@ fn find(
             if cancellation.is_cancelled() { Next::Stop } else { Next::GoOn }
         }
     });
-    let first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
+    first.settle();
     let naming = Naming::new(place, context);
     let files: Vec<String> = first.paths.iter().map(|path| naming.name(path)).collect();
     let mut text = if files.is_empty() { "No file matches.".to_owned() } else { files.join("\n") };
@@ -83,19 +85,25 @@ fn find(
     Ok(Rendered::new(Files { files, truncated: first.more }, text))
 }
 
-/// The first paths in order, however they come in.
+/// The first paths in order, however they come in. They are put in order now and then, not each time.
 struct First {
-    paths: BTreeSet<PathBuf>,
+    paths: Vec<PathBuf>,
     limit: usize,
     more: bool,
 }
 
 impl First {
     fn add(&mut self, path: PathBuf) {
-        self.paths.insert(path);
-        if self.paths.len() > self.limit {
-            self.paths.pop_last();
-            self.more = true;
+        self.paths.push(path);
+        if self.paths.len() > self.limit.saturating_mul(2).max(SETTLE_AT) {
+            self.settle();
         }
+    }
+
+    /// Keeps the first ones, in order.
+    fn settle(&mut self) {
+        self.paths.sort_unstable();
+        self.more |= self.paths.len() > self.limit;
+        self.paths.truncate(self.limit);
     }
 }

@@ -4,7 +4,7 @@ use convoke_core::{ToolCall, ToolResult};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::prepare::Decided;
+use super::prepare::{Decided, PreparedCall};
 use super::{CallOptions, ToolExecutor};
 use crate::schedule::{Footprint, waits};
 
@@ -14,11 +14,11 @@ impl ToolExecutor {
     pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         let decided: Vec<Decided> =
             calls.into_iter().map(|call| self.prepare(call, CallOptions::default())).collect();
-        let footprints: Vec<Footprint> = decided.iter().map(footprint).collect();
+        let waits = waits(&footprints(&decided));
         let over: Vec<CancellationToken> =
             decided.iter().map(|_| CancellationToken::new()).collect();
 
-        let calls = decided.into_iter().zip(waits(&footprints)).zip(&over);
+        let calls = decided.into_iter().zip(waits).zip(&over);
         join_all(calls.map(|((decided, waits_for), own)| {
             let earlier = waits_for.into_iter().filter_map(|index| over.get(index)).collect();
             self.take_part(decided, earlier, own)
@@ -49,9 +49,13 @@ impl ToolExecutor {
     }
 }
 
-fn footprint(decided: &Decided) -> Footprint {
-    match decided {
-        Decided::Ready(prepared) | Decided::Ask(prepared) => prepared.footprint.clone(),
-        Decided::Answered(_) => Footprint::default(),
-    }
+/// Works out what the calls touch. Where nothing is written, nobody has to wait, and no link has to be
+/// resolved to find that out.
+fn footprints(decided: &[Decided]) -> Vec<Footprint> {
+    let prepared: Vec<Option<&PreparedCall>> = decided.iter().map(Decided::prepared).collect();
+    let quiet = prepared.iter().flatten().all(|call| call.only_reads());
+    prepared
+        .into_iter()
+        .map(|call| call.filter(|_| !quiet).map(PreparedCall::footprint).unwrap_or_default())
+        .collect()
 }

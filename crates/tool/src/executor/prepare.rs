@@ -1,15 +1,19 @@
 //! The first half: look up, validate, authorise. Nothing has happened to the world yet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use convoke_core::{Effects, EventBody, Kind, ToolCall, ToolError, ToolResult};
+use convoke_core::{
+    Access, Concurrency, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult,
+};
 use serde_json::Value;
 
 use super::end::{Ticket, is_refusal};
 use super::{CallOptions, ToolExecutor};
 use crate::approve::{Answer, Question};
 use crate::authorize::{Decision, Request};
+use crate::roots::Place;
 use crate::schedule::Footprint;
 use crate::task::Uncontained;
 use crate::tool::{Invocation, Tool};
@@ -20,7 +24,8 @@ pub struct PreparedCall {
     pub(super) ticket: Ticket,
     pub(super) invocation: Held,
     pub(super) effects: Effects,
-    pub(super) footprint: Footprint,
+    places: Vec<(Access, Place)>,
+    alone: bool,
     pub(super) description: String,
     pub(super) timeout: Duration,
     pub(super) kind: Kind,
@@ -36,6 +41,35 @@ impl PreparedCall {
     /// Says what it will touch.
     pub const fn effects(&self) -> &Effects {
         &self.effects
+    }
+
+    /// Works out which paths it touches, links resolved.
+    pub(super) fn footprint(&self) -> Footprint {
+        let resolved = |wanted: Access| {
+            let places = self.places.iter().filter(move |(access, _)| *access == wanted);
+            places.map(|(_, place)| place.resolved()).collect()
+        };
+        Footprint {
+            reads: resolved(Access::Read),
+            writes: resolved(Access::Write),
+            alone: self.alone,
+        }
+    }
+
+    /// Works out which paths it writes, links resolved.
+    pub(super) fn writes(&self) -> Vec<PathBuf> {
+        let written = self.places.iter().filter(|(access, _)| *access == Access::Write);
+        written.map(|(_, place)| place.resolved()).collect()
+    }
+
+    /// Tells whether any number of such calls can run side by side.
+    pub(super) fn only_reads(&self) -> bool {
+        !self.alone && self.places.iter().all(|(access, _)| *access == Access::Read)
+    }
+
+    /// Tells whether it wants to be alone.
+    pub(super) const fn wants_to_be_alone(&self) -> bool {
+        self.alone
     }
 
     /// Returns what to ask about it, if somebody has to be asked.
@@ -62,6 +96,16 @@ pub enum Decided {
     Ask(PreparedCall),
     /// It is over already: unknown, wrong or not allowed.
     Answered(Box<ToolResult>),
+}
+
+impl Decided {
+    /// Returns the call, unless it is over.
+    pub(super) const fn prepared(&self) -> Option<&PreparedCall> {
+        match self {
+            Self::Ready(prepared) | Self::Ask(prepared) => Some(prepared),
+            Self::Answered(_) => None,
+        }
+    }
 }
 
 impl ToolExecutor {
@@ -109,8 +153,8 @@ impl ToolExecutor {
             Err(error) => return Err((ticket, error)),
         };
         let Planned { invocation, effects, description, timeout } = planned;
-        let footprint = match self.footprint(&effects, spec.concurrency) {
-            Ok(footprint) => footprint,
+        let places = match self.locate(&effects) {
+            Ok(places) => places,
             Err(error) => return Err((ticket, error)),
         };
         let request = Request {
@@ -149,7 +193,8 @@ impl ToolExecutor {
                 ticket,
                 invocation,
                 effects,
-                footprint,
+                places,
+                alone: spec.concurrency == Concurrency::Exclusive,
                 description,
                 timeout,
                 kind,
@@ -159,22 +204,10 @@ impl ToolExecutor {
         ))
     }
 
-    /// Finds out which paths a call touches. One outside the allowed roots ends it here, whatever any
+    /// Finds the paths a call touches. One outside the allowed roots ends it here, whatever any
     /// authorizer would say.
-    fn footprint(
-        &self,
-        effects: &Effects,
-        concurrency: convoke_core::Concurrency,
-    ) -> Result<Footprint, ToolError> {
-        let mut footprint = Footprint::alone(concurrency);
-        for (access, path) in effects.paths() {
-            let place = self.0.context.locate(path)?;
-            match access {
-                convoke_core::Access::Read => footprint.reads.push(place.absolute()),
-                convoke_core::Access::Write => footprint.writes.push(place.resolved()),
-            }
-        }
-        Ok(footprint)
+    fn locate(&self, effects: &Effects) -> Result<Vec<(Access, Place)>, ToolError> {
+        effects.paths().map(|(access, path)| Ok((access, self.0.context.locate(path)?))).collect()
     }
 
     /// Asks about a call and waits for the answer, holding nothing.

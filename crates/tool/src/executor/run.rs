@@ -11,7 +11,6 @@ use super::ToolExecutor;
 use super::prepare::PreparedCall;
 use crate::locks::HeldPaths;
 use crate::progress::ProgressSender;
-use crate::schedule::Footprint;
 use crate::task::{Contained, Uncontained};
 use crate::tool::ToolOutput;
 
@@ -39,14 +38,14 @@ impl ToolExecutor {
     /// Runs a call that may run.
     pub async fn run(&self, prepared: PreparedCall) -> ToolResult {
         let (context, kind) = (&self.0.context, prepared.kind);
+        let (alone, writes) = (prepared.wants_to_be_alone(), prepared.writes());
         let turn = tokio::select! {
             biased;
             () = context.cancelled() => {
                 return *prepared.ticket.failed(ToolError::cancelled("the run was stopped"), None);
             }
-            turn = self.wait_for_turn(kind, &prepared.footprint) => turn,
+            turn = self.wait_for_turn(kind, alone, &writes) => turn,
         };
-        let writes = prepared.footprint.writes.clone();
         let result = self.run_now(prepared).await;
         self.forget_what_changed(kind, &writes);
         drop(turn);
@@ -54,18 +53,17 @@ impl ToolExecutor {
     }
 
     /// An agent's call holds nothing while it runs: its own calls take what they need.
-    async fn wait_for_turn(&self, kind: Kind, footprint: &Footprint) -> Turn<'_> {
+    async fn wait_for_turn(&self, kind: Kind, alone: bool, writes: &[PathBuf]) -> Turn<'_> {
         if kind == Kind::Agent {
             return Turn { _quiet: Quiet::Exempt, _paths: None, _permit: None };
         }
-        let quiet = if footprint.alone {
+        let quiet = if alone {
             Quiet::Alone(self.0.quiet.write().await)
         } else {
             Quiet::Shared(self.0.quiet.read().await)
         };
-        let writes = &footprint.writes;
         let paths =
-            if writes.is_empty() { None } else { Some(self.0.locks.hold(writes.clone()).await) };
+            if writes.is_empty() { None } else { Some(self.0.locks.hold(writes.to_vec()).await) };
         // The semaphore is never closed; without a permit the call would still be in order.
         let permit = self.0.permits.acquire().await.ok();
         Turn { _quiet: quiet, _paths: paths, _permit: permit }

@@ -154,6 +154,18 @@ async fn two_runs_of_one_tree_do_not_write_one_path_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_through_a_link_waits_for_the_write_before_it() {
+    let log = Log::default();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", directory.path().join("alias")).unwrap();
+    let executor = workbench(&log, directory.path()).builder.build();
+    let started = tokio::time::Instant::now();
+    executor.execute_batch(calls(&[("write", "real/x", 30), ("read", "alias/x", 30)])).await;
+    assert_eq!(started.elapsed().as_millis(), 60);
+}
+
+#[tokio::test(start_paused = true)]
 async fn agents_hold_no_permit_so_their_own_calls_can_run() {
     let log = Log::default();
     let directory = tempfile::tempdir().unwrap();
