@@ -61,8 +61,12 @@ mod tests {
             touch(&["/"], &[]),
             touch(&[], &["/b"]),
             touch(&["/ab"], &[]),
+            touch(&[], &["/b"]),
         ];
-        assert_eq!(waits(&batch), [vec![], vec![], vec![0, 1], vec![2], vec![2], vec![4], vec![]]);
+        assert_eq!(
+            waits(&batch),
+            [vec![], vec![], vec![0, 1], vec![2], vec![2], vec![4], vec![], vec![4, 5]]
+        );
     }
 
     #[test]
