@@ -1,0 +1,44 @@
+//! The commands, one file each.
+
+mod completions;
+mod config;
+mod doctor;
+mod tools;
+
+use clap::Subcommand;
+use convoke_core::ExitCode;
+
+use crate::cli::Global;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List, describe and call tools
+    #[command(subcommand, arg_required_else_help = true)]
+    Tools(tools::Tools),
+    /// Show, explain and check the configuration
+    #[command(subcommand, arg_required_else_help = true)]
+    Config(config::Config),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+}
+
+/// Runs a command.
+pub(crate) fn run(
+    command: Command,
+    global: &Global,
+    environment: Environment,
+    output: &mut Output,
+) -> Result<ExitCode, Failure> {
+    let session = || Session::open(global, environment);
+    match command {
+        Command::Tools(command) => command.run(&session()?, output),
+        Command::Config(command) => command.run(&session()?, output),
+        Command::Doctor(command) => Ok(command.run(&session()?, output)),
+        Command::Completions(command) => Ok(command.run(output)),
+    }
+}

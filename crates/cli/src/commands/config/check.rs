@@ -1,0 +1,114 @@
+//! `convoke config check`: whether the configuration is right.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use convoke::config::{
+    ConfigError, ConfigFile, FileState, Loaded, Problem, Sources, VARIABLE_PREFIX, load,
+};
+use convoke_core::ExitCode;
+use serde::Serialize;
+
+use crate::failure::{self, Failure};
+use crate::output::{Output, Style};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Without FILE, everything is checked that a command here would read. A FILE is checked alone, as if
+it were the user's own.
+
+Examples:
+  convoke config check
+  convoke config check convoke.yml
+  convoke config check --json
+
+Exit codes:
+  0 it is right, 7 it is not";
+
+/// Check the configuration
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Check {
+    /// Check this file alone
+    file: Option<PathBuf>,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    ok: bool,
+    problems: &'a [Problem],
+    warnings: &'a [Problem],
+    files: &'a [ConfigFile],
+}
+
+impl Check {
+    /// Runs the command.
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let loaded = match &self.file {
+            Some(file) => load(&alone(&session.absolute(file), session)?),
+            None => load(&session.sources()?),
+        };
+        let usable = match &loaded {
+            Ok(loaded) => session.runtime(loaded.config.clone()).map(drop),
+            Err(_) => Ok(()),
+        };
+        match loaded {
+            _ if self.json => Ok(print_json(&loaded, output)),
+            Err(error) => Err(error.into()),
+            Ok(loaded) => {
+                loaded.warnings().iter().for_each(|warning| failure::warn(output, warning));
+                usable?;
+                print(&loaded, output);
+                Ok(ExitCode::Done)
+            }
+        }
+    }
+}
+
+/// The sources of one file, without everything that is not in it.
+fn alone(file: &Path, session: &Session<'_>) -> Result<Sources, Failure> {
+    if !file.exists() {
+        return Err(Failure::configuration(format!("`{}` is not there", file.display())));
+    }
+    let mut sources = Sources::new(session.working_directory());
+    sources.user_file = Some(file.to_owned());
+    sources.project_directory = None;
+    sources.home = session.environment().home();
+    sources.environment = session.environment().variables();
+    sources.environment.retain(|name, _| !name.starts_with(VARIABLE_PREFIX));
+    Ok(sources)
+}
+
+fn print_json(loaded: &Result<Loaded, ConfigError>, output: &mut Output) -> ExitCode {
+    let report = match loaded {
+        Ok(loaded) => {
+            let (warnings, files) = (loaded.warnings(), loaded.files());
+            Report { ok: true, problems: &[], warnings, files }
+        }
+        Err(error) => Report { ok: false, problems: error.problems(), warnings: &[], files: &[] },
+    };
+    output.json(&report);
+    if report.ok { ExitCode::Done } else { ExitCode::Configuration }
+}
+
+fn print(loaded: &Loaded, output: &Output) {
+    let read = |file: &&ConfigFile| file.state == FileState::Read;
+    let files: Vec<String> = loaded
+        .files()
+        .iter()
+        .filter(read)
+        .map(|file| format!("{} ({})", file.path.display(), file.layer))
+        .collect();
+    let ok = output.out.paint(Style::Good, "ok");
+    match files.as_slice() {
+        [] => output.out.line(format_args!("{ok}: no files, so everything is as it is built in")),
+        files => output.out.line(format_args!("{ok}: {}", files.join(", "))),
+    }
+}

@@ -1,0 +1,96 @@
+//! `convoke tools`: the tools there are, and calling one.
+
+mod call;
+mod list;
+mod show;
+mod stats;
+
+use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use convoke::Runtime;
+use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::{Category, ExitCode, Kind, Permission, ToolSpec};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::{Output, Style};
+use crate::session::Session;
+
+/// What can be done with tools.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    List(list::List),
+    Show(show::Show),
+    Call(call::Call),
+    Stats(stats::Stats),
+}
+
+impl Tools {
+    /// Runs the command.
+    pub(super) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        match self {
+            Self::List(command) => command.run(session, output),
+            Self::Show(command) => command.run(session, output),
+            Self::Call(command) => command.run(session, output),
+            Self::Stats(command) => command.run(session, output),
+        }
+    }
+}
+
+/// A tool as it is listed for programs: its spec, and what holds for it here.
+#[derive(Debug, Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    spec: &'a ToolSpec,
+    /// Whether models are offered it.
+    offered: bool,
+    /// Whether its kind of call is allowed, asked about or denied.
+    permission: Permission,
+}
+
+impl<'a> Listed<'a> {
+    fn new(spec: &'a ToolSpec, runtime: &Runtime) -> Self {
+        Self {
+            spec,
+            offered: runtime.offered().get(&spec.name).is_some(),
+            permission: permission(runtime, spec.kind),
+        }
+    }
+}
+
+/// Returns what the configuration says about a kind of call.
+fn permission(runtime: &Runtime, kind: Kind) -> Permission {
+    runtime.permissions().get(&kind).copied().unwrap_or(Permission::Deny)
+}
+
+const fn style_of(permission: Permission) -> Style {
+    match permission {
+        Permission::Allow => Style::Good,
+        Permission::Ask => Style::Warn,
+        Permission::Deny => Style::Bad,
+    }
+}
+
+/// The error for a name that no tool has.
+fn unknown_tool(name: &str, runtime: &Runtime) -> Failure {
+    let tools = runtime.registry().list();
+    let close = nearest(name, tools.iter().map(|tool| tool.spec().name.as_str()));
+    Failure::usage(format!("there is no tool `{name}`{}", did_you_mean(&close)))
+        .hint("`convoke tools list` shows them all")
+}
+
+/// Reads a kind on the command line.
+fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+    let words = PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.as_str()));
+    words.try_map(|word| word.parse::<Kind>())
+}
+
+/// Reads a category on the command line.
+fn category_parser() -> impl TypedValueParser<Value = Category> {
+    let words = PossibleValuesParser::new(Category::ALL.iter().map(|category| category.as_str()));
+    words.try_map(|word| word.parse::<Category>())
+}

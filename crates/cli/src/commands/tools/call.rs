@@ -1,0 +1,172 @@
+//! `convoke tools call`: one call through the same pipeline every agent uses.
+
+mod arguments;
+mod consent;
+mod live;
+mod report;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use convoke::Runtime;
+use convoke_core::{Cause, ExitCode, Kind, ToolCall, ToolResult, ToolSpec};
+use convoke_tool::{CallOptions, Recorder, ToolExecutor};
+
+use self::consent::{AskAtTerminal, Consent};
+use self::live::Live;
+use super::kind_parser;
+use crate::duration;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::signals::Signals;
+
+const AFTER_HELP: &str = "\
+Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON.
+A value of --arg becomes what the tool's schema asks for: a number, true or false, a list (repeat
+the flag, or give JSON) or an object (JSON). KEY=@FILE takes the text of a file, KEY=@@x is the
+text @x.
+
+Whoever types this command consents to what the tool does, with two exceptions: programs run only
+if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays
+denied. --allow KIND lifts both for this call.
+
+Examples:
+  convoke tools call ls
+  convoke tools call read_file --arg path=README.md --arg limit=20
+  convoke tools call grep '{\"pattern\": \"fn main\", \"include\": \"*.rs\"}'
+  echo '{\"path\": \"notes.txt\", \"content\": \"hello\"}' | convoke tools call write_file -
+  convoke tools call run_command --arg command='git status' --allow execute --timeout 10s
+
+Exit codes:
+  0 it worked, 1 it failed, 2 the tool or its arguments are wrong, 3 not allowed, 4 out of time,
+  7 configuration is wrong, 130 interrupted, 143 terminated";
+
+/// Call a tool
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Call {
+    /// The tool
+    name: String,
+    /// The arguments as a JSON object; - reads them from standard input
+    #[arg(value_name = "JSON | -")]
+    json_arguments: Option<String>,
+    /// One argument; may be repeated
+    #[arg(long = "arg", value_name = "KEY=VALUE", value_parser = crate::cli::key_and_value)]
+    arguments: Vec<(String, String)>,
+    /// How long it may take, as 500ms, 30s or 5m
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+    /// Print the whole result as JSON, also if the call fails
+    #[arg(long)]
+    json: bool,
+    /// Permit this kind of call, whatever the configuration says; may be repeated
+    #[arg(long, value_name = "KIND", value_parser = kind_parser())]
+    allow: Vec<Kind>,
+    /// Answer yes to the question whether a program may run
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Call {
+    /// Runs the command.
+    pub(super) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let mut config = session.load(output)?.config;
+        let consent = Consent::new(&config.policy, &self.allow);
+        consent.apply(&mut config.policy);
+        let runtime = session.runtime(config)?;
+        let tool = runtime.callable().get(&self.name);
+        let spec = tool.as_ref().map(|tool| tool.spec());
+        let call = ToolCall::new("call-1", &self.name, self.arguments(spec, session)?);
+        let live = self.live(spec, output);
+        let executor = self.executor(&runtime, &live, output);
+        let (result, stopped) = carry_out(&executor, call, self.timeout)?;
+        live.finish();
+        let ended =
+            report::Ended { result: &result, stopped, spec, consent: &consent, runtime: &runtime };
+        if self.json {
+            output.json(&result);
+        } else {
+            ended.print(&live, output);
+        }
+        Ok(ended.code())
+    }
+
+    fn arguments(
+        &self,
+        spec: Option<&ToolSpec>,
+        session: &Session<'_>,
+    ) -> Result<serde_json::Value, Failure> {
+        let json = match self.json_arguments.as_deref() {
+            Some("-") => Some(arguments::from_stdin()?),
+            Some(text) => Some(arguments::from_json(text)?),
+            None => None,
+        };
+        let find = |path: PathBuf| session.absolute(&path);
+        arguments::combine(json.unwrap_or_default(), &self.arguments, spec, find)
+    }
+
+    /// A person who looks sees what happens while it happens.
+    fn live(&self, spec: Option<&ToolSpec>, output: &Output) -> Arc<Live> {
+        let watched = output.err.is_terminal() && !self.json && !output.is_quiet();
+        let is_output = spec.is_some_and(|spec| spec.streaming);
+        Arc::new(Live::new(watched.then(|| output.err.clone()), is_output))
+    }
+
+    fn executor(&self, runtime: &Runtime, live: &Arc<Live>, output: &Output) -> ToolExecutor {
+        let mut limits = runtime.limits().clone();
+        if !self.json {
+            // The limit is for models. A person sees all of it.
+            limits.max_output_bytes = usize::MAX;
+        }
+        let clock = Arc::clone(runtime.context().clock());
+        runtime
+            .executor()
+            .limits(limits)
+            .approver(AskAtTerminal::new(&output.err, self.yes))
+            .recorder(Recorder::new("tools-call", Arc::<Live>::clone(live), clock))
+            .build()
+    }
+}
+
+/// Carries out the call. The first signal stops it and waits for what there is, the second does not
+/// wait.
+fn carry_out(
+    executor: &ToolExecutor,
+    call: ToolCall,
+    timeout: Option<Duration>,
+) -> Result<(ToolResult, Option<Cause>), Failure> {
+    let threads =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let threads =
+        threads.map_err(|error| Failure::failed("the call cannot be started").because(&error))?;
+    let ended = threads.block_on(async {
+        let mut signals = Signals::listen()
+            .map_err(|error| Failure::failed("signals cannot be heard").because(&error))?;
+        let options = timeout.map(CallOptions::timeout).unwrap_or_default();
+        let work = executor.execute_with(call, options);
+        tokio::pin!(work);
+        let mut stopped = None;
+        loop {
+            tokio::select! {
+                result = &mut work => return Ok((result, stopped)),
+                cause = signals.next() => match stopped {
+                    None => {
+                        stopped = Some(cause);
+                        executor.context().cancellation().cancel();
+                    }
+                    Some(_) => return Err(Failure::new(cause, "the call was given up")),
+                },
+            }
+        }
+    });
+    // What does not end by itself, reading from a terminal for instance, ends with the process.
+    threads.shutdown_timeout(Duration::from_millis(200));
+    ended
+}

@@ -1,0 +1,113 @@
+//! What the person who typed the command has consented to by typing it.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, IsTerminal};
+
+use async_trait::async_trait;
+use convoke::config::PolicyConfig;
+use convoke_core::{Kind, Permission};
+use convoke_tool::{Answer, Approver, Question};
+
+use crate::output::{Stream, Style};
+
+/// The permission of each kind of call, as it is for this one command.
+#[derive(Debug)]
+pub(super) struct Consent(BTreeMap<Kind, Permission>);
+
+impl Consent {
+    /// Asking somebody who just asked for it would be idle, except about programs: those do more than
+    /// their command line says.
+    pub(super) fn new(policy: &PolicyConfig, allow: &[Kind]) -> Self {
+        let decide = |kind: &Kind| {
+            let permission = match policy.permission(*kind) {
+                _ if allow.contains(kind) => Permission::Allow,
+                Permission::Ask if *kind != Kind::Execute => Permission::Allow,
+                configured => configured,
+            };
+            (*kind, permission)
+        };
+        Self(Kind::ALL.iter().map(decide).collect())
+    }
+
+    /// Puts it in the place of what is configured.
+    pub(super) fn apply(&self, policy: &mut PolicyConfig) {
+        policy.kinds = self.0.clone();
+    }
+
+    /// Returns the permission of a kind.
+    pub(super) fn permission(&self, kind: Kind) -> Permission {
+        self.0.get(&kind).copied().unwrap_or(Permission::Deny)
+    }
+}
+
+/// Asks the person at the terminal, if there is one.
+#[derive(Debug)]
+pub(super) struct AskAtTerminal {
+    stream: Stream,
+    yes: bool,
+}
+
+impl AskAtTerminal {
+    /// Asks on this stream; not at all where the answer is yes already.
+    pub(super) fn new(stream: &Stream, yes: bool) -> Self {
+        Self { stream: stream.clone(), yes }
+    }
+}
+
+#[async_trait]
+impl Approver for AskAtTerminal {
+    async fn ask(&self, question: Question) -> Answer {
+        if self.yes {
+            return Answer::Yes;
+        }
+        if !self.stream.is_terminal() || !io::stdin().is_terminal() {
+            return Answer::Nobody;
+        }
+        let name = self.stream.paint(Style::Name, &question.tool_name);
+        self.stream.line(format_args!("{name} wants to run a program:"));
+        for line in question.description.lines() {
+            self.stream.line(format_args!("  {}", self.stream.printable(line)));
+        }
+        self.stream.text("May it? [y/N] ");
+        self.stream.flush();
+        let answer = tokio::task::spawn_blocking(|| {
+            let mut line = String::new();
+            io::stdin().lock().read_line(&mut line).map(|_| line)
+        });
+        match answer.await {
+            Ok(Ok(line)) if is_yes(&line) => Answer::Yes,
+            _ => Answer::No { message: None },
+        }
+    }
+}
+
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_a_command_consents_except_to_programs_and_to_what_is_denied() {
+        let mut policy = PolicyConfig::default();
+        policy.kinds.insert(Kind::Delete, Permission::Deny);
+        let plain = Consent::new(&policy, &[]);
+        assert_eq!(plain.permission(Kind::Edit), Permission::Allow);
+        assert_eq!(plain.permission(Kind::Delete), Permission::Deny);
+        assert_eq!(plain.permission(Kind::Execute), Permission::Deny);
+        policy.kinds.insert(Kind::Execute, Permission::Ask);
+        assert_eq!(Consent::new(&policy, &[]).permission(Kind::Execute), Permission::Ask);
+        let lifted = Consent::new(&policy, &[Kind::Execute, Kind::Delete]);
+        lifted.apply(&mut policy);
+        assert_eq!(policy.permission(Kind::Execute), Permission::Allow);
+        assert_eq!(policy.permission(Kind::Delete), Permission::Allow);
+    }
+
+    #[test]
+    fn only_yes_means_yes() {
+        assert!(is_yes("y\n") && is_yes(" YES \n"));
+        assert!(!is_yes("") && !is_yes("\n") && !is_yes("yeah\n") && !is_yes("no\n"));
+    }
+}

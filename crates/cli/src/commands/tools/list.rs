@@ -1,0 +1,118 @@
+//! `convoke tools list`: a line a tool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use clap::Args;
+use convoke::Runtime;
+use convoke_core::{Category, ExitCode};
+use convoke_tool::Tool;
+
+use super::{Listed, category_parser, style_of};
+use crate::failure::Failure;
+use crate::output::{Output, Style, Table, first_sentence};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Examples:
+  convoke tools list
+  convoke tools list --category file
+  convoke tools list --json
+
+The columns are: the name, with a * if models are offered the tool; what kind of call it makes;
+whether that kind is allowed, asked about or denied by the configuration; what it does.";
+
+/// List the tools there are
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct List {
+    /// Only tools of this category
+    #[arg(long, value_parser = category_parser())]
+    category: Option<Category>,
+    /// Print the specs as JSON, with `offered` and `permission`
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    /// Runs the command.
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let runtime = session.runtime(session.load(output)?.config)?;
+        let mut tools = runtime.callable().list();
+        tools.retain(|tool| self.category.is_none_or(|wanted| tool.spec().category == wanted));
+        if self.json {
+            let listed: Vec<Listed<'_>> =
+                tools.iter().map(|tool| Listed::new(tool.spec(), &runtime)).collect();
+            output.json(&listed);
+        } else {
+            print(&tools, &runtime, output);
+        }
+        Ok(ExitCode::Done)
+    }
+}
+
+fn print(tools: &[Arc<dyn Tool>], runtime: &Runtime, output: &Output) {
+    let mut groups: BTreeMap<Category, Table> = BTreeMap::new();
+    let mut offered = 0;
+    for tool in tools {
+        let listed = Listed::new(tool.spec(), runtime);
+        offered += usize::from(listed.offered);
+        row(&listed, groups.entry(listed.spec.category).or_insert_with(|| Table::indented(2)));
+    }
+    let widths = groups.values().map(Table::widths).fold(vec![0; 5], |widest, widths| {
+        widest.iter().zip(widths).map(|(left, right)| right.max(*left)).collect()
+    });
+    for (category, table) in &groups {
+        output.out.line(output.out.paint(Style::Heading, category));
+        table.print_with(&output.out, &widths);
+        output.out.gap();
+    }
+    if !output.is_quiet() {
+        output.out.line(summary(tools.len(), offered, excluded(runtime)));
+    }
+}
+
+fn row(listed: &Listed<'_>, table: &mut Table) {
+    let mark = if listed.offered { "*" } else { "" };
+    table.row([
+        (listed.spec.name.clone(), Some(Style::Name)),
+        (mark.to_owned(), Some(Style::Good)),
+        (listed.spec.kind.to_string(), None),
+        (listed.permission.to_string(), Some(style_of(listed.permission))),
+        (first_sentence(&listed.spec.description).to_owned(), None),
+    ]);
+}
+
+fn excluded(runtime: &Runtime) -> usize {
+    runtime.registry().list().len() - runtime.callable().list().len()
+}
+
+fn summary(tools: usize, offered: usize, excluded: usize) -> String {
+    let tools = match tools {
+        1 => "1 tool".to_owned(),
+        count => format!("{count} tools"),
+    };
+    let excluded = match excluded {
+        0 => String::new(),
+        count => format!(", {count} excluded by configuration"),
+    };
+    format!("{tools}, {offered} offered to models (*){excluded}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts() {
+        assert_eq!(summary(1, 0, 0), "1 tool, 0 offered to models (*)");
+        assert_eq!(
+            summary(9, 3, 2),
+            "9 tools, 3 offered to models (*), 2 excluded by configuration"
+        );
+    }
+}

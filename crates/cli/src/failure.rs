@@ -1,0 +1,187 @@
+//! What stops a command, said so that it can be put right.
+//!
+//! ```text
+//! error: what went wrong
+//! cause: why, nearest first
+//! hint: what to do about it
+//! ```
+
+use std::error::Error;
+use std::fmt;
+
+use convoke::RuntimeError;
+use convoke::config::{ConfigError, Problem};
+use convoke_core::{Cause, ExitCode};
+
+use crate::output::{Output, Stream, Style};
+
+/// A command that could not do what it was asked.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    cause: Cause,
+    message: String,
+    lines: Vec<Line>,
+}
+
+/// A line below the error.
+#[derive(Debug)]
+enum Line {
+    Cause(String),
+    Hint(String),
+}
+
+impl Failure {
+    pub(crate) fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Self { cause, message: message.into(), lines: Vec::new() }
+    }
+
+    /// It was tried and did not work.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::new(Cause::Error, message)
+    }
+
+    /// It was asked for wrongly.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Cause::Usage, message)
+    }
+
+    /// The configuration stands in its way.
+    pub(crate) fn configuration(message: impl Into<String>) -> Self {
+        Self::new(Cause::Configuration, message)
+    }
+
+    /// Adds an error that led to it, and what led to that.
+    pub(crate) fn because(mut self, error: &(dyn Error + 'static)) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            self.lines.push(Line::Cause(error.to_string()));
+            next = error.source();
+        }
+        self
+    }
+
+    /// Adds causes in words.
+    pub(crate) fn causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
+        self.lines.extend(causes.into_iter().map(Line::Cause));
+        self
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.lines.push(Line::Hint(hint.into()));
+        self
+    }
+
+    /// Adds what to do about it, if that is known.
+    pub(crate) fn any_hint(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
+    /// Returns the exit code the command ends with.
+    pub(crate) fn code(&self) -> ExitCode {
+        self.cause.exit_code()
+    }
+
+    /// Writes it to standard error.
+    pub(crate) fn print(&self, output: &mut Output) {
+        labelled(&mut output.err, Style::Bad, "error", &self.message);
+        for line in &self.lines {
+            match line {
+                Line::Cause(text) => labelled(&mut output.err, Style::Bad, "cause", text),
+                Line::Hint(text) => labelled(&mut output.err, Style::Good, "hint", text),
+            }
+        }
+    }
+}
+
+/// All of it on one line.
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)?;
+        self.lines.iter().try_for_each(|line| match line {
+            Line::Cause(text) => write!(formatter, ": {text}"),
+            Line::Hint(_) => Ok(()),
+        })
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let message = match error.problems() {
+            [_] => "the configuration has a mistake".to_owned(),
+            several => format!("the configuration has {} mistakes", several.len()),
+        };
+        error.problems().iter().fold(Self::configuration(message), |failure, problem| {
+            failure.causes([headline(problem)]).any_hint(problem.hint.clone())
+        })
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        let failure = Self::configuration(error.to_string());
+        match error.source() {
+            Some(source) => failure.because(source),
+            None => failure,
+        }
+    }
+}
+
+/// Returns a problem without its hint, which has a line of its own.
+pub(crate) fn headline(problem: &Problem) -> String {
+    let text = problem.to_string();
+    match &problem.hint {
+        Some(hint) => text.strip_suffix(&format!("\n  hint: {hint}")).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
+
+/// Writes a warning and its hint to standard error, unless there are to be none.
+pub(crate) fn warn(output: &mut Output, problem: &Problem) {
+    if output.is_quiet() {
+        return;
+    }
+    labelled(&mut output.err, Style::Warn, "warning", &headline(problem));
+    if let Some(hint) = &problem.hint {
+        labelled(&mut output.err, Style::Good, "hint", hint);
+    }
+}
+
+/// Writes `label: text`; further lines of the text are indented.
+fn labelled(stream: &mut Stream, style: Style, label: &str, text: &str) {
+    let label = stream.paint(style, format!("{label}:"));
+    let mut lines = text.lines();
+    stream.line(format_args!("{label} {}", stream.printable(lines.next().unwrap_or_default())));
+    for line in lines {
+        stream.line(format_args!("  {}", stream.printable(line)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_block_of_labelled_lines() {
+        let mut output = Output::in_memory();
+        let inner = std::io::Error::other("disk full");
+        Failure::failed("nothing was\nwritten")
+            .because(&inner)
+            .hint("make room")
+            .print(&mut output);
+        assert_eq!(
+            output.err.contents(),
+            "error: nothing was\n  written\ncause: disk full\nhint: make room\n"
+        );
+    }
+
+    #[test]
+    fn causes_decide_the_exit_code() {
+        assert_eq!(Failure::usage("x").code(), ExitCode::Usage);
+        assert_eq!(Failure::configuration("x").code(), ExitCode::Configuration);
+        assert_eq!(Failure::failed("x").code(), ExitCode::Failed);
+    }
+}

@@ -1,0 +1,91 @@
+//! The few files the command itself reads and writes, always by the wish of the person who typed it.
+//!
+//! What tools touch is another matter: they open everything through their roots.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+/// The most that is read from a file or from standard input.
+pub(crate) const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Reads a text file; nothing where there is none.
+pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
+    match read(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a text file.
+#[expect(clippy::disallowed_methods, reason = "the person named this very file")]
+pub(crate) fn read(path: &Path) -> io::Result<String> {
+    read_text(fs::File::open(path)?)
+}
+
+/// Reads text to its end, up to a limit that only a mistake passes.
+pub(crate) fn read_text(input: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    input.take(MAX_INPUT_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_INPUT_BYTES {
+        let limit = MAX_INPUT_BYTES / (1024 * 1024);
+        return Err(io::Error::other(format!("there is more than {limit} MiB of it")));
+    }
+    Ok(text)
+}
+
+/// Writes a text file.
+#[expect(clippy::disallowed_methods, reason = "the person named this very file")]
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+    fs::write(path, text)
+}
+
+/// Makes a directory with those above it.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// Writes a file that only its owner may read, whole or not at all. Directories that are made on the
+/// way are the owner's alone, too.
+pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let directory = path.parent().unwrap_or(&path);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(&path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn private_files_are_the_owners_and_links_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, link) = (directory.path().join("a/b/real"), directory.path().join("link"));
+        write_private(&real, "one\n").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write_private(&link, "two\n").unwrap();
+        assert_eq!(read(&real).unwrap(), "two\n");
+        assert!(link.is_symlink());
+        assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let parent = directory.path().join("a").metadata().unwrap();
+        assert_eq!(parent.permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn input_is_text_and_has_an_end() {
+        assert_eq!(read_text(&b"abc"[..]).unwrap(), "abc");
+        assert!(read_text(&b"\xff"[..]).is_err());
+        let endless = read_text(io::repeat(b'x')).unwrap_err();
+        assert_eq!(endless.to_string(), "there is more than 64 MiB of it");
+        assert_eq!(read_if_there(Path::new("/nowhere/at/all")).unwrap(), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! The `convoke` command.
+//!
+//! This crate is the edge of the program: the only place that reads the environment, asks the person
+//! at the terminal, prints and ends the process. It holds no runtime logic. Each command is a function
+//! that takes what was said on the command line and an [`Output`], and returns how it ended.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`cli`] | what can be said on the command line |
+//! | [`environment`] | what is read from the process: variables, home, working directory |
+//! | [`session`] | configuration, trust and runtime for one command |
+//! | [`commands`] | one file a command |
+//! | [`output`] | everything that is printed |
+//! | [`failure`] | errors, and how they look |
+//! | [`files`] | the few files the command itself reads and writes |
+//! | [`signals`] | Ctrl-C and its kin |
+
+mod cli;
+mod commands;
+mod duration;
+mod environment;
+mod failure;
+mod files;
+mod output;
+mod session;
+mod signals;
+mod trust;
+
+use std::process;
+
+use convoke_core::ExitCode;
+
+use crate::cli::Parsed;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::{Output, Verbosity};
+
+fn main() -> process::ExitCode {
+    let environment = Environment::read();
+    let code = match cli::parse() {
+        Ok(Parsed { global, command }) => {
+            let mut output = Output::standard(global.color, &environment, global.verbosity());
+            let ended = commands::run(command, &global, environment, &mut output);
+            finish(ended, &mut output)
+        }
+        Err(said) => {
+            let mut output = Output::standard(said.colour, &environment, Verbosity::Usual);
+            said.print(&mut output);
+            finish(Ok(said.code()), &mut output)
+        }
+    };
+    process::ExitCode::from(code as u8)
+}
+
+/// Says what went wrong, if something did, and hands over everything that was printed.
+fn finish(ended: Result<ExitCode, Failure>, output: &mut Output) -> ExitCode {
+    let code = ended.unwrap_or_else(|failure| {
+        failure.print(output);
+        failure.code()
+    });
+    match output.finish() {
+        Ok(()) => code,
+        Err(error) => {
+            Failure::failed("the output cannot be written").because(&error).print(output);
+            if code == ExitCode::Done { ExitCode::Failed } else { code }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Everything that is printed goes through here.
+//!
+//! Writing never fails halfway through a command: a closed pipe (`convoke tools list | head -1`) makes
+//! the stream silent and the command ends as it would have; any other error is kept and reported by
+//! [`Output::finish`]. Colour, width and what a terminal can show are decided once, at the start.
+
+mod stream;
+mod style;
+mod table;
+mod text;
+
+use std::io::{self, IsTerminal};
+
+use crate::environment::Environment;
+
+pub(crate) use stream::Stream;
+pub(crate) use style::{Colour, Style};
+pub(crate) use table::Table;
+pub(crate) use text::{first_sentence, wrap};
+
+/// How much is said beside the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verbosity {
+    /// Warnings and summaries too.
+    Usual,
+    /// Nothing but the answer and errors.
+    Quiet,
+}
+
+/// Standard output and standard error, and what they can show.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// For the answer.
+    pub(crate) out: Stream,
+    /// For everything else.
+    pub(crate) err: Stream,
+    verbosity: Verbosity,
+}
+
+impl Output {
+    /// The streams of this process.
+    pub(crate) fn standard(
+        colour: Colour,
+        environment: &Environment,
+        verbosity: Verbosity,
+    ) -> Self {
+        let colour = colour.or_from(environment);
+        let stdout = io::stdout();
+        let stderr = io::stderr();
+        let (out_terminal, err_terminal) = (stdout.is_terminal(), stderr.is_terminal());
+        let shows_unicode = environment.shows_unicode();
+        Self {
+            out: Stream::new(Box::new(io::BufWriter::new(stdout)))
+                .colour(colour.applies(out_terminal))
+                .terminal(out_terminal.then(|| width(&io::stdout())))
+                .unicode(shows_unicode),
+            err: Stream::new(Box::new(stderr))
+                .colour(colour.applies(err_terminal))
+                .terminal(err_terminal.then(|| width(&io::stderr())))
+                .unicode(shows_unicode),
+            verbosity,
+        }
+    }
+
+    /// Tells whether only the answer and errors are wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
+    }
+
+    /// Writes a value as JSON, for programs.
+    pub(crate) fn json(&mut self, value: &impl serde::Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.out.line(text),
+            Err(error) => self.out.fail(error.into()),
+        }
+    }
+
+    /// Hands over what was written, and says if some of it could not be.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.out.finish().and(self.err.finish())
+    }
+
+    /// Streams that keep what is written, without colour and terminal.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Self {
+        Self { out: Stream::in_memory(), err: Stream::in_memory(), verbosity: Verbosity::Usual }
+    }
+}
+
+/// Returns how many columns a terminal has.
+fn width(terminal: &impl std::os::fd::AsFd) -> usize {
+    const USUAL: usize = 80;
+    match rustix::termios::tcgetwinsize(terminal) {
+        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
+        _ => USUAL,
+    }
+}

@@ -1,0 +1,209 @@
+//! One stream of text, and what its other end can show.
+
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::style::{Painted, Style};
+use super::text::Printable;
+
+/// A stream. Clones write to the same place.
+#[derive(Clone)]
+pub(crate) struct Stream {
+    sink: Arc<Mutex<Sink>>,
+    coloured: bool,
+    width: Option<usize>,
+    unicode: bool,
+}
+
+struct Sink {
+    writer: Box<dyn Write + Send>,
+    state: io::Result<()>,
+    #[cfg(test)]
+    kept: Vec<u8>,
+}
+
+impl Stream {
+    pub(super) fn new(writer: Box<dyn Write + Send>) -> Self {
+        let sink = Sink {
+            writer,
+            state: Ok(()),
+            #[cfg(test)]
+            kept: Vec::new(),
+        };
+        Self { sink: Arc::new(Mutex::new(sink)), coloured: false, width: None, unicode: false }
+    }
+
+    pub(super) fn colour(mut self, coloured: bool) -> Self {
+        self.coloured = coloured;
+        self
+    }
+
+    pub(super) fn terminal(mut self, width: Option<usize>) -> Self {
+        self.width = width;
+        self
+    }
+
+    pub(super) fn unicode(mut self, unicode: bool) -> Self {
+        self.unicode = unicode;
+        self
+    }
+
+    /// Returns how many columns there are; nothing where it is not a terminal.
+    pub(crate) const fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// Tells whether a person looks at it.
+    pub(crate) const fn is_terminal(&self) -> bool {
+        self.width.is_some()
+    }
+
+    /// Tells whether colours are shown.
+    pub(crate) const fn is_coloured(&self) -> bool {
+        self.coloured
+    }
+
+    /// Returns what stands for text that was left out.
+    pub(crate) const fn ellipsis(&self) -> &'static str {
+        if self.unicode { "…" } else { "..." }
+    }
+
+    /// Writes text as it is.
+    pub(crate) fn text(&self, text: impl Display) {
+        self.with(|sink| sink.write(format_args!("{text}")));
+    }
+
+    /// Writes a line.
+    pub(crate) fn line(&self, text: impl Display) {
+        self.with(|sink| sink.write(format_args!("{text}\n")));
+    }
+
+    /// Writes an empty line.
+    pub(crate) fn gap(&self) {
+        self.line("");
+    }
+
+    /// Hands over what was written so far.
+    pub(crate) fn flush(&self) {
+        self.with(|sink| {
+            let flushed = sink.writer.flush();
+            sink.note(flushed);
+        });
+    }
+
+    /// Keeps an error, to be reported at the end.
+    pub(super) fn fail(&self, error: io::Error) {
+        self.with(|sink| sink.note(Err(error)));
+    }
+
+    /// Hands over what was written, and says if some of it could not be. A reader that went away is
+    /// not an error.
+    pub(super) fn finish(&self) -> io::Result<()> {
+        self.flush();
+        self.with(|sink| match std::mem::replace(&mut sink.state, Ok(())) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                sink.state = Err(error);
+                Ok(())
+            }
+            state => state,
+        })
+    }
+
+    /// Returns a text that is coloured where the stream shows colours.
+    pub(crate) fn paint<T: Display>(&self, style: Style, text: T) -> Painted<T> {
+        Painted::new(style, text, self.coloured)
+    }
+
+    /// Returns a text from somewhere else: on a terminal its control characters are made visible, so
+    /// that it cannot steer the terminal.
+    pub(crate) const fn printable<'a>(&self, text: &'a str) -> Printable<'a> {
+        Printable::new(text, self.is_terminal())
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Sink) -> T) -> T {
+        work(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Sink {
+    fn write(&mut self, text: fmt::Arguments<'_>) {
+        if self.state.is_ok() {
+            #[cfg(test)]
+            self.kept.extend_from_slice(text.to_string().as_bytes());
+            let written = self.writer.write_fmt(text);
+            self.note(written);
+        }
+    }
+
+    /// After the first error the stream is silent.
+    fn note(&mut self, done: io::Result<()>) {
+        if self.state.is_ok() {
+            self.state = done;
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Stream")
+            .field("coloured", &self.coloured)
+            .field("width", &self.width)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl Stream {
+    /// A stream that keeps what is written.
+    pub(crate) fn in_memory() -> Self {
+        Self::new(Box::new(io::sink()))
+    }
+
+    /// The same on a coloured terminal of this width.
+    pub(crate) fn on_terminal(width: usize) -> Self {
+        Self::in_memory().terminal(Some(width)).colour(true).unicode(true)
+    }
+
+    /// Returns what was written.
+    pub(crate) fn contents(&self) -> String {
+        self.with(|sink| String::from_utf8_lossy(&sink.kept).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Broken(io::ErrorKind);
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error_and_a_full_disk_is() {
+        let gone = Stream::new(Box::new(Broken(io::ErrorKind::BrokenPipe)));
+        gone.line("one");
+        gone.line("two");
+        assert!(gone.finish().is_ok());
+        let full = Stream::new(Box::new(Broken(io::ErrorKind::StorageFull)));
+        full.line("one");
+        assert_eq!(full.finish().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+
+    #[test]
+    fn terminals_are_not_steered_by_what_is_shown() {
+        let text = "a\u{1b}[31mb\r\nc\td\u{7}";
+        assert_eq!(Stream::in_memory().printable(text).to_string(), text);
+        let shown = Stream::on_terminal(80).printable(text).to_string();
+        assert_eq!(shown, "a\\u{1b}[31mb\nc\td\\u{7}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Text that fits: cut, wrapped, and safe to show.
+
+use std::fmt::{self, Display, Write};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Returns how many columns a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// Returns the text, or its beginning and a mark that something is missing, in at most `width`
+/// columns.
+pub(crate) fn cut(text: &str, width: usize, mark: &str) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    match width.checked_sub(columns(mark)) {
+        Some(room) => format!("{}{mark}", prefix(text, room).trim_end()),
+        None => prefix(text, width).to_owned(),
+    }
+}
+
+/// Returns the longest beginning that takes at most `width` columns.
+fn prefix(text: &str, width: usize) -> &str {
+    let mut taken = 0;
+    for (index, letter) in text.char_indices() {
+        taken += letter.width().unwrap_or(0);
+        if taken > width {
+            return text.get(..index).unwrap_or_default();
+        }
+    }
+    text
+}
+
+/// Breaks a text into lines of at most `width` columns, between words. A word that is longer than a
+/// line stays whole. Line breaks of the text stay; without a width nothing else is broken.
+pub(crate) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width else { return text.lines().map(str::to_owned).collect() };
+    text.lines().flat_map(|line| wrap_line(line, width.max(20))).collect()
+}
+
+fn wrap_line(line: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in line.split_whitespace() {
+        match lines.last_mut() {
+            Some(last) if last.is_empty() => last.push_str(word),
+            Some(last) if columns(last) + 1 + columns(word) <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Returns the first sentence of a text, on one line.
+pub(crate) fn first_sentence(text: &str) -> &str {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.find(". ") {
+        Some(stop) => line.get(..=stop).unwrap_or(line),
+        None => line,
+    }
+}
+
+/// A text from somewhere else, made harmless where it meets a terminal.
+#[derive(Debug)]
+pub(crate) struct Printable<'a> {
+    text: &'a str,
+    guarded: bool,
+}
+
+impl<'a> Printable<'a> {
+    pub(super) const fn new(text: &'a str, guarded: bool) -> Self {
+        Self { text, guarded }
+    }
+}
+
+impl Display for Printable<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.guarded {
+            return formatter.write_str(self.text);
+        }
+        let mut letters = self.text.chars().peekable();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\n' | '\t' => formatter.write_char(letter)?,
+                '\r' if letters.peek() == Some(&'\n') => {}
+                letter if letter.is_control() => write!(formatter, "{}", letter.escape_default())?,
+                letter => formatter.write_char(letter)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cut_text_fits_also_with_wide_letters() {
+        assert_eq!(cut("hello", 5, "…"), "hello");
+        assert_eq!(cut("hello world", 7, "…"), "hello…");
+        assert_eq!(cut("hello world", 9, "..."), "hello...");
+        assert_eq!(cut("漢字漢字", 5, "…"), "漢字…");
+        assert_eq!(cut("hello", 0, "…"), "");
+        assert_eq!(cut("hello", 2, "..."), "he");
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap("a b\n\nc", None), ["a b", "", "c"]);
+        let text = "one two three four five six\nseven";
+        assert_eq!(wrap(text, Some(20)), ["one two three four", "five six", "seven"]);
+        let long = "x".repeat(30);
+        assert_eq!(wrap(&format!("a {long} b"), Some(20)), ["a", &long, "b"]);
+    }
+
+    #[test]
+    fn sentences_end_with_a_stop_and_a_space() {
+        assert_eq!(first_sentence("Reads v1.2 files. Then more."), "Reads v1.2 files.");
+        assert_eq!(first_sentence("No stop\nsecond line"), "No stop");
+        assert_eq!(first_sentence(""), "");
+    }
+}

@@ -1,0 +1,121 @@
+//! What commands share: where they work, the configuration that holds there, and the runtime.
+//!
+//! Nothing is done before a command asks for it.
+
+use std::path::{Path, PathBuf};
+
+use convoke::Runtime;
+use convoke::config::{Config, Loaded, Sources, Trust, load};
+
+use crate::cli::Global;
+use crate::environment::{self, CONFIG, Environment};
+use crate::failure::{self, Failure};
+use crate::output::Output;
+use crate::trust::TrustFile;
+
+/// The name of the user's file in the directory of the user's configuration.
+const USER_FILE_NAME: &str = "convoke.yml";
+
+/// Where a command works, and what it was told.
+#[derive(Debug)]
+pub(crate) struct Session<'a> {
+    global: &'a Global,
+    environment: Environment,
+    working_directory: PathBuf,
+}
+
+impl<'a> Session<'a> {
+    /// Finds out where the command works.
+    pub(crate) fn open(global: &'a Global, environment: Environment) -> Result<Self, Failure> {
+        let start = environment::current_directory().map_err(|error| {
+            Failure::failed("there is no working directory")
+                .because(&error)
+                .hint("it may have been removed; change to another one")
+        })?;
+        let wanted = global.cwd.as_ref().map_or(start.clone(), |directory| start.join(directory));
+        let working_directory = wanted.canonicalize().map_err(|error| {
+            Failure::usage(format!("the directory `{}` cannot be used", wanted.display()))
+                .because(&error)
+        })?;
+        if !working_directory.is_dir() {
+            let shown = working_directory.display();
+            return Err(Failure::usage(format!("`{shown}` is not a directory")));
+        }
+        Ok(Self { global, environment, working_directory })
+    }
+
+    /// Returns the directory the command works in, links followed.
+    pub(crate) fn working_directory(&self) -> &Path {
+        &self.working_directory
+    }
+
+    /// Returns what was read from the process.
+    pub(crate) const fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Returns the full path of what was named on the command line.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        self.working_directory.join(path)
+    }
+
+    /// Returns where configuration comes from, with whether the project is trusted.
+    pub(crate) fn sources(&self) -> Result<Sources, Failure> {
+        let mut sources = Sources::new(&self.working_directory);
+        sources.user_file = self.user_file()?;
+        sources.home = self.environment.home();
+        sources.environment = self.environment.variables();
+        sources.flags.clone_from(&self.global.set);
+        sources.trust = self.trust(&sources)?;
+        Ok(sources)
+    }
+
+    /// Loads the configuration, and says what in it was ignored.
+    pub(crate) fn load(&self, output: &mut Output) -> Result<Loaded, Failure> {
+        let loaded = load(&self.sources()?)?;
+        for warning in loaded.warnings() {
+            failure::warn(output, warning);
+        }
+        Ok(loaded)
+    }
+
+    /// Makes a runtime that works here.
+    pub(crate) fn runtime(&self, config: Config) -> Result<Runtime, Failure> {
+        Ok(Runtime::builder(&self.working_directory)
+            .config(config)
+            .environment(self.environment.variables())
+            .build()?)
+    }
+
+    /// The file that was named has to be there; the usual one need not.
+    fn user_file(&self) -> Result<Option<PathBuf>, Failure> {
+        let named = match (&self.global.config, self.environment.config_file()) {
+            (Some(path), _) => Some(("--config", self.absolute(path))),
+            (None, Some(path)) => Some((CONFIG, self.absolute(&path))),
+            (None, None) => None,
+        };
+        match named {
+            Some((how, path)) if !path.exists() => {
+                let message = format!("the configuration file `{}` is not there", path.display());
+                Err(Failure::configuration(message).hint(format!("it is named by {how}")))
+            }
+            Some((_, path)) => Ok(Some(path)),
+            None => Ok(self.environment.config_directory().map(|path| path.join(USER_FILE_NAME))),
+        }
+    }
+
+    fn trust(&self, sources: &Sources) -> Result<Trust, Failure> {
+        if self.global.trust_project || self.environment.trusts_project()? {
+            return Ok(Trust::Trusted);
+        }
+        let Some(file) = sources.project_file() else { return Ok(Trust::Untrusted) };
+        let directory = file.parent().and_then(|directory| directory.canonicalize().ok());
+        // Without a place for the list nothing is on it.
+        let listed = self.environment.config_directory().is_some()
+            && match directory {
+                Some(directory) => TrustFile::read(&self.environment)?.store().contains(&directory),
+                None => false,
+            };
+        Ok(if listed { Trust::Trusted } else { Trust::Untrusted })
+    }
+}

@@ -1,0 +1,193 @@
+//! Help, version and completions.
+
+use insta::assert_snapshot;
+
+use crate::support::Scene;
+
+#[test]
+fn the_command_alone_prints_help() {
+    let scene = Scene::new();
+    let alone = scene.run(&[]);
+    assert_eq!((alone.code, alone.stderr.as_str()), (Some(0), ""));
+    assert_eq!(alone.stdout, scene.stdout(&["--help"]));
+    assert_snapshot!(alone.stdout, @"
+    Convoke, an agent runtime: its tools and its configuration
+
+    Usage: convoke [OPTIONS] [COMMAND]
+
+    Commands:
+      tools        List, describe and call tools
+      config       Show, explain and check the configuration
+      doctor       Check that everything is in order
+      completions  Print a completion script for a shell
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+
+    Global options:
+          --config <FILE>    Use this file in place of the user's own [env: CONVOKE_CONFIG=]
+          --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
+          --cwd <DIR>        Work in this directory
+          --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
+          --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
+      -q, --quiet            Print no warnings and no summaries
+
+    Examples:
+      convoke tools list                              What tools there are
+      convoke tools call grep --arg pattern=TODO      Call one
+      convoke config explain tools.timeout            Why a setting has its value
+      convoke doctor                                  Whether everything is in order
+
+    Exit codes:
+      0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 out of time, 7 configuration is wrong,
+      9 state directory, 130 interrupted, 143 terminated
+    ");
+}
+
+#[test]
+fn help_of_a_call_shows_examples_and_exit_codes() {
+    assert_snapshot!(Scene::new().stdout(&["tools", "call", "--help"]), @r#"
+    Call a tool
+
+    Usage: convoke tools call [OPTIONS] <NAME> [JSON | -]
+
+    Arguments:
+      <NAME>      The tool
+      [JSON | -]  The arguments as a JSON object; - reads them from standard input
+
+    Options:
+          --arg <KEY=VALUE>     One argument; may be repeated
+          --timeout <DURATION>  How long it may take, as 500ms, 30s or 5m
+          --json                Print the whole result as JSON, also if the call fails
+          --allow <KIND>        Permit this kind of call, whatever the configuration says; may be
+                                repeated [possible values: read, search, edit, delete, move, execute,
+                                fetch, think, agent, other]
+      -y, --yes                 Answer yes to the question whether a program may run
+      -h, --help                Print help
+
+    Global options:
+          --config <FILE>    Use this file in place of the user's own [env: CONVOKE_CONFIG=]
+          --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
+          --cwd <DIR>        Work in this directory
+          --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
+          --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
+      -q, --quiet            Print no warnings and no summaries
+
+    Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON.
+    A value of --arg becomes what the tool's schema asks for: a number, true or false, a list (repeat
+    the flag, or give JSON) or an object (JSON). KEY=@FILE takes the text of a file, KEY=@@x is the
+    text @x.
+
+    Whoever types this command consents to what the tool does, with two exceptions: programs run only
+    if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays
+    denied. --allow KIND lifts both for this call.
+
+    Examples:
+      convoke tools call ls
+      convoke tools call read_file --arg path=README.md --arg limit=20
+      convoke tools call grep '{"pattern": "fn main", "include": "*.rs"}'
+      echo '{"path": "notes.txt", "content": "hello"}' | convoke tools call write_file -
+      convoke tools call run_command --arg command='git status' --allow execute --timeout 10s
+
+    Exit codes:
+      0 it worked, 1 it failed, 2 the tool or its arguments are wrong, 3 not allowed, 4 out of time,
+      7 configuration is wrong, 130 interrupted, 143 terminated
+    "#);
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let scene = Scene::new();
+    for command in [
+        &["tools", "list"][..],
+        &["tools", "show"],
+        &["tools", "call"],
+        &["tools", "stats"],
+        &["config", "show"],
+        &["config", "explain"],
+        &["config", "check"],
+        &["config", "schema"],
+        &["config", "trust"],
+        &["config", "untrust"],
+        &["config", "trusted"],
+        &["doctor"],
+        &["completions"],
+    ] {
+        let help = scene.stdout(&[command, &["--help"]].concat());
+        assert!(help.contains("Examples:\n  convoke "), "{command:?}: {help}");
+        let widest = help.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= 100, "{command:?} has a line of {widest}");
+    }
+}
+
+#[test]
+fn examples_in_help_work() {
+    let scene = Scene::new()
+        .file("README.md", "# Hello\nTODO: more\n")
+        .file("convoke.yml", "tools:\n  timeout: 1000\n");
+    for (command, codes) in [
+        ("tools list --category file", 0),
+        ("tools call ls", 0),
+        ("tools call read_file --arg path=README.md --arg limit=20", 0),
+        ("tools call grep --arg pattern=TODO", 0),
+        ("tools call run_command --arg command=true --allow execute --timeout 10s", 0),
+        ("tools show grep", 0),
+        ("tools stats --json", 0),
+        ("config show --set tools.timeout=5000 --json", 0),
+        ("config explain policy.kinds", 0),
+        ("config explain tools.timeout --set tools.timeout=5000 --json", 0),
+        ("config check convoke.yml", 0),
+        ("config schema --output convoke.schema.json", 0),
+        ("config schema --all --dir schemas", 0),
+        ("config trusted --json", 0),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let ran = scene.run(&words);
+        assert_eq!(ran.code, Some(codes), "{command}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_group_without_a_command_is_a_question_for_help() {
+    let ran = Scene::new().run(&["tools"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(ran.stdout.contains("Usage: convoke tools"), "{ran:?}");
+}
+
+#[test]
+fn the_version_is_one_line() {
+    let expected = format!("convoke {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(Scene::new().stdout(&["--version"]), expected);
+    assert_eq!(Scene::new().stdout(&["-V"]), expected);
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = Scene::new().stdout(&["completions", shell]);
+        assert!(script.contains("convoke") && script.contains("category"), "{shell}");
+    }
+}
+
+#[test]
+fn what_is_said_wrongly_is_a_usage_error() {
+    let scene = Scene::new();
+    for words in [
+        &["toolz"][..],
+        &["tools", "list", "--nonsense"],
+        &["tools", "list", "--category", "files"],
+        &["tools", "call"],
+        &["tools", "call", "ls", "--timeout", "5"],
+        &["tools", "call", "ls", "--allow", "everything"],
+        &["tools", "call", "ls", "--arg", "novalue"],
+        &["--set", "novalue", "tools", "list"],
+        &["--cwd", "nowhere", "tools", "list"],
+        &["config", "schema", "--all"],
+        &["completions", "tcsh"],
+    ] {
+        let ran = scene.run(words);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{words:?}: {ran:?}");
+        assert!(ran.stderr.starts_with("error: "), "{words:?}: {ran:?}");
+    }
+}

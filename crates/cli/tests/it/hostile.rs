@@ -1,0 +1,107 @@
+//! Input that means no good: it is refused with a message, never with a panic.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::support::{Ran, Scene};
+
+#[track_caller]
+fn refused(ran: &Ran, codes: &[i32]) {
+    assert!(ran.code.is_some_and(|code| codes.contains(&code)), "{ran:?}");
+    assert!(ran.stderr.contains("error: "), "{ran:?}");
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    let scene = Scene::new().file("a.txt", "x");
+    for (arguments, code) in [
+        (r#"{"path": 3}"#, 2),
+        (r#"{"path": ["a.txt"]}"#, 2),
+        (r#"{"path": null}"#, 2),
+        (r#"{"path": "a.txt", "extra": true}"#, 2),
+        (r#"{"path": "a.txt", "limit": -1}"#, 2),
+        (r#"{"path": "a.txt", "limit": 1e400}"#, 2),
+        (r#"{"path": ""}"#, 2),
+        (r#"{"path": "a\u0000b"}"#, 2),
+        (r#"{"path": "../../outside"}"#, 3),
+        (r#"{"path": "/etc/shadow"}"#, 3),
+        (r#"{"path": "a.txt/../../../x"}"#, 3),
+        (r#"{"path": "a.txt", "path": "b"}"#, 1),
+        ("\"{}\"", 2),
+        ("null", 2),
+        ("{}", 2),
+        ("", 2),
+        ("{'path': 'a.txt'}", 2),
+        ("NaN", 2),
+    ] {
+        refused(&scene.run(&["tools", "call", "read_file", arguments]), &[code]);
+    }
+}
+
+#[test]
+fn large_and_deep_arguments_are_refused() {
+    let scene = Scene::new();
+    let call = ["tools", "call", "write_file", "-"];
+    let large = format!("{{\"path\": \"a\", \"content\": \"{}\"}}", "x".repeat(10 * 1024 * 1024));
+    let ran = scene.run_with(large.as_bytes(), &call);
+    refused(&ran, &[2]);
+    assert!(ran.stderr.len() < 2000, "{}", ran.stderr.len());
+    for depth in [100, 100_000] {
+        let nested = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        let deep = format!("{{\"path\": \"a\", \"content\": {nested}}}");
+        refused(&scene.run_with(deep.as_bytes(), &call), &[2]);
+    }
+    assert!(!scene.project().join("a").exists());
+}
+
+#[test]
+fn bytes_that_are_not_text_are_refused() {
+    let scene = Scene::new().file("bytes", b"\xff\xfe\x00");
+    let bad = OsStr::from_bytes(b"path=\xff");
+    for position in
+        [&["tools", "call", "ls"][..], &["tools", "call", "ls", "--arg"], &["config", "explain"]]
+    {
+        let output = scene.command(position).arg(bad).output().unwrap();
+        refused(&scene.ended(output), &[2]);
+    }
+    let output = scene.command(&["tools", "list"]).env("CONVOKE__TOOLS__TIMEOUT", bad).output();
+    assert_eq!(output.unwrap().status.code(), Some(0), "a variable that is not text is none");
+    refused(&scene.run(&["tools", "call", "base64_encode", "--arg", "text=@bytes"]), &[2]);
+}
+
+#[test]
+fn names_are_only_names() {
+    let scene = Scene::new();
+    for name in ["", "../ls", "ls;id", "\u{1b}[2J", &"x".repeat(100_000)] {
+        refused(&scene.run(&["tools", "call", name]), &[2]);
+        refused(&scene.run(&["tools", "show", name]), &[2]);
+    }
+    for key in ["", "..", "a..b", "tools[9]", "\u{1b}", "tools.timeout.deeper"] {
+        let ran = scene.run(&["config", "explain", key]);
+        assert!(matches!(ran.code, Some(0 | 2)), "{key}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_link_out_of_the_project_is_not_followed() {
+    let scene = Scene::new();
+    std::fs::write(scene.root().join("secret"), "secret").unwrap();
+    std::os::unix::fs::symlink(scene.root(), scene.project().join("out")).unwrap();
+    let ran = scene.run(&["tools", "call", "read_file", "--arg", "path=out/secret"]);
+    refused(&ran, &[3]);
+    assert!(!ran.stdout.contains("secret"), "{ran:?}");
+}
+
+#[test]
+fn a_working_directory_that_is_gone_is_told() {
+    let scene = Scene::new();
+    let gone = scene.project().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let script = "rmdir \"$PWD\" && exec \"$0\" tools list";
+    let output = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_convoke")])
+        .current_dir(&gone)
+        .output();
+    refused(&scene.ended(output.unwrap()), &[1, 2]);
+}

@@ -1,0 +1,23 @@
+//! The command as people and programs use it: the built binary, in a world made for each test.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test may fail by panicking, and makes the world the command runs in"
+)]
+
+mod arguments;
+mod call;
+mod config;
+mod doctor;
+mod help;
+mod hostile;
+mod pipes;
+mod schemas;
+mod signals;
+mod support;
+mod terminal;
+mod tools;
+mod trust;
