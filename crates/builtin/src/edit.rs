@@ -2,10 +2,13 @@
 //!
 //! An edit names the text to replace. It has to be there, and only once unless every occurrence is
 //! meant; so an edit that was made for another state of the file fails instead of landing somewhere. If
-//! the text is there but for white space at the ends of lines, it is replaced all the same, with the
-//! file's own indentation, and that is said. Several edits are made one after the other, all or none.
+//! the text is there but for white space at the ends of lines, it is replaced all the same, moved as a
+//! whole to the file's indentation, and that is said. Line ends follow the file. Several edits are made
+//! one after the other, all or none. Neither the file nor what becomes of it is longer than 16 MiB.
 
+mod line_ends;
 mod replace;
+mod tolerant;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -14,14 +17,18 @@ use convoke_core::{Category, Display, DisplayFormat, Kind, ToolError};
 use convoke_tool::{FunctionTool, Place, Rendered, Tool, ToolContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 use crate::atomic::{Expect, replace as replace_file};
 use crate::diff::unified;
 use crate::encoding::Encoding;
 use replace::{Applied, Edit};
 
-/// Longer files are not edited.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
+/// Longer files are not edited, and none is made longer.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// More edits in one call are refused.
+const MAX_EDITS: usize = 1000;
 
 /// Returns the tools of this family.
 pub fn tools() -> Vec<Arc<dyn Tool>> {
@@ -53,6 +60,7 @@ struct EditFile {
     /// Whether to replace every occurrence.
     replace_all: Option<bool>,
     /// Several changes, made in this order, instead of the one above.
+    #[schemars(length(max = 1000))]
     edits: Option<Vec<Edit>>,
 }
 
@@ -70,13 +78,17 @@ struct Edited {
 async fn edit_file(wanted: EditFile, context: ToolContext) -> Result<Rendered<Edited>, ToolError> {
     let place = context.locate(&wanted.path)?;
     let edits = wanted.edits()?;
-    context.blocking(move || apply(&place, &edits)).await
+    let token = context.cancellation().clone();
+    context.blocking(move || apply(&place, &edits, &token)).await
 }
 
 impl EditFile {
     /// Returns the changes, however they were given.
     fn edits(self) -> Result<Vec<Edit>, ToolError> {
         match (self.edits, self.old_string, self.new_string) {
+            (Some(edits), None, None) if edits.len() > MAX_EDITS => {
+                Err(ToolError::validation([format!("`edits` has more than {MAX_EDITS} items")]))
+            }
             (Some(edits), None, None) if !edits.is_empty() => Ok(edits),
             (None, Some(old_string), Some(new_string)) => {
                 Ok(vec![Edit { old_string, new_string, replace_all: self.replace_all }])
@@ -93,9 +105,14 @@ impl EditFile {
     }
 }
 
-fn apply(place: &Place, edits: &[Edit]) -> Result<Rendered<Edited>, ToolError> {
+fn apply(
+    place: &Place,
+    edits: &[Edit],
+    token: &CancellationToken,
+) -> Result<Rendered<Edited>, ToolError> {
     let (file, metadata) = place.open_file()?;
-    if metadata.len() > MAX_BYTES {
+    let max = MAX_BYTES as u64;
+    if metadata.len() > max {
         return Err(ToolError::failed(format!(
             "`{}` is too long to be edited ({} bytes)",
             place.spelled(),
@@ -103,15 +120,24 @@ fn apply(place: &Place, edits: &[Edit]) -> Result<Rendered<Edited>, ToolError> {
         )));
     }
     let mut bytes = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| place.error(&error, "read"))?;
+    file.take(max).read_to_end(&mut bytes).map_err(|error| place.error(&error, "read"))?;
     let old = Encoding::Utf8.decode(bytes, place.spelled())?;
-    let (new, applied) = replace::all(&old, edits, place.spelled())?;
+    let (new, applied) = replace::all(&old, edits, place.spelled(), token)?;
     if new == old {
         return Err(ToolError::failed(format!("the edits leave `{}` as it is", place.spelled())));
     }
-    replace_file(place, new.as_bytes(), Expect::Unchanged(&metadata))?;
+    replace_file(place, new.as_bytes(), Expect::Unchanged(&metadata), token)?;
     let replacements = applied.iter().map(|edit| edit.replacements).sum();
-    let mut text = format!("Changed `{}` in {replacements} place(s).", place.spelled());
+    let text = summary(place.spelled(), replacements, &applied);
+    let display =
+        Display { format: DisplayFormat::Diff, text: unified(place.spelled(), &old, &new) };
+    let edited = Edited { replacements, edits: applied, bytes_written: new.len() };
+    Ok(Rendered::new(edited, text).with_display(display))
+}
+
+/// Says what was done, and where to look again.
+fn summary(path: &str, replacements: usize, applied: &[Applied]) -> String {
+    let mut text = format!("Changed `{path}` in {replacements} place(s).");
     for (number, edit) in applied.iter().enumerate().filter(|(_, edit)| edit.whitespace_ignored) {
         text.push_str(&format!(
             " Edit {} matched at line {} only with white space ignored; check its indentation.",
@@ -119,8 +145,5 @@ fn apply(place: &Place, edits: &[Edit]) -> Result<Rendered<Edited>, ToolError> {
             edit.line
         ));
     }
-    let display =
-        Display { format: DisplayFormat::Diff, text: unified(place.spelled(), &old, &new) };
-    let edited = Edited { replacements, edits: applied, bytes_written: new.len() };
-    Ok(Rendered::new(edited, text).with_display(display))
+    text
 }

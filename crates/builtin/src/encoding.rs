@@ -75,7 +75,8 @@ impl Encoding {
         }
     }
 
-    /// Returns the largest position up to `index` where bytes of this encoding may be cut.
+    /// Returns the largest position up to `index` where bytes of this encoding may be cut. The byte at
+    /// `index` has to be there, unless the text ends with it: it shows whether a character goes on.
     pub(crate) fn floor(self, bytes: &[u8], index: usize) -> usize {
         let index = index.min(bytes.len());
         match self {
@@ -84,11 +85,20 @@ impl Encoding {
                     |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
                 (index.saturating_sub(3)..=index).rev().find(starts_character).unwrap_or(index)
             }
-            Self::Utf16Le | Self::Utf16Be => index & !3,
+            Self::Utf16Le => utf16_floor(bytes, index, u16::from_le_bytes),
+            Self::Utf16Be => utf16_floor(bytes, index, u16::from_be_bytes),
             Self::Latin1 => index,
             Self::Base64 => index - index % 3,
         }
     }
+}
+
+/// Steps back over half a unit, and over the first half of a pair.
+fn utf16_floor(bytes: &[u8], index: usize, unit: fn([u8; 2]) -> u16) -> usize {
+    let whole = index & !1;
+    let last = bytes.get(..whole).and_then(<[u8]>::last_chunk::<2>);
+    let splits_pair = last.is_some_and(|last| (0xD800..0xDC00).contains(&unit(*last)));
+    if splits_pair { whole - 2 } else { whole }
 }
 
 fn decode_utf16(
@@ -150,9 +160,8 @@ mod tests {
                 let bytes = if encoding == Encoding::Base64 { text.clone().into_bytes() } else { encoding.encode(&text).unwrap().into_owned() };
                 let cut = encoding.floor(&bytes, at);
                 prop_assert!(cut <= bytes.len());
-                if matches!(encoding, Encoding::Utf8) {
-                    prop_assert!(encoding.decode(bytes[..cut].to_vec(), "f").is_ok());
-                }
+                prop_assert!(encoding.decode(bytes[..cut].to_vec(), "f").is_ok());
+                prop_assert!(at.min(bytes.len()) - cut <= 3);
             }
         }
     }

@@ -59,6 +59,7 @@ pub fn tools(max_read_bytes: usize) -> Vec<Arc<dyn Tool>> {
                 .category(Category::File)
                 .kind(Kind::Read)
                 .reads("path")
+                .effects(list::Ls::effects)
                 .alias("dir_path", "path"),
         ),
         Arc::new(

@@ -2,17 +2,20 @@
 
 mod filter;
 mod glob;
+mod globs;
 mod grep;
 mod lines;
 mod report;
 mod scope;
+pub(crate) mod unreadable;
 
 use std::sync::Arc;
 
 use convoke_core::{Category, Kind};
 use convoke_tool::{FunctionTool, Tool};
 
-pub(crate) use filter::{Patterns, glob_set};
+pub(crate) use globs::{Globs, Patterns};
+pub(crate) use scope::reads_or_here;
 
 /// Returns the tools of this family.
 pub fn tools() -> Vec<Arc<dyn Tool>> {
@@ -27,6 +30,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             .category(Category::File)
             .kind(Kind::Search)
             .reads("path")
+            .effects(grep::GrepArguments::effects)
             .alias("dir_path", "path"),
         ),
         Arc::new(
@@ -39,6 +43,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             .category(Category::File)
             .kind(Kind::Search)
             .reads("path")
+            .effects(glob::GlobArguments::effects)
             .alias("dir_path", "path"),
         ),
     ]

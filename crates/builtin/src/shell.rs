@@ -77,7 +77,10 @@ async fn run_command(run: RunCommand, context: ToolContext) -> Result<ToolOutput
     }
     let in_shell = |shell: &str| {
         let command = vec![shell.to_owned(), "-c".to_owned(), run.command.clone()];
-        Program { command, ..program.clone() }
+        let mut program = Program { command, ..program.clone() };
+        // These name files that a shell would run before the command.
+        program.environment.retain(|name, _| name != "BASH_ENV" && name != "ENV");
+        program
     };
     let finished = match run_to_end(&context, in_shell("bash"), Vec::new(), MAX_OUTPUT_BYTES).await
     {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke_core::{Category, Kind, Repeat, ToolError};
+use convoke_core::{Category, Concurrency, Kind, Repeat, ToolError};
 use convoke_tool::{FunctionTool, Rendered, Tool, ToolContext, Variable};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -41,7 +41,8 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             )
             .category(Category::System)
             .kind(Kind::Edit)
-            .repeat(Repeat::Idempotent),
+            .repeat(Repeat::Idempotent)
+            .concurrency(Concurrency::Exclusive),
         ),
     ]
 }
@@ -150,10 +151,44 @@ struct Previous {
 
 async fn set_env(wanted: SetEnv, context: ToolContext) -> Result<Previous, ToolError> {
     check_name(&wanted.key)?;
+    if decides_what_runs(&wanted.key) {
+        return Err(ToolError::permission(format!(
+            "`{}` decides which programs run; it cannot be set from here",
+            wanted.key
+        )));
+    }
     if wanted.value.contains('\0') {
         return Err(ToolError::validation(["`value` contains a NUL byte"]));
     }
     Ok(Previous { previous: shown(context.environment().set(wanted.key, wanted.value)) })
+}
+
+/// Setting one of these would turn a harmless command that is approved later into another one.
+fn decides_what_runs(name: &str) -> bool {
+    const NAMES: [&str; 19] = [
+        "BASHOPTS",
+        "BASH_ENV",
+        "EDITOR",
+        "ENV",
+        "IFS",
+        "NODE_OPTIONS",
+        "PAGER",
+        "PATH",
+        "PERL5LIB",
+        "PERL5OPT",
+        "PROMPT_COMMAND",
+        "PS4",
+        "PYTHONHOME",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "RUBYLIB",
+        "RUBYOPT",
+        "SHELL",
+        "SHELLOPTS",
+    ];
+    const PREFIXES: [&str; 5] = ["BASH_FUNC_", "CARGO_", "DYLD_", "GIT_", "LD_"];
+    let upper = name.to_uppercase();
+    NAMES.contains(&upper.as_str()) || PREFIXES.iter().any(|prefix| upper.starts_with(prefix))
 }
 
 fn check_name(name: &str) -> Result<(), ToolError> {

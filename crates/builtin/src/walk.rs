@@ -4,12 +4,17 @@
 //! a tree that is changed under the walk can make it miss something but not see anything outside. That
 //! also makes it fast: the kernel resolves one name instead of a path.
 //!
+//! A directory that cannot be read does not end the walk, but it is counted: whoever walks has to say
+//! that something may be missing.
+//!
 //! `.gitignore` and `.ignore` files count from the walk's root down, in a repository or not; what lies
 //! above the root is not read. Version control's own directories are left out, hidden files are not.
 
 mod rules;
+#[cfg(test)]
+mod tests;
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,12 +23,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
 
 use rules::Rules;
 
 const VERSION_CONTROL: [&[u8]; 4] = [b".git", b".hg", b".svn", b".jj"];
 /// Deeper trees are cut off there; nobody makes them but to do harm.
 const MAX_DEPTH: usize = 256;
+/// While a directory is listed, so many names are taken before it is asked whether to stop.
+const ASK_AFTER: usize = 1024;
 
 /// Whether ignore files count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +58,10 @@ pub(crate) enum Next {
     GoOn,
     /// To go on, but not into this directory.
     PassOver,
-    /// To end the walk.
-    Stop,
 }
+
+/// Tells whether to end, though not all is done.
+pub(crate) type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Something found on the way.
 pub(crate) struct Found<'a> {
@@ -95,7 +104,7 @@ pub(crate) struct Walk {
 /// A directory that waits for its turn.
 struct Waiting {
     parent: Option<Arc<Dir>>,
-    name: Option<std::ffi::CString>,
+    name: Option<CString>,
     path: PathBuf,
     depth: usize,
     rules: Option<Arc<Rules>>,
@@ -122,9 +131,15 @@ impl Walk {
         self
     }
 
-    /// Visits everything below the start, in no particular order. Each thread gets a visitor of its
-    /// own.
-    pub(crate) fn run<V>(self, threads: usize, visitors: impl Fn() -> V + Sync)
+    /// Visits everything below the start, in no particular order, until `stop` says so. Each thread
+    /// gets a visitor of its own. Returns how many directories were not looked into, or not to their
+    /// end, though they are there.
+    pub(crate) fn run<V>(
+        self,
+        threads: usize,
+        stop: Stop<'_>,
+        visitors: impl Fn() -> V + Sync,
+    ) -> u64
     where
         V: FnMut(&Found<'_>) -> Next,
     {
@@ -138,10 +153,10 @@ impl Walk {
         let worker = || {
             let mut visit = visitors();
             while let Some(waiting) = queue.next() {
-                if self.directory(waiting, &queue, &mut visit).is_break() {
+                let _busy = Busy(&queue);
+                if self.directory(waiting, &queue, stop, &mut visit).is_break() {
                     queue.stop();
                 }
-                queue.done();
             }
         };
         std::thread::scope(|scope| {
@@ -150,26 +165,29 @@ impl Walk {
             }
             worker();
         });
+        queue.unreadable()
     }
 
-    fn directory<V>(&self, waiting: Waiting, queue: &Queue, visit: &mut V) -> ControlFlow<()>
+    fn directory<V>(
+        &self,
+        waiting: Waiting,
+        queue: &Queue,
+        stop: Stop<'_>,
+        visit: &mut V,
+    ) -> ControlFlow<()>
     where
         V: FnMut(&Found<'_>) -> Next,
     {
-        // A directory that is gone, forbidden or a link by now is passed over.
-        let Ok(mut directory) = self.open(&waiting) else { return ControlFlow::Continue(()) };
-        let mut entries = Vec::new();
-        let mut has_rules = false;
-        while let Some(Ok(entry)) = directory.read() {
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            has_rules |= matches!(name.to_bytes(), b".gitignore" | b".ignore");
-            entries.push((name.to_owned(), entry.file_type()));
-        }
+        let mut directory = match self.open(&waiting) {
+            Ok(directory) => directory,
+            Err(error) => return queue.pass_over(error),
+        };
+        let Entries { entries, has_rules } = Entries::read(&mut directory, queue, stop)?;
         let directory = Arc::new(directory);
-        let Ok(handle) = directory.fd() else { return ControlFlow::Continue(()) };
+        let handle = match directory.fd() {
+            Ok(handle) => handle,
+            Err(error) => return queue.pass_over(error),
+        };
         let mut rules = waiting.rules;
         if has_rules && self.ignore == Ignore::Respect {
             rules = Rules::in_directory(handle, &self.prefix.join(&waiting.path), rules);
@@ -184,11 +202,10 @@ impl Walk {
                 file_type: known(handle, &name, file_type),
             };
             if !self.leaves_out(&found, rules.as_deref()) {
-                let next = visit(&found);
-                if next == Next::Stop {
+                if stop() {
                     return ControlFlow::Break(());
                 }
-                if next == Next::GoOn && self.descends(&found, waiting.depth) {
+                if visit(&found) == Next::GoOn && self.descends(&found) {
                     queue.add(Waiting {
                         parent: Some(Arc::clone(&directory)),
                         path: path.clone(),
@@ -203,17 +220,17 @@ impl Walk {
         ControlFlow::Continue(())
     }
 
-    fn open(&self, waiting: &Waiting) -> io::Result<Dir> {
+    fn open(&self, waiting: &Waiting) -> rustix::io::Result<Dir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = match (&waiting.parent, &waiting.name) {
             (Some(parent), Some(name)) => openat(parent.fd()?, name, flags, Mode::empty())?,
             _ => openat(self.start.as_fd(), c".", flags, Mode::empty())?,
         };
-        Ok(Dir::new(directory)?)
+        Dir::new(directory)
     }
 
-    fn descends(&self, found: &Found<'_>, depth: usize) -> bool {
-        found.file_type == FileType::Directory && self.depth == Depth::All && depth < MAX_DEPTH
+    fn descends(&self, found: &Found<'_>) -> bool {
+        found.file_type == FileType::Directory && self.depth == Depth::All
     }
 
     fn leaves_out(&self, found: &Found<'_>, rules: Option<&Rules>) -> bool {
@@ -230,6 +247,43 @@ impl Walk {
         } else {
             rules.ignores(&self.prefix.join(found.path), is_directory)
         }
+    }
+}
+
+/// What a directory holds.
+struct Entries {
+    entries: Vec<(CString, FileType)>,
+    has_rules: bool,
+}
+
+impl Entries {
+    /// Lists a directory as far as that goes. A very long one is not listed to its end once `stop`
+    /// says so.
+    fn read(directory: &mut Dir, queue: &Queue, stop: Stop<'_>) -> ControlFlow<(), Self> {
+        let mut listed = Self { entries: Vec::new(), has_rules: false };
+        while let Some(entry) = directory.read() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    queue.pass_over(error)?;
+                    break;
+                }
+            };
+            listed.add(entry.file_name(), entry.file_type());
+            if listed.entries.len() % ASK_AFTER == ASK_AFTER - 1 && stop() {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(listed)
+    }
+
+    fn add(&mut self, name: &CStr, file_type: FileType) {
+        match name.to_bytes() {
+            b"." | b".." => return,
+            b".gitignore" | b".ignore" => self.has_rules = true,
+            _ => {}
+        }
+        self.entries.push((name.to_owned(), file_type));
     }
 }
 
@@ -252,17 +306,47 @@ struct State {
     waiting: Vec<Waiting>,
     busy: usize,
     stopped: bool,
+    unreadable: u64,
+}
+
+/// One directory under way. However its visit ends, the other threads are told, or they would wait
+/// for it for ever.
+struct Busy<'a>(&'a Queue);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+        self.0.done();
+    }
 }
 
 impl Queue {
     fn new(first: Waiting) -> Self {
-        let state = State { waiting: vec![first], busy: 0, stopped: false };
+        let state = State { waiting: vec![first], busy: 0, stopped: false, unreadable: 0 };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
+    /// Adds a directory, unless it lies too deep.
     fn add(&self, waiting: Waiting) {
-        self.lock().waiting.push(waiting);
+        let mut state = self.lock();
+        if waiting.depth > MAX_DEPTH {
+            state.unreadable += 1;
+            return;
+        }
+        state.waiting.push(waiting);
+        drop(state);
         self.changed.notify_one();
+    }
+
+    /// Passes over a directory that cannot be read. One that is gone, or something else by now, was
+    /// changed under the walk and does not count.
+    fn pass_over(&self, error: Errno) -> ControlFlow<()> {
+        if !matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
+            self.lock().unreadable += 1;
+        }
+        ControlFlow::Continue(())
     }
 
     /// Returns the next directory, or nothing when all is done.
@@ -294,6 +378,10 @@ impl Queue {
     fn stop(&self) {
         self.lock().stopped = true;
         self.changed.notify_all();
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.lock().unreadable
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

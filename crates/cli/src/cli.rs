@@ -15,14 +15,14 @@ use crate::output::{Colour, Output, Verbosity};
 
 const AFTER_HELP: &str = "\
 Examples:
-  convoke tools list                              What tools there are
-  convoke tools call grep --arg pattern=TODO      Call one
-  convoke config explain tools.timeout            Why a setting has its value
-  convoke doctor                                  Whether everything is in order
+  convoke tools list                          list the tools
+  convoke tools call grep --arg pattern=TODO  call one
+  convoke config explain tools.timeout        ask why
+  convoke doctor                              find out
 
 Exit codes:
-  0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 out of time, 7 configuration is wrong,
-  9 state directory, 130 interrupted, 143 terminated";
+  0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 out of time,
+  7 configuration wrong, 9 state directory, 130 interrupted, 143 terminated";
 
 const CONFIG_HELP: &str = "Use this file in place of the user's own [env: CONVOKE_CONFIG=]";
 const TRUST_HELP: &str = "Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]";

@@ -13,7 +13,7 @@ use convoke::RuntimeError;
 use convoke::config::{ConfigError, Problem};
 use convoke_core::{Cause, ExitCode};
 
-use crate::output::{Output, Stream, Style};
+use crate::output::{Output, Stream, Style, wrap};
 
 /// A command that could not do what it was asked.
 #[derive(Debug)]
@@ -139,24 +139,30 @@ pub(crate) fn headline(problem: &Problem) -> String {
     }
 }
 
-/// Writes a warning and its hint to standard error, unless there are to be none.
-pub(crate) fn warn(output: &mut Output, problem: &Problem) {
+/// Writes warnings to standard error, unless there are to be none. A hint that several in a row share
+/// is given once, after the last of them.
+pub(crate) fn warn(output: &mut Output, problems: &[Problem]) {
     if output.is_quiet() {
         return;
     }
-    labelled(&mut output.err, Style::Warn, "warning", &headline(problem));
-    if let Some(hint) = &problem.hint {
-        labelled(&mut output.err, Style::Good, "hint", hint);
+    for (index, problem) in problems.iter().enumerate() {
+        labelled(&mut output.err, Style::Warn, "warning", &headline(problem));
+        let next = problems.get(index + 1).and_then(|next| next.hint.as_ref());
+        if let Some(hint) = problem.hint.as_ref().filter(|hint| next != Some(hint)) {
+            labelled(&mut output.err, Style::Good, "hint", hint);
+        }
     }
 }
 
-/// Writes `label: text`; further lines of the text are indented.
+/// Writes `label: text`; further lines of the text, and what does not fit, are indented.
 fn labelled(stream: &mut Stream, style: Style, label: &str, text: &str) {
+    let text = stream.printable(text).to_string();
+    let room = stream.width().map(|width| width.saturating_sub(label.len() + 2));
+    let mut lines = wrap(&text, room).into_iter();
     let label = stream.paint(style, format!("{label}:"));
-    let mut lines = text.lines();
-    stream.line(format_args!("{label} {}", stream.printable(lines.next().unwrap_or_default())));
+    stream.line(format_args!("{label} {}", lines.next().unwrap_or_default()));
     for line in lines {
-        stream.line(format_args!("  {}", stream.printable(line)));
+        stream.line(format_args!("  {line}"));
     }
 }
 

@@ -73,9 +73,7 @@ impl<'a> Session<'a> {
     /// Loads the configuration, and says what in it was ignored.
     pub(crate) fn load(&self, output: &mut Output) -> Result<Loaded, Failure> {
         let loaded = load(&self.sources()?)?;
-        for warning in loaded.warnings() {
-            failure::warn(output, warning);
-        }
+        failure::warn(output, loaded.warnings());
         Ok(loaded)
     }
 

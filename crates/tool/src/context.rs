@@ -25,6 +25,8 @@ pub struct ToolContext {
     call: CallId,
     cancellation: CancellationToken,
     progress: ProgressSender,
+    /// What the call holds while it runs. Work that outlives the call holds it too.
+    turn: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// What all calls of a session share.
@@ -133,11 +135,23 @@ impl ToolContext {
     }
 
     /// Runs blocking work, such as file access, where it holds up nobody.
+    ///
+    /// Such work cannot be taken back: if the call ends before it, it goes on alone. It then still holds
+    /// the call's permit and path locks, so nobody else writes the same path meanwhile, and it should
+    /// look at [`cancellation`](Self::cancellation) before its last step.
     pub async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
-        match tokio::task::spawn_blocking(work).await {
+        let (turn, token) = (self.turn.clone(), self.cancellation.clone());
+        let guarded = move || {
+            let _turn = turn;
+            if token.is_cancelled() {
+                return Err(ToolError::cancelled("the call had ended before its work began"));
+            }
+            work()
+        };
+        match tokio::task::spawn_blocking(guarded).await {
             Ok(done) => done,
             Err(error) => Err(match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -155,8 +169,9 @@ impl ToolContext {
         call: CallId,
         cancellation: CancellationToken,
         progress: ProgressSender,
+        turn: Arc<dyn Any + Send + Sync>,
     ) -> Self {
-        Self { session: Arc::clone(&self.session), call, cancellation, progress }
+        Self { session: Arc::clone(&self.session), call, cancellation, progress, turn: Some(turn) }
     }
 }
 
@@ -230,6 +245,7 @@ impl ContextBuilder {
             call: CallId::new(""),
             cancellation: self.cancellation,
             progress: ProgressSender::silent(),
+            turn: None,
         }
     }
 }

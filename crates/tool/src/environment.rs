@@ -7,8 +7,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-const SECRET_WORDS: [&str; 9] =
-    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE"];
+/// Words that make a name look like a credential; `GIT_AUTHOR_NAME` and `KEYBOARD` have none of them.
+const SECRET_WORDS: [&str; 15] = [
+    "KEY",
+    "KEYS",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSFILE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "AUTH",
+    "COOKIE",
+    "DSN",
+];
+/// Words that end like one: `GITHUBTOKEN`, `APIKEY`.
+const SECRET_ENDINGS: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "APIKEY", "PASSFILE"];
+/// Names that hold a credential without looking like it.
+const SECRET_NAMES: [&str; 3] = ["DATABASE_URL", "MYSQL_PWD", "REDIS_URL"];
 
 /// A variable as a tool may see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,56 +43,73 @@ pub enum Variable {
 
 /// The shared, changeable environment of one session.
 #[derive(Clone, Default)]
-pub struct SessionEnvironment {
-    variables: Arc<RwLock<BTreeMap<String, String>>>,
-    granted: Arc<BTreeSet<String>>,
+pub struct SessionEnvironment(Arc<RwLock<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    variables: BTreeMap<String, String>,
+    /// Shown and inherited although they look like credentials.
+    granted: BTreeSet<String>,
 }
 
 impl SessionEnvironment {
     /// Starts with these variables.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self {
-            variables: Arc::new(RwLock::new(variables.into_iter().collect())),
-            granted: Arc::default(),
-        }
+        let variables = variables.into_iter().collect();
+        Self(Arc::new(RwLock::new(Inner { variables, granted: BTreeSet::new() })))
     }
 
     /// Lets tools and child processes see these variables although they look like credentials.
     #[must_use]
-    pub fn granting(mut self, names: impl IntoIterator<Item = String>) -> Self {
-        self.granted = Arc::new(names.into_iter().collect());
+    pub fn granting(self, names: impl IntoIterator<Item = String>) -> Self {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).granted.extend(names);
         self
     }
 
     /// Returns a variable as a tool may see it.
     pub fn get(&self, name: &str) -> Variable {
-        let variables = self.variables.read().unwrap_or_else(PoisonError::into_inner);
-        match variables.get(name) {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(name)
+    }
+
+    /// Sets a variable and returns what it was, as a tool may see it. What a session sets itself it may
+    /// also see.
+    pub fn set(&self, name: String, value: String) -> Variable {
+        let mut inner = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let previous = inner.get(&name);
+        inner.granted.insert(name.clone());
+        inner.variables.insert(name, value);
+        previous
+    }
+
+    /// Returns what a child process inherits.
+    pub fn inherited(&self) -> BTreeMap<String, String> {
+        let inner = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let visible = inner.variables.iter().filter(|(name, _)| !inner.hides(name));
+        visible.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+impl Inner {
+    fn get(&self, name: &str) -> Variable {
+        match self.variables.get(name) {
             None => Variable::Unset,
             Some(_) if self.hides(name) => Variable::Masked,
             Some(value) => Variable::Visible(value.clone()),
         }
     }
 
-    /// Sets a variable and returns what it was, as a tool may see it.
-    pub fn set(&self, name: String, value: String) -> Variable {
-        let previous = self.get(&name);
-        let mut variables = self.variables.write().unwrap_or_else(PoisonError::into_inner);
-        variables.insert(name, value);
-        previous
-    }
-
-    /// Returns what a child process inherits.
-    pub fn inherited(&self) -> BTreeMap<String, String> {
-        let variables = self.variables.read().unwrap_or_else(PoisonError::into_inner);
-        let visible = variables.iter().filter(|(name, _)| !self.hides(name));
-        visible.map(|(name, value)| (name.clone(), value.clone())).collect()
-    }
-
     fn hides(&self, name: &str) -> bool {
-        let upper = name.to_uppercase();
-        SECRET_WORDS.iter().any(|word| upper.contains(word)) && !self.granted.contains(name)
+        looks_like_credential(name) && !self.granted.contains(name)
     }
+}
+
+fn looks_like_credential(name: &str) -> bool {
+    let upper = name.to_uppercase();
+    let secret = |word: &str| {
+        SECRET_WORDS.contains(&word) || SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending))
+    };
+    SECRET_NAMES.contains(&upper.as_str())
+        || upper.split(|letter: char| !letter.is_alphanumeric()).any(secret)
 }
 
 impl fmt::Debug for SessionEnvironment {
@@ -105,6 +142,34 @@ mod tests {
         let environment = environment().granting(["GITHUB_TOKEN".to_owned()]);
         assert_eq!(environment.get("GITHUB_TOKEN"), Variable::Visible("t".into()));
         assert_eq!(environment.get("OPENAI_API_KEY"), Variable::Masked);
+    }
+
+    #[test]
+    fn names_are_judged_by_their_words() {
+        for name in [
+            "MY_API_KEY",
+            "githubtoken",
+            "AWS_SECRET_ACCESS_KEY",
+            "PGPASSFILE",
+            "MYSQL_PWD",
+            "SENTRY_DSN",
+        ] {
+            assert!(looks_like_credential(name), "{name}");
+        }
+        for name in
+            ["GIT_AUTHOR_NAME", "KEYBOARD_LAYOUT", "PWD", "MONKEY", "PATH", "TOKENIZER_PATH"]
+        {
+            assert!(!looks_like_credential(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_the_session_sets_it_may_see() {
+        let environment = environment();
+        assert_eq!(environment.set("MY_API_KEY".into(), "k".into()), Variable::Unset);
+        assert_eq!(environment.get("MY_API_KEY"), Variable::Visible("k".into()));
+        assert!(environment.inherited().contains_key("MY_API_KEY"));
+        assert_eq!(environment.set("OPENAI_API_KEY".into(), "new".into()), Variable::Masked);
     }
 
     #[test]

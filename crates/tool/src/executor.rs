@@ -45,9 +45,9 @@ struct Parts {
     artifacts: Arc<dyn ArtifactStore>,
     limits: Limits,
     /// How many calls run at once.
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     /// Held for writing by a call that wants to be alone, for reading by all others.
-    quiet: RwLock<()>,
+    quiet: Arc<RwLock<()>>,
     locks: PathLocks,
 }
 
@@ -176,8 +176,8 @@ impl ExecutorBuilder {
     /// Makes the executor.
     pub fn build(self) -> ToolExecutor {
         ToolExecutor(Arc::new(Parts {
-            permits: Semaphore::new(self.limits.max_concurrent.max(1)),
-            quiet: RwLock::new(()),
+            permits: Arc::new(Semaphore::new(self.limits.max_concurrent.max(1))),
+            quiet: Arc::default(),
             view: self.view,
             context: self.context,
             authorizer: self.authorizer,

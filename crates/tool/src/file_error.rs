@@ -23,9 +23,9 @@ pub fn file_error(error: &Error, action: &str, path: &str) -> ToolError {
         ErrorKind::ReadOnlyFilesystem => {
             ToolError::permission(format!("`{path}` is on a read-only file system"))
         }
-        ErrorKind::NotADirectory => {
-            ToolError::failed(format!("cannot {action} `{path}`: a part of it is not a directory"))
-        }
+        ErrorKind::NotADirectory => ToolError::not_found(format!(
+            "File not found: `{path}` (a part of it is not a directory)"
+        )),
         ErrorKind::IsADirectory => {
             ToolError::failed(format!("cannot {action} `{path}`: it is a directory"))
         }

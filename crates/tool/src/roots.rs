@@ -93,6 +93,12 @@ impl Roots {
         if path.is_empty() {
             return Err(ToolError::validation(["the path is empty"]));
         }
+        if path.len() > MAX_PATH_BYTES {
+            return Err(ToolError::validation([format!(
+                "the path is {} bytes long; no path is longer than {MAX_PATH_BYTES}",
+                path.len()
+            )]));
+        }
         if path.contains('\0') {
             return Err(ToolError::validation([format!("the path {path:?} contains a NUL byte")]));
         }
@@ -149,6 +155,21 @@ fn normalise(path: &Path) -> PathBuf {
     normal
 }
 
+/// Resolves the links of a path as far as it exists.
+fn resolve_existing(path: &Path) -> PathBuf {
+    let mut missing = Vec::new();
+    let mut existing = path.to_path_buf();
+    loop {
+        if let Ok(canonical) = existing.canonicalize() {
+            return missing.iter().rev().fold(canonical, |path, name| path.join(name));
+        }
+        match (existing.file_name().map(OsString::from), existing.pop()) {
+            (Some(name), true) => missing.push(name),
+            _ => return path.to_path_buf(),
+        }
+    }
+}
+
 /// What to do about directories that do not exist yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingParents {
@@ -192,17 +213,7 @@ impl Place {
     /// Returns the absolute path with links resolved as far as it exists: two spellings of one file
     /// give the same answer.
     pub fn resolved(&self) -> PathBuf {
-        let mut missing = Vec::new();
-        let mut existing = self.absolute();
-        loop {
-            if let Ok(canonical) = existing.canonicalize() {
-                return missing.iter().rev().fold(canonical, |path, name| path.join(name));
-            }
-            match (existing.file_name().map(OsString::from), existing.pop()) {
-                (Some(name), true) => missing.push(name),
-                _ => return self.absolute(),
-            }
-        }
+        resolve_existing(&self.absolute())
     }
 
     /// Opens a regular file for reading. Directories, pipes and devices are refused, without waiting
@@ -226,7 +237,12 @@ impl Place {
 
     /// Opens a directory.
     pub fn open_directory(&self) -> Result<Dir, ToolError> {
-        self.guarded(|root, path| root.open_dir(path)).map_err(|error| self.error(&error, "open"))
+        self.guarded(|root, path| root.open_dir(path)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
+                ToolError::failed(format!("`{}` is not a directory", self.spelled))
+            }
+            _ => self.error(&error, "open"),
+        })
     }
 
     /// Returns what the path leads to, links followed.
@@ -256,8 +272,7 @@ impl Place {
                 FinalLink::Follow => directory.read_link_contents(&name).ok(),
             };
             let Some(target) = target else { return Ok((directory, name)) };
-            let parent = place.absolute().parent().map(Path::to_path_buf).unwrap_or_default();
-            let absolute = normalise(&parent.join(target));
+            let absolute = place.link_target(&target);
             let (root, relative) = self
                 .roots
                 .split(&absolute)
@@ -265,6 +280,17 @@ impl Place {
             place = Self { root, relative, ..place };
         }
         Err(ToolError::failed(format!("`{}` goes through too many links", self.spelled)))
+    }
+
+    /// Works out where a link at this place leads. Its target counts from where the link really is, which
+    /// its path, going through other links, may not show.
+    fn link_target(&self, target: &Path) -> PathBuf {
+        let parent = self.absolute().parent().map(resolve_existing).unwrap_or_default();
+        let joined = parent.join(target);
+        match (joined.parent(), joined.file_name()) {
+            (Some(directory), Some(name)) => resolve_existing(directory).join(name),
+            _ => normalise(&joined),
+        }
     }
 
     fn open_or_create_parent(&self, missing: MissingParents) -> io::Result<Dir> {
@@ -299,8 +325,7 @@ impl Place {
             if self.relative.as_os_str().is_empty() { Path::new(".") } else { &self.relative };
         match action(&self.root.directory, path) {
             Err(error) if is_escape(&error) => {
-                let Ok(canonical) = self.absolute().canonicalize() else { return Err(error) };
-                let Some((root, relative)) = self.roots.split(&canonical) else {
+                let Some((root, relative)) = self.roots.split(&self.resolved()) else {
                     return Err(error);
                 };
                 let path = if relative.as_os_str().is_empty() { Path::new(".") } else { &relative };
@@ -319,6 +344,9 @@ pub enum FinalLink {
     /// For what it points to.
     Follow,
 }
+
+/// As long as the kernel takes.
+const MAX_PATH_BYTES: usize = 4096;
 
 /// As many links as the kernel follows.
 const MAX_LINKS: usize = 40;

@@ -47,29 +47,37 @@ impl ArgumentCheck {
 
     /// Returns the arguments, put right where that is safe, or everything that is wrong with them.
     pub(crate) fn check(&self, arguments: Value, max_bytes: usize) -> Result<Value, ToolError> {
-        let bytes = measure(&arguments, 0)?;
-        if bytes > max_bytes {
-            return Err(ToolError::validation([format!(
-                "the arguments are {bytes} bytes long; the limit is {max_bytes} (tools.maxArgumentBytes)"
-            )]));
-        }
+        check_size(&arguments, max_bytes)?;
+        let was_text = arguments.is_string();
         let mut arguments = as_object(arguments)?;
         self.rename_aliases(&mut arguments);
-        let optional = |name: &str| !self.required.iter().any(|required| required == name);
-        arguments.retain(|name, value| !(value.is_null() && optional(name)));
         let arguments = Value::Object(arguments);
+        if was_text {
+            check_size(&arguments, max_bytes)?;
+        }
         if self.schema.is_valid(&arguments) {
             return Ok(arguments);
         }
-        let issues = self.schema.iter_errors(&arguments).take(MAX_ISSUES);
-        Err(ToolError::validation(
-            issues.flat_map(|error| self.describe(&error)).collect::<Vec<_>>(),
-        ))
+        // Null may mean something to a tool; where it does not fit, it means "not given".
+        let without_nulls = drop_nulls(arguments.clone());
+        if self.schema.is_valid(&without_nulls) {
+            return Ok(without_nulls);
+        }
+        let errors = self.schema.iter_errors(&arguments);
+        let issues = errors.filter(|error| !self.is_optional_null(error));
+        let issues =
+            issues.take(MAX_ISSUES).flat_map(|error| self.describe(&error)).take(MAX_ISSUES);
+        Err(ToolError::validation(issues.collect::<Vec<_>>()))
+    }
+
+    fn is_optional_null(&self, error: &ValidationError<'_>) -> bool {
+        let name = error.instance_path().as_str().trim_start_matches('/');
+        error.instance().is_null() && !self.required.iter().any(|required| required == name)
     }
 
     fn rename_aliases(&self, arguments: &mut Map<String, Value>) {
         for (alias, name) in &self.aliases {
-            if !arguments.contains_key(name)
+            if arguments.get(name).is_none_or(Value::is_null)
                 && let Some(value) = arguments.remove(alias)
             {
                 arguments.insert(name.clone(), value);
@@ -90,7 +98,11 @@ impl ArgumentCheck {
                 }]
             }
             ValidationErrorKind::AdditionalProperties { unexpected } if place.is_empty() => {
-                unexpected.iter().map(|name| self.describe_unexpected(name)).collect()
+                unexpected
+                    .iter()
+                    .take(MAX_ISSUES)
+                    .map(|name| self.describe_unexpected(name))
+                    .collect()
             }
             ValidationErrorKind::Type { kind } => {
                 let found = shorten(&error.instance().to_string());
@@ -102,6 +114,8 @@ impl ArgumentCheck {
     }
 
     fn describe_unexpected(&self, name: &str) -> String {
+        let name = shorten(name);
+        let name = name.as_str();
         let known = self.parameters.iter().map(String::as_str);
         let close = nearest(name, known);
         if close.is_empty() {
@@ -111,6 +125,27 @@ impl ArgumentCheck {
             return format!("`{name}` is not a parameter; there are: {list}");
         }
         format!("`{name}` is not a parameter{}", did_you_mean(&close))
+    }
+}
+
+fn check_size(arguments: &Value, max_bytes: usize) -> Result<(), ToolError> {
+    let bytes = measure(arguments, 0)?;
+    if bytes > max_bytes {
+        return Err(ToolError::validation([format!(
+            "the arguments are {bytes} bytes long; the limit is {max_bytes} (tools.maxArgumentBytes)"
+        )]));
+    }
+    Ok(())
+}
+
+fn drop_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.into_iter().filter(|(_, item)| !item.is_null());
+            Value::Object(kept.map(|(name, item)| (name, drop_nulls(item))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(drop_nulls).collect()),
+        other => other,
     }
 }
 
@@ -207,6 +242,7 @@ mod tests {
             json!({ "path": "a" }),
             json!({ "file_path": "a" }),
             json!({ "path": "a", "limit": null }),
+            json!({ "path": null, "file_path": "a" }),
             json!("{\"path\": \"a\"}"),
         ] {
             assert_eq!(check(arguments.clone()), Ok(json!({ "path": "a" })), "{arguments}");
@@ -239,6 +275,34 @@ mod tests {
     fn all_mistakes_are_reported_at_once() {
         let message = check(json!({ "limit": "many", "tags": 1 })).unwrap_err();
         assert_eq!(message.matches("\n- ").count(), 3, "{message}");
+    }
+
+    #[test]
+    fn a_null_that_means_something_is_kept() {
+        let mut spec = ToolSpec::new("t", "", Kind::Read);
+        spec.parameters = json!({ "type": "object", "properties": {
+            "assignee": { "type": ["string", "null"] },
+            "rows": { "type": "array", "items": { "type": "object", "properties": { "n": { "type": "integer" } } } },
+        } });
+        let check = ArgumentCheck::new(&spec).unwrap();
+        let given = json!({ "assignee": null });
+        assert_eq!(check.check(given.clone(), 1000).unwrap(), given);
+        let nested = check.check(json!({ "rows": [{ "n": null }] }), 1000).unwrap();
+        assert_eq!(nested, json!({ "rows": [{}] }));
+    }
+
+    #[test]
+    fn depth_is_limited_also_in_a_string() {
+        let deep = format!("{{\"path\": {}1{}}}", "[".repeat(100), "]".repeat(100));
+        assert!(check(Value::String(deep)).unwrap_err().contains("nested more than"));
+    }
+
+    #[test]
+    fn many_unknown_names_give_a_short_answer() {
+        let many: Map<String, Value> =
+            (0..300).map(|number| (format!("wrong_{number}"), json!(1))).collect();
+        let message = check(Value::Object(many)).unwrap_err();
+        assert!(message.len() < 4_000, "{}", message.len());
     }
 
     #[test]

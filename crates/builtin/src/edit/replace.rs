@@ -1,18 +1,27 @@
-//! Replacing text in text. Pure.
+//! Replacing text in text, exactly if it can be. Pure.
+//!
+//! An exact search takes time in proportion to the text, however often the old one occurs. No text on
+//! the way is longer than a file may be, and a call that is over goes no further.
 
 use convoke_core::ToolError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::MAX_BYTES;
+use super::line_ends::fitted;
+use super::tolerant::tolerant;
+
+/// So many lines are named where a text occurs several times.
+const LINES_SHOWN: usize = 10;
 
 /// One change.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edit {
     /// The text to replace.
-    #[serde(alias = "old_text")]
     pub(super) old_string: String,
     /// What to put in its place.
-    #[serde(alias = "new_text")]
     pub(super) new_string: String,
     /// Whether to replace every occurrence.
     pub(super) replace_all: Option<bool>,
@@ -35,14 +44,15 @@ pub(super) fn all(
     text: &str,
     edits: &[Edit],
     path: &str,
+    token: &CancellationToken,
 ) -> Result<(String, Vec<Applied>), ToolError> {
     let mut text = text.to_owned();
     let mut applied = Vec::with_capacity(edits.len());
     for (number, edit) in edits.iter().enumerate() {
-        let (changed, how) = one(&text, edit).map_err(|problem| {
+        let (changed, how) = one(&text, edit, token).map_err(|problem| {
             let which =
                 if edits.len() == 1 { String::new() } else { format!("edit {}: ", number + 1) };
-            ToolError::failed(format!("{which}{}; `{path}` was not changed", problem.describe()))
+            problem.into_error(&which, path)
         })?;
         text = changed;
         applied.push(how);
@@ -52,13 +62,28 @@ pub(super) fn all(
 
 /// Why a change cannot be made.
 #[derive(Debug, PartialEq, Eq)]
-enum Problem {
+pub(super) enum Problem {
     Empty,
     NotFound,
-    Ambiguous(Vec<usize>),
+    /// The lines are there, but the new ones cannot be moved to where they are.
+    Indentation(usize),
+    /// How often the text occurs, and the first lines where it does.
+    Ambiguous(usize, Vec<usize>),
+    TooLong,
+    Stopped,
 }
 
 impl Problem {
+    fn into_error(self, which: &str, path: &str) -> ToolError {
+        match self {
+            Self::Stopped => ToolError::cancelled(format!("`{path}` was not changed")),
+            problem => ToolError::failed(format!(
+                "{which}{}; `{path}` was not changed",
+                problem.describe()
+            )),
+        }
+    }
+
     fn describe(&self) -> String {
         match self {
             Self::Empty => "`old_string` is empty; use write_file to make a file".to_owned(),
@@ -66,96 +91,75 @@ impl Problem {
                 "`old_string` was not found; read the file again and copy the text exactly"
                     .to_owned()
             }
-            Self::Ambiguous(lines) => {
-                let shown: Vec<String> = lines.iter().take(10).map(ToString::to_string).collect();
+            Self::Indentation(line) => format!(
+                "`old_string` was not found; the lines from {line} on differ in indentation, and the \
+                 new ones cannot be moved there as they are; read them again and copy them exactly"
+            ),
+            Self::Ambiguous(count, lines) => {
+                let mut shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
+                if *count > lines.len() {
+                    shown.push("…".to_owned());
+                }
                 format!(
-                    "`old_string` occurs {} times (lines {}); add lines around it to make it unique, or set `replace_all`",
-                    lines.len(),
+                    "`old_string` occurs {count} times (lines {}); add lines around it to make it unique, or set `replace_all`",
                     shown.join(", ")
                 )
             }
+            Self::TooLong => format!("the file would become longer than {MAX_BYTES} bytes"),
+            Self::Stopped => "the call is over".to_owned(),
         }
+    }
+
+    /// Makes the problem of a text that is at all of these lines.
+    pub(super) fn ambiguous(count: usize, lines: impl Iterator<Item = usize>) -> Self {
+        Self::Ambiguous(count, lines.take(LINES_SHOWN).collect())
     }
 }
 
-fn one(text: &str, edit: &Edit) -> Result<(String, Applied), Problem> {
-    let (old, new) = (edit.old_string.as_str(), edit.new_string.as_str());
-    if old.is_empty() {
+fn one(text: &str, edit: &Edit, token: &CancellationToken) -> Result<(String, Applied), Problem> {
+    if token.is_cancelled() {
+        return Err(Problem::Stopped);
+    }
+    if edit.old_string.is_empty() {
         return Err(Problem::Empty);
     }
-    let places: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
-    let line = |at: usize| 1 + text.get(..at).unwrap_or_default().matches('\n').count();
-    match places.as_slice() {
-        [] => tolerant(text, edit),
-        [_, _, ..] if edit.replace_all != Some(true) => {
-            Err(Problem::Ambiguous(places.iter().map(|at| line(*at)).collect()))
-        }
-        [first, ..] => {
-            let applied = Applied {
-                replacements: places.len(),
-                line: line(*first),
-                whitespace_ignored: false,
-            };
-            Ok((text.replace(old, new), applied))
-        }
+    let (old, new) = fitted(text, edit);
+    let Some(first) = text.find(&*old) else { return tolerant(text, edit, token) };
+    let count = text.matches(&*old).count();
+    if edit.replace_all != Some(true) {
+        check_unique(text, &old, first, count)?;
+    }
+    let kept = text.len().saturating_sub(count.saturating_mul(old.len()));
+    if count.saturating_mul(new.len()).saturating_add(kept) > MAX_BYTES {
+        return Err(Problem::TooLong);
+    }
+    let line = lines_of(text, [first].into_iter()).next().unwrap_or(1);
+    let applied = Applied { replacements: count, line, whitespace_ignored: false };
+    Ok((text.replace(&*old, &new), applied))
+}
+
+/// Refuses a text that fits at more than one place. Places that overlap are counted only if there are
+/// no others: then there is a choice all the same.
+fn check_unique(text: &str, old: &str, first: usize, count: usize) -> Result<(), Problem> {
+    if count > 1 {
+        let places = text.match_indices(old).map(|(at, _)| at);
+        return Err(Problem::ambiguous(count, lines_of(text, places)));
+    }
+    let next = first + old.chars().next().map_or(1, char::len_utf8);
+    match text.get(next..).and_then(|rest| rest.find(old)) {
+        Some(at) => Err(Problem::ambiguous(2, lines_of(text, [first, next + at].into_iter()))),
+        None => Ok(()),
     }
 }
 
-/// Looks for lines that are the same but for white space at their ends, and puts the new ones in with
-/// the file's indentation and line ends.
-fn tolerant(text: &str, edit: &Edit) -> Result<(String, Applied), Problem> {
-    let wanted: Vec<&str> = edit.old_string.trim_matches('\n').lines().map(str::trim).collect();
-    if wanted.iter().all(|line| line.is_empty()) {
-        return Err(Problem::NotFound);
-    }
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let same = |window: &&[&str]| window.iter().map(|line| line.trim()).eq(wanted.iter().copied());
-    let places: Vec<usize> = lines
-        .windows(wanted.len())
-        .enumerate()
-        .filter(|(_, window)| same(window))
-        .map(|(at, _)| at)
-        .collect();
-    let start = match places.as_slice() {
-        [] => return Err(Problem::NotFound),
-        [only] => *only,
-        several => return Err(Problem::Ambiguous(several.iter().map(|at| at + 1).collect())),
-    };
-    let (before, rest) = lines.split_at_checked(start).unwrap_or((&lines, &[]));
-    let (replaced, after) = rest.split_at_checked(wanted.len()).unwrap_or((rest, &[]));
-    let changed = [before.concat(), reindented(edit, replaced), after.concat()].concat();
-    Ok((changed, Applied { replacements: 1, line: start + 1, whitespace_ignored: true }))
-}
-
-/// Moves the new lines by as much as the old ones differ from the file's, and ends them like the file.
-fn reindented(edit: &Edit, replaced: &[&str]) -> String {
-    let given = first_indentation(edit.old_string.lines());
-    let actual = first_indentation(replaced.iter().copied());
-    let ending = if replaced.iter().any(|line| line.ends_with("\r\n")) { "\r\n" } else { "\n" };
-    let last_has_ending = replaced.last().is_none_or(|line| line.ends_with('\n'));
-    let new = edit.new_string.strip_suffix('\n').unwrap_or(&edit.new_string);
-    if new.is_empty() {
-        return String::new();
-    }
-    let moved = |line: &str| match line.strip_prefix(given) {
-        _ if line.trim().is_empty() => String::new(),
-        Some(rest) => format!("{actual}{rest}"),
-        None => line.to_owned(),
-    };
-    let mut text = new.lines().map(moved).collect::<Vec<_>>().join(ending);
-    if last_has_ending {
-        text.push_str(ending);
-    }
-    text
-}
-
-/// Returns the indentation of the first line that has any text.
-fn first_indentation<'a>(mut lines: impl Iterator<Item = &'a str>) -> &'a str {
-    lines.find(|line| !line.trim().is_empty()).map(indentation).unwrap_or_default()
-}
-
-fn indentation(line: &str) -> &str {
-    line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
+/// Returns the line of each place, in one pass; the places come in order.
+fn lines_of(text: &str, places: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
+    places.scan((0, 1), |(from, line), at| {
+        let between = text.as_bytes().get(*from..at).unwrap_or_default();
+        *line += memchr::memchr_iter(b'\n', between).count();
+        *from = at;
+        Some(*line)
+    })
 }
 
 #[cfg(test)]
@@ -167,7 +171,11 @@ mod tests {
     }
 
     fn changed(text: &str, old: &str, new: &str) -> (String, Applied) {
-        one(text, &edit(old, new)).unwrap()
+        attempt(text, &edit(old, new)).unwrap()
+    }
+
+    fn attempt(text: &str, edit: &Edit) -> Result<(String, Applied), Problem> {
+        one(text, edit, &CancellationToken::new())
     }
 
     #[test]
@@ -179,9 +187,9 @@ mod tests {
 
     #[test]
     fn what_occurs_twice_needs_more_or_all() {
-        assert_eq!(one("x\ny\nx\n", &edit("x", "z")), Err(Problem::Ambiguous(vec![1, 3])));
+        assert_eq!(attempt("x\ny\nx\n", &edit("x", "z")), Err(Problem::Ambiguous(2, vec![1, 3])));
         let everywhere = Edit { replace_all: Some(true), ..edit("x", "z") };
-        assert_eq!(one("x\ny\nx\n", &everywhere).unwrap().0, "z\ny\nz\n");
+        assert_eq!(attempt("x\ny\nx\n", &everywhere).unwrap().0, "z\ny\nz\n");
     }
 
     #[test]
@@ -203,18 +211,39 @@ mod tests {
 
     #[test]
     fn tolerance_does_not_guess() {
-        assert_eq!(one("a\n", &edit("zzz", "b")), Err(Problem::NotFound));
-        assert_eq!(one(" a\nb\n  a\n", &edit("a ", "c")), Err(Problem::Ambiguous(vec![1, 3])));
-        assert_eq!(one("a\n\n\n", &edit("  \n \n", "c")), Err(Problem::NotFound));
-        assert_eq!(one("a", &edit("", "c")), Err(Problem::Empty));
+        assert_eq!(attempt("a\n", &edit("zzz", "b")), Err(Problem::NotFound));
+        assert_eq!(
+            attempt(" a\nb\n  a\n", &edit("a ", "c")),
+            Err(Problem::Ambiguous(2, vec![1, 3]))
+        );
+        assert_eq!(attempt("a\n\n\n", &edit("  \n \n", "c")), Err(Problem::NotFound));
+        assert_eq!(attempt("a", &edit("", "c")), Err(Problem::Empty));
     }
 
     #[test]
     fn edits_build_on_each_other_and_fail_together() {
         let edits = [edit("a", "b"), edit("b", "c")];
-        assert_eq!(all("a\n", &edits, "f").unwrap().0, "c\n");
-        let error = all("a\n", &[edit("a", "b"), edit("nope", "c")], "f").unwrap_err();
+        assert_eq!(all("a\n", &edits, "f", &CancellationToken::new()).unwrap().0, "c\n");
+        let error =
+            all("a\n", &[edit("a", "b"), edit("nope", "c")], "f", &CancellationToken::new())
+                .unwrap_err();
         assert!(error.message.starts_with("edit 2: `old_string` was not found"), "{error}");
         assert!(error.message.ends_with("`f` was not changed"), "{error}");
+    }
+
+    #[test]
+    fn a_call_that_is_over_changes_nothing_more() {
+        let token = CancellationToken::new();
+        token.cancel();
+        let error = all("a\n", &[edit("a", "b")], "f", &token).unwrap_err();
+        assert_eq!(error.kind, convoke_core::ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn the_longest_file_may_be_made_and_no_longer_one() {
+        let everywhere = |new: &str| Edit { replace_all: Some(true), ..edit("a", new) };
+        let half = "a".repeat(MAX_BYTES / 2);
+        assert_eq!(attempt(&half, &everywhere("bb")).unwrap().0.len(), MAX_BYTES);
+        assert_eq!(attempt(&half, &everywhere("bbb")), Err(Problem::TooLong));
     }
 }

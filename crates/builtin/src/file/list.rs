@@ -5,15 +5,14 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use convoke_core::ToolError;
+use convoke_core::{Effects, ToolError};
 use convoke_tool::{Place, Rendered, ToolContext};
-use globset::GlobSet;
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::FileInfo;
-use crate::search::{Patterns, glob_set};
+use crate::search::{Globs, Patterns, reads_or_here, unreadable};
 use crate::walk::{Depth, Found, Ignore, Next, Walk, threads};
 
 /// More entries are cut off, and said to be.
@@ -25,7 +24,7 @@ pub(super) struct ListFiles {
     path: String,
     /// Whether to go into directories.
     recursive: Option<bool>,
-    /// Only entries that match, as `*.rs` or `src/**/*.rs`.
+    /// Only entries that match, as `*.rs`, `src/**/*.rs` or `src/`.
     pattern: Option<String>,
 }
 
@@ -35,6 +34,9 @@ pub(super) struct Listing {
     files: Vec<FileInfo>,
     /// Whether there are more.
     truncated: bool,
+    /// How many directories could not be read.
+    #[serde(skip_serializing_if = "unreadable::is_zero")]
+    unreadable: u64,
 }
 
 pub(super) async fn list_files(
@@ -43,7 +45,8 @@ pub(super) async fn list_files(
 ) -> Result<Rendered<Listing>, ToolError> {
     let place = context.locate(&wanted.path)?;
     let depth = if wanted.recursive == Some(true) { Depth::All } else { Depth::One };
-    let only = wanted.pattern.map(|pattern| glob_set("pattern", &[pattern])).transpose()?;
+    let only =
+        wanted.pattern.map(|pattern| Globs::new("pattern", &[pattern], &place)).transpose()?;
     list(place, depth, Choice { only, without: None }, context).await
 }
 
@@ -55,22 +58,33 @@ pub(super) struct Ls {
     ignore: Option<Patterns>,
 }
 
+impl Ls {
+    pub(super) fn effects(&self) -> Effects {
+        reads_or_here(self.path.as_deref())
+    }
+}
+
 pub(super) async fn ls(wanted: Ls, context: ToolContext) -> Result<Rendered<Listing>, ToolError> {
     let place = context.locate(wanted.path.as_deref().unwrap_or("."))?;
-    let without = wanted.ignore.map(|ignore| glob_set("ignore", ignore.as_slice())).transpose()?;
+    let ignore = wanted.ignore;
+    let without =
+        ignore.map(|ignore| Globs::new("ignore", ignore.as_slice(), &place)).transpose()?;
     list(place, Depth::One, Choice { only: None, without }, context).await
 }
 
 /// Which entries to list.
 struct Choice {
-    only: Option<GlobSet>,
-    without: Option<GlobSet>,
+    only: Option<Globs>,
+    without: Option<Globs>,
 }
 
 impl Choice {
     fn takes(&self, found: &Found<'_>) -> bool {
-        self.only.as_ref().is_none_or(|set| set.is_match(found.path))
-            && !self.without.as_ref().is_some_and(|set| set.is_match(found.path))
+        let matches = |globs: &Globs| match found.file_type {
+            FileType::Directory => globs.match_directory(found.path),
+            _ => globs.match_file(found.path),
+        };
+        self.only.as_ref().is_none_or(matches) && !self.without.as_ref().is_some_and(matches)
     }
 }
 
@@ -81,10 +95,11 @@ async fn list(
     context: ToolContext,
 ) -> Result<Rendered<Listing>, ToolError> {
     let token = context.cancellation().clone();
-    let entries = context.blocking(move || {
+    let listed = context.blocking(move || {
         let directory = OwnedFd::from(place.open_directory()?.into_std_file());
         let entries = Mutex::new(BTreeMap::new());
-        Walk::new(directory, Ignore::Nothing).depth(depth).run(threads(), || {
+        let walk = Walk::new(directory, Ignore::Nothing).depth(depth);
+        let unreadable = walk.run(threads(), &|| token.is_cancelled(), || {
             |found| {
                 if choice.takes(found) {
                     let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,12 +108,13 @@ async fn list(
                         entries.pop_last();
                     }
                 }
-                if token.is_cancelled() { Next::Stop } else { Next::GoOn }
+                Next::GoOn
             }
         });
-        Ok(entries.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok((entries.into_inner().unwrap_or_else(PoisonError::into_inner), unreadable))
     });
-    Ok(render(entries.await?))
+    let (entries, unreadable) = listed.await?;
+    Ok(render(entries, unreadable))
 }
 
 fn info(found: &Found<'_>, place: &Place) -> FileInfo {
@@ -119,7 +135,7 @@ fn modified_millis(stat: &rustix::fs::Stat) -> i64 {
     stat.st_mtime.saturating_mul(1000).saturating_add(stat.st_mtime_nsec as i64 / 1_000_000)
 }
 
-fn render(entries: BTreeMap<PathBuf, FileInfo>) -> Rendered<Listing> {
+fn render(entries: BTreeMap<PathBuf, FileInfo>, unreadable: u64) -> Rendered<Listing> {
     let truncated = entries.len() > MAX_ENTRIES;
     let line = |(path, info): (&PathBuf, &FileInfo)| {
         let mark = if info.is_dir {
@@ -131,13 +147,14 @@ fn render(entries: BTreeMap<PathBuf, FileInfo>) -> Rendered<Listing> {
         };
         format!("{}{mark}", path.display())
     };
-    if entries.is_empty() {
-        return Rendered::new(Listing { files: Vec::new(), truncated }, "(empty)");
-    }
     let mut text = entries.iter().take(MAX_ENTRIES).map(line).collect::<Vec<_>>().join("\n");
+    if entries.is_empty() {
+        text.push_str("(empty)");
+    }
     if truncated {
         text.push_str(&format!("\n[only the first {MAX_ENTRIES} entries]"));
     }
     let files = entries.into_values().take(MAX_ENTRIES).collect();
-    Rendered::new(Listing { files, truncated }, text)
+    let text = unreadable::note(text, unreadable);
+    Rendered::new(Listing { files, truncated, unreadable }, text)
 }

@@ -3,13 +3,14 @@
 use std::io;
 
 use convoke_core::{ErrorKind, ToolError};
-use convoke_tool::{FinalLink, MissingParents, Place, Rendered, ToolContext};
+use convoke_tool::{FinalLink, MissingParents, Place, Rendered, Stamp, ToolContext};
 use rustix::fs::{RenameFlags, renameat, renameat_with};
 use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
-use crate::atomic::{Expect, replace};
+use crate::atomic::put;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct DeleteFile {
@@ -28,12 +29,13 @@ pub(super) async fn delete_file(
     context: ToolContext,
 ) -> Result<Rendered<Deleted>, ToolError> {
     let place = context.locate(&wanted.path)?;
-    let deleted = context.blocking(move || delete(&place)).await?;
+    let token = context.cancellation().clone();
+    let deleted = context.blocking(move || delete(&place, &token)).await?;
     let text = if deleted { "Deleted" } else { "There is no" };
     Ok(Rendered::new(Deleted { deleted }, format!("{text} `{}`.", wanted.path)))
 }
 
-fn delete(place: &Place) -> Result<bool, ToolError> {
+fn delete(place: &Place, token: &CancellationToken) -> Result<bool, ToolError> {
     let (directory, name) = match place.open_parent(MissingParents::Refuse, FinalLink::Keep) {
         Err(error) if error.kind == ErrorKind::NotFound => return Ok(false),
         opened => opened?,
@@ -49,6 +51,7 @@ fn delete(place: &Place) -> Result<bool, ToolError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(place.error(&error, "delete")),
     }
+    still_wanted(token)?;
     match directory.remove_file(&name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         removed => removed.map(|()| true).map_err(|error| place.error(&error, "delete")),
@@ -77,16 +80,23 @@ pub(super) async fn move_file(
 ) -> Result<Rendered<Moved>, ToolError> {
     let (from, to) = (context.locate(&wanted.from)?, context.locate(&wanted.to)?);
     let overwrite = wanted.overwrite == Some(true);
-    context.blocking(move || rename(&from, &to, overwrite)).await?;
+    let token = context.cancellation().clone();
+    context.blocking(move || rename(&from, &to, overwrite, &token)).await?;
     let text = format!("Moved `{}` to `{}`.", wanted.from, wanted.to);
     Ok(Rendered::new(Moved { success: true }, text))
 }
 
-fn rename(from: &Place, to: &Place, overwrite: bool) -> Result<(), ToolError> {
+fn rename(
+    from: &Place,
+    to: &Place,
+    overwrite: bool,
+    token: &CancellationToken,
+) -> Result<(), ToolError> {
     let (from_directory, from_name) = from.open_parent(MissingParents::Refuse, FinalLink::Keep)?;
     let source =
         from_directory.symlink_metadata(&from_name).map_err(|error| from.error(&error, "move"))?;
     let (to_directory, to_name) = to.open_parent(MissingParents::Create, FinalLink::Keep)?;
+    still_wanted(token)?;
     let moved = if overwrite {
         renameat(&from_directory, &from_name, &to_directory, &to_name)
     } else {
@@ -99,7 +109,7 @@ fn rename(from: &Place, to: &Place, overwrite: bool) -> Result<(), ToolError> {
             "`{}` exists already; set `overwrite` to true to replace it",
             to.spelled()
         ))),
-        Err(Errno::XDEV) if source.is_file() => copy_across(from, to, overwrite),
+        Err(Errno::XDEV) if source.is_file() => copy_across(from, to, overwrite, token),
         Err(Errno::XDEV) => Err(ToolError::failed(format!(
             "`{}` and `{}` are on different devices; only files can be moved between them",
             from.spelled(),
@@ -112,12 +122,31 @@ fn rename(from: &Place, to: &Place, overwrite: bool) -> Result<(), ToolError> {
     }
 }
 
-/// Moves a file between devices: the new one is whole before the old one goes.
-fn copy_across(from: &Place, to: &Place, overwrite: bool) -> Result<(), ToolError> {
-    if !overwrite && to.metadata().is_ok() {
-        return Err(ToolError::failed(format!("`{}` exists already", to.spelled())));
+/// Moves a file between devices: the new one is whole before the old one goes, and the old one goes only
+/// if it is still the one that was copied.
+fn copy_across(
+    from: &Place,
+    to: &Place,
+    overwrite: bool,
+    token: &CancellationToken,
+) -> Result<(), ToolError> {
+    let (file, metadata) = from.open_file()?;
+    put(to, file, metadata.permissions(), overwrite, token)?;
+    let unchanged = from.metadata().is_ok_and(|now| Stamp::of(&now) == Stamp::of(&metadata));
+    if !unchanged {
+        return Err(ToolError::failed(format!(
+            "`{}` was copied to `{}`, but it was changed meanwhile and is still there",
+            from.spelled(),
+            to.spelled()
+        )));
     }
-    let (file, _) = from.open_file()?;
-    replace(to, file, Expect::Anything)?;
-    delete(from).map(|_| ())
+    delete(from, token).map(|_| ())
+}
+
+/// The last moment to stop: after this the call cannot be taken back.
+fn still_wanted(token: &CancellationToken) -> Result<(), ToolError> {
+    if token.is_cancelled() {
+        return Err(ToolError::cancelled("nothing was changed"));
+    }
+    Ok(())
 }

@@ -1,4 +1,7 @@
 //! Reading a file, whole or some lines of it.
+//!
+//! No more is read than the limit. What is cut is cut between characters, and lines are given whole:
+//! one that does not fit is left for the next read, unless it is the first and fits into none.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -127,56 +130,110 @@ fn read_lines(
     }
     let (file, metadata) = place.open_file()?;
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
-    let skipped = skip_lines(&mut reader, offset - 1, context)
+    find_line(&mut reader, offset, place, context)?;
+    let taken = take_lines(&mut reader, limit.unwrap_or(u64::MAX), max_bytes, encoding)
         .map_err(|error| place.error(&error, "read"))?;
-    if skipped < offset - 1 {
-        return Err(ToolError::failed(format!(
-            "`{}` has {skipped} lines, so there is no line {offset}",
-            place.spelled()
-        )));
-    }
-    let wanted = limit.unwrap_or(u64::MAX);
-    let (mut bytes, mut lines, mut cut) = (Vec::new(), 0, false);
-    while lines < wanted && !cut {
-        let room = u64::try_from(max_bytes - bytes.len()).unwrap_or(u64::MAX);
-        let read = reader.by_ref().take(room).read_until(b'\n', &mut bytes);
-        match read.map_err(|error| place.error(&error, "read"))? {
-            0 => break,
-            _ => lines += 1,
+    let content = encoding.decode(taken.bytes, place.spelled())?;
+    let last = offset + taken.lines.saturating_sub(1);
+    let note = match taken.rest {
+        Rest::Nothing => String::new(),
+        Rest::Lines => {
+            format!("\n[lines {offset} to {last}; more follow: read on with offset {}]", last + 1)
         }
-        cut = bytes.len() >= max_bytes;
-    }
-    let more = cut || !reader.fill_buf().map_err(|error| place.error(&error, "read"))?.is_empty();
-    if cut {
-        bytes.truncate(encoding.floor(&bytes, max_bytes));
-    }
-    let content = encoding.decode(bytes, place.spelled())?;
-    let last = offset + lines.saturating_sub(1);
-    let mut text = content.clone();
-    if more {
-        text.push_str(&format!(
-            "\n[lines {offset} to {last}; more follow: read on with offset {}]",
-            last + 1
-        ));
-    }
+        Rest::OfTheLine { kept } => {
+            format!("\n[line {last} is cut at {kept} bytes; read on with offset {}]", last + 1)
+        }
+    };
+    let text = format!("{content}{note}");
     Ok(ToolOutput::new(json!({
         "content": content, "size": metadata.len(),
-        "startLine": offset, "endLine": last, "truncated": more,
+        "startLine": offset, "endLine": last, "truncated": taken.rest != Rest::Nothing,
     }))
     .with_text(text))
 }
 
-/// Skips lines and returns how many there were to skip. A long file can be given up half way.
+/// Lines that were read, and what was not.
+struct Taken {
+    bytes: Vec<u8>,
+    lines: u64,
+    rest: Rest,
+}
+
+#[derive(PartialEq, Eq)]
+enum Rest {
+    Nothing,
+    Lines,
+    /// The only line was too long.
+    OfTheLine {
+        kept: usize,
+    },
+}
+
+/// Reads lines as long as they fit.
+fn take_lines(
+    reader: &mut impl BufRead,
+    wanted: u64,
+    max_bytes: usize,
+    encoding: Encoding,
+) -> std::io::Result<Taken> {
+    let (mut bytes, mut lines) = (Vec::new(), 0);
+    while lines < wanted {
+        let start = bytes.len();
+        // One byte more than there is room for shows whether the line fits.
+        let room = u64::try_from(max_bytes - start).unwrap_or(u64::MAX).saturating_add(1);
+        if reader.by_ref().take(room).read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(Taken { bytes, lines, rest: Rest::Nothing });
+        }
+        if bytes.len() > max_bytes && lines == 0 {
+            let kept = encoding.floor(&bytes, max_bytes);
+            bytes.truncate(kept);
+            return Ok(Taken { bytes, lines: 1, rest: Rest::OfTheLine { kept } });
+        }
+        if bytes.len() > max_bytes {
+            bytes.truncate(start);
+            return Ok(Taken { bytes, lines, rest: Rest::Lines });
+        }
+        lines += 1;
+    }
+    let rest = if reader.fill_buf()?.is_empty() { Rest::Nothing } else { Rest::Lines };
+    Ok(Taken { bytes, lines, rest })
+}
+
+/// Goes to a line, or says that there is none. The first line of an empty file is there.
+fn find_line(
+    reader: &mut impl BufRead,
+    offset: u64,
+    place: &Place,
+    context: &ToolContext,
+) -> Result<(), ToolError> {
+    let skipped =
+        skip_lines(reader, offset - 1, context).map_err(|error| place.error(&error, "read"))?;
+    if context.cancellation().is_cancelled() {
+        return Err(ToolError::cancelled(format!("`{}` was not read", place.spelled())));
+    }
+    let at_end = reader.fill_buf().map_err(|error| place.error(&error, "read"))?.is_empty();
+    if offset == 1 || !at_end {
+        return Ok(());
+    }
+    Err(ToolError::failed(format!(
+        "`{}` has {skipped} line{}, so there is no line {offset}",
+        place.spelled(),
+        if skipped == 1 { "" } else { "s" }
+    )))
+}
+
+/// Skips lines and returns how many there were to skip; the last may have no newline. A long file can
+/// be given up half way.
 fn skip_lines(
     reader: &mut impl BufRead,
     count: u64,
     context: &ToolContext,
 ) -> std::io::Result<u64> {
-    let mut skipped = 0;
+    let (mut skipped, mut inside_line) = (0, false);
     while skipped < count && !context.cancellation().is_cancelled() {
         let buffer = reader.fill_buf()?;
         if buffer.is_empty() {
-            break;
+            return Ok(skipped + u64::from(inside_line));
         }
         let wanted = usize::try_from(count - skipped).unwrap_or(usize::MAX);
         let (mut newlines, mut last) = (0, 0);
@@ -185,6 +242,7 @@ fn skip_lines(
             last = at;
         }
         skipped += newlines as u64;
+        inside_line = buffer.last() != Some(&b'\n');
         let consumed = if newlines == wanted { last + 1 } else { buffer.len() };
         reader.consume(consumed);
     }

@@ -37,11 +37,12 @@ pub(super) async fn write_file(
 ) -> Result<Rendered<Written>, ToolError> {
     let encoding = Encoding::named(wanted.encoding.as_deref())?;
     let place = context.locate(&wanted.path)?;
+    let token = context.cancellation().clone();
     context
         .blocking(move || {
             let bytes = encoding.encode(&wanted.content)?;
             let old = if encoding == Encoding::Utf8 { old_text(&place) } else { None };
-            replace(&place, &*bytes, Expect::Anything)?;
+            replace(&place, &*bytes, Expect::Anything, &token)?;
             let text = format!("Wrote {} bytes to `{}`.", bytes.len(), wanted.path);
             let rendered = Rendered::new(Written { bytes_written: bytes.len() }, text);
             Ok(match old {

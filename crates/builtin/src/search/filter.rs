@@ -3,35 +3,16 @@
 use std::path::Path;
 
 use convoke_core::ToolError;
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use convoke_tool::Place;
 use ignore::types::{Types, TypesBuilder};
-use schemars::JsonSchema;
-use serde::Deserialize;
 
-/// One pattern or several.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Patterns {
-    /// One.
-    One(String),
-    /// Several; any of them will do.
-    Many(Vec<String>),
-}
-
-impl Patterns {
-    pub(crate) fn as_slice(&self) -> &[String] {
-        match self {
-            Self::One(pattern) => std::slice::from_ref(pattern),
-            Self::Many(patterns) => patterns,
-        }
-    }
-}
+use super::globs::{Globs, Patterns};
 
 /// Which files to look at.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
-    include: Option<GlobSet>,
-    exclude: Option<GlobSet>,
+    include: Option<Globs>,
+    exclude: Option<Globs>,
     types: Option<Types>,
 }
 
@@ -40,9 +21,10 @@ impl Filter {
         include: Option<&Patterns>,
         exclude: Option<&Patterns>,
         file_type: Option<&str>,
+        start: &Place,
     ) -> Result<Self, ToolError> {
         let set = |name: &str, patterns: Option<&Patterns>| {
-            patterns.map(|patterns| glob_set(name, patterns.as_slice())).transpose()
+            patterns.map(|patterns| Globs::new(name, patterns.as_slice(), start)).transpose()
         };
         Ok(Self {
             include: set("include", include)?,
@@ -53,35 +35,15 @@ impl Filter {
 
     /// Tells whether to look at the file at this path below the start.
     pub(super) fn takes(&self, path: &Path) -> bool {
-        self.include.as_ref().is_none_or(|set| set.is_match(path))
-            && !self.exclude.as_ref().is_some_and(|set| set.is_match(path))
+        self.include.as_ref().is_none_or(|globs| globs.match_file(path))
+            && !self.exclude.as_ref().is_some_and(|globs| globs.match_file(path))
             && self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
     }
 
     /// Tells whether to look into the directory at this path below the start.
     pub(super) fn enters(&self, path: &Path) -> bool {
-        !self.exclude.as_ref().is_some_and(|set| set.is_match(path))
+        !self.exclude.as_ref().is_some_and(|globs| globs.match_directory(path))
     }
-}
-
-/// Compiles patterns; one without a slash matches names at any depth.
-pub(crate) fn glob_set(parameter: &str, patterns: &[String]) -> Result<GlobSet, ToolError> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(compile(parameter, pattern)?);
-    }
-    set.build().map_err(|error| bad_pattern(parameter, &error))
-}
-
-fn compile(parameter: &str, pattern: &str) -> Result<Glob, ToolError> {
-    let trimmed = pattern.trim_start_matches("./");
-    let anywhere = if trimmed.contains('/') { trimmed.to_owned() } else { format!("**/{trimmed}") };
-    let mut builder = GlobBuilder::new(anywhere.trim_start_matches('/'));
-    builder.literal_separator(true).build().map_err(|error| bad_pattern(parameter, &error))
-}
-
-fn bad_pattern(parameter: &str, error: &globset::Error) -> ToolError {
-    ToolError::validation([format!("`{parameter}`: {error}")])
 }
 
 fn select_type(name: &str) -> Result<Types, ToolError> {

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use convoke_core::ToolError;
+use convoke_core::{Effects, ToolError};
 use convoke_tool::{Place, Rendered, ToolContext};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::filter::glob_set;
-use super::scope::{Naming, Scope, open};
+use super::globs::Globs;
+use super::scope::{Naming, Scope, open, reads_or_here};
+use super::unreadable;
 use crate::walk::{Ignore, Next, threads};
 
 const DEFAULT_LIMIT: usize = 1000;
@@ -24,24 +25,33 @@ pub(super) struct GlobArguments {
     /// The directory to look in; the working directory if absent.
     path: Option<String>,
     /// How many files at most; 1000 if absent.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 100_000))]
     limit: Option<usize>,
     /// Whether to show files that `.gitignore` names, too.
     include_ignored: Option<bool>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Files {
+pub(super) struct GlobResult {
     /// The paths, sorted.
     files: Vec<String>,
     /// Whether there are more than were asked for.
     truncated: bool,
+    /// How many directories could not be read.
+    #[serde(skip_serializing_if = "unreadable::is_zero")]
+    unreadable: u64,
+}
+
+impl GlobArguments {
+    pub(super) fn effects(&self) -> Effects {
+        reads_or_here(self.path.as_deref())
+    }
 }
 
 pub(super) async fn glob(
     wanted: GlobArguments,
     context: ToolContext,
-) -> Result<Rendered<Files>, ToolError> {
+) -> Result<Rendered<GlobResult>, ToolError> {
     let place = context.locate(wanted.path.as_deref().unwrap_or("."))?;
     let inner = context.clone();
     context.blocking(move || find(&wanted, &place, &inner)).await
@@ -51,8 +61,8 @@ fn find(
     wanted: &GlobArguments,
     place: &Place,
     context: &ToolContext,
-) -> Result<Rendered<Files>, ToolError> {
-    let patterns = glob_set("pattern", std::slice::from_ref(&wanted.pattern))?;
+) -> Result<Rendered<GlobResult>, ToolError> {
+    let patterns = Globs::new("pattern", std::slice::from_ref(&wanted.pattern), place)?;
     let ignore =
         if wanted.include_ignored == Some(true) { Ignore::Nothing } else { Ignore::Respect };
     let Scope::Directory(walk) = open(place, ignore)? else {
@@ -63,13 +73,12 @@ fn find(
     };
     let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT);
     let first = Mutex::new(First { paths: Vec::new(), limit, more: false });
-    let cancellation = context.cancellation();
-    walk.run(threads(), || {
+    let unreadable = walk.run(threads(), &|| context.cancellation().is_cancelled(), || {
         |found| {
-            if found.file_type != FileType::Directory && patterns.is_match(found.path) {
+            if found.file_type != FileType::Directory && patterns.match_file(found.path) {
                 first.lock().unwrap_or_else(PoisonError::into_inner).add(found.path.to_path_buf());
             }
-            if cancellation.is_cancelled() { Next::Stop } else { Next::GoOn }
+            Next::GoOn
         }
     });
     let mut first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +91,8 @@ fn find(
             "\n[only the first {limit} files; narrow the pattern, or raise `limit`]"
         ));
     }
-    Ok(Rendered::new(Files { files, truncated: first.more }, text))
+    let text = unreadable::note(text, unreadable);
+    Ok(Rendered::new(GlobResult { files, truncated: first.more, unreadable }, text))
 }
 
 /// The first paths in order, however they come in. They are put in order now and then, not each time.

@@ -4,21 +4,25 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use convoke_core::ToolError;
+use convoke_core::{Effects, ToolError};
 use convoke_tool::{Place, Rendered, ToolContext};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::filter::{Filter, Patterns};
+use super::filter::Filter;
+use super::globs::Patterns;
 use super::lines::{FileMatches, FileSearch, Keep, Line};
 use super::report::Report;
-use super::scope::{Naming, Scope, open};
-use crate::walk::{Found, Ignore, Next, Walk, threads};
+use super::scope::{Naming, Scope, open, reads_or_here};
+use super::unreadable;
+use crate::walk::{Found, Ignore, Next, Stop, Walk, threads};
 
 const DEFAULT_MATCHES: u64 = 100;
 const DEFAULT_FILES: u64 = 1000;
+/// A pattern that takes more when compiled is turned down.
+const PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct GrepArguments {
@@ -26,7 +30,7 @@ pub(super) struct GrepArguments {
     pattern: String,
     /// The file or directory to search; the working directory if absent.
     path: Option<String>,
-    /// Only files whose names or paths match, as `*.rs` or `src/**`.
+    /// Only files whose names or paths match, as `*.rs`, `src/**` or `src/`.
     include: Option<Patterns>,
     /// No files or directories that match.
     exclude: Option<Patterns>,
@@ -42,7 +46,7 @@ pub(super) struct GrepArguments {
     /// What to return: matching lines (the default), names of files, or numbers of matches.
     mode: Option<Mode>,
     /// How many matches at most, in the order of paths; 100 if absent (1000 files in the other modes).
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 100_000))]
     max_matches: Option<u64>,
     /// Whether to search files that `.gitignore` names, too.
     include_ignored: Option<bool>,
@@ -64,14 +68,9 @@ pub(super) struct GrepResult {
     total: u64,
     /// Whether there are more than are shown.
     truncated: bool,
-    /// How many files could not be read.
-    #[serde(skip_serializing_if = "is_zero")]
+    /// How many files and directories could not be read.
+    #[serde(skip_serializing_if = "unreadable::is_zero")]
     unreadable: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -84,6 +83,12 @@ struct GrepFile {
     /// Its lines, in mode `content`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lines: Vec<Line>,
+}
+
+impl GrepArguments {
+    pub(super) fn effects(&self) -> Effects {
+        reads_or_here(self.path.as_deref())
+    }
 }
 
 pub(super) async fn grep(
@@ -102,22 +107,23 @@ fn search(
 ) -> Result<Rendered<GrepResult>, ToolError> {
     let mode = wanted.mode.unwrap_or(Mode::Content);
     let matcher = matcher(wanted)?;
-    let filter =
-        Filter::new(wanted.include.as_ref(), wanted.exclude.as_ref(), wanted.r#type.as_deref())?;
+    let file_type = wanted.r#type.as_deref();
+    let filter = Filter::new(wanted.include.as_ref(), wanted.exclude.as_ref(), file_type, place)?;
     let default = if mode == Mode::Content { DEFAULT_MATCHES } else { DEFAULT_FILES };
     let limit = wanted.max_matches.unwrap_or(default);
+    let context_lines = wanted.context.unwrap_or_default();
     let search = Search {
         matcher: &matcher,
         filter: &filter,
-        context_lines: wanted.context.unwrap_or_default(),
+        context_lines,
         keep: match mode {
             Mode::Content => Keep::Lines(limit),
             Mode::Files => Keep::Existence,
             Mode::Count => Keep::Count,
         },
         weight: if mode == Mode::Content { |found| found.matches } else { |_| 1 },
-        report: Mutex::new(Report::new(limit)),
-        context,
+        report: Mutex::new(Report::new(limit, context_lines)),
+        stop: &|| context.cancellation().is_cancelled(),
     };
     let ignore =
         if wanted.include_ignored == Some(true) { Ignore::Nothing } else { Ignore::Respect };
@@ -134,6 +140,8 @@ fn matcher(wanted: &GrepArguments) -> Result<RegexMatcher, ToolError> {
     builder
         .case_insensitive(wanted.case_sensitive == Some(false))
         .fixed_strings(wanted.literal == Some(true))
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES)
         .line_terminator(Some(b'\n'));
     builder.build(&wanted.pattern).map_err(|error| {
         let hint =
@@ -149,17 +157,14 @@ struct Search<'a> {
     keep: Keep,
     weight: fn(&FileMatches) -> u64,
     report: Mutex<Report>,
-    context: &'a ToolContext,
+    stop: Stop<'a>,
 }
 
 impl Search<'_> {
     fn tree(&self, walk: Walk) {
-        walk.run(threads(), || {
-            let mut files = FileSearch::new(self.matcher, self.context_lines);
+        let unreadable = walk.run(threads(), self.stop, || {
+            let mut files = self.files();
             move |found: &Found<'_>| {
-                if self.context.cancellation().is_cancelled() {
-                    return Next::Stop;
-                }
                 match found.file_type {
                     FileType::Directory if !self.filter.enters(found.path) => {
                         return Next::PassOver;
@@ -172,6 +177,11 @@ impl Search<'_> {
                 Next::GoOn
             }
         });
+        self.lock().unreadable += unreadable;
+    }
+
+    fn files(&self) -> FileSearch<'_> {
+        FileSearch::new(self.matcher, self.context_lines, self.stop)
     }
 
     fn file(&self, files: &mut FileSearch<'_>, found: &Found<'_>) {
@@ -187,14 +197,19 @@ impl Search<'_> {
         match found.open().and_then(|file| files.search(File::from(file), keep)) {
             Ok(matches) if matches.matches == 0 => {}
             Ok(matches) => self.add(found.path.to_path_buf(), matches),
+            // It can be read, but there is no time left for it.
+            Err(_) if (self.stop)() => {}
             Err(_) => self.lock().unreadable += 1,
         }
     }
 
     fn one_file(&self, file: File) -> Result<(), ToolError> {
-        let found = FileSearch::new(self.matcher, self.context_lines).search(file, self.keep);
-        let found = found
-            .map_err(|error| ToolError::failed("the file cannot be read").caused_by(&error))?;
+        let found = self.files().search(file, self.keep).map_err(|error| {
+            if (self.stop)() {
+                return ToolError::cancelled("the file was not searched to its end");
+            }
+            ToolError::failed("the file cannot be read").caused_by(&error)
+        })?;
         if found.matches > 0 {
             self.add(PathBuf::new(), found);
         }
@@ -232,7 +247,7 @@ fn render(report: Report, mode: Mode, naming: &Naming) -> Rendered<GrepResult> {
 
 fn text(result: &GrepResult, mode: Mode) -> String {
     if result.files.is_empty() {
-        return "No match.".to_owned();
+        return unreadable::note("No match.".to_owned(), result.unreadable);
     }
     let mut text = String::new();
     for file in &result.files {
@@ -248,17 +263,16 @@ fn text(result: &GrepResult, mode: Mode) -> String {
     if result.truncated {
         text.push_str("[there are more matches; narrow the search, or raise `max_matches`]\n");
     }
-    text
+    unreadable::note(text, result.unreadable)
 }
 
 /// A file's lines below its path: `12:` before a match, `11-` before a line near one.
 fn section(file: &GrepFile) -> String {
     let mut text = format!("{}\n", file.path);
+    let shows_gaps = file.lines.iter().any(|line| !line.is_match);
     let mut previous = None;
     for line in &file.lines {
-        if previous.is_some_and(|number| line.number > number + 1)
-            && file.lines.iter().any(|one| !one.is_match)
-        {
+        if shows_gaps && previous.is_some_and(|number| line.number > number + 1) {
             text.push_str("--\n");
         }
         let mark = if line.is_match { ':' } else { '-' };

@@ -12,8 +12,12 @@ use serde::Serialize;
 
 use convoke_tool::floor_char_boundary;
 
+use crate::walk::Stop;
+
 /// Files up to this size are read at once; longer ones are searched in pieces.
 const WHOLE_FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Of a longer file so much is held at once; one with a longer line cannot be searched.
+const HEAP_BYTES: usize = 64 * 1024 * 1024;
 /// Longer lines are cut there: a minified file is one line.
 const MAX_LINE_BYTES: usize = 400;
 
@@ -39,6 +43,16 @@ pub(super) struct FileMatches {
     pub(super) more: bool,
 }
 
+impl FileMatches {
+    /// Drops the lines at the end that stood near a match that is not kept.
+    pub(super) fn drop_stray_lines(&mut self, context_lines: usize) {
+        let last = self.lines.iter().rev().find(|line| line.is_match);
+        let end = last.map_or(0, |line| line.number).saturating_add(context_lines as u64);
+        let kept = self.lines.iter().rposition(|line| line.number <= end);
+        self.lines.truncate(kept.map_or(0, |index| index + 1));
+    }
+}
+
 /// How much of a file's matches to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
@@ -54,21 +68,25 @@ pub(super) enum Keep {
 pub(super) struct FileSearch<'m> {
     matcher: &'m RegexMatcher,
     searcher: Searcher,
+    context_lines: usize,
+    stop: Stop<'m>,
     buffer: Vec<u8>,
 }
 
 impl<'m> FileSearch<'m> {
-    pub(super) fn new(matcher: &'m RegexMatcher, context_lines: usize) -> Self {
+    pub(super) fn new(matcher: &'m RegexMatcher, context_lines: usize, stop: Stop<'m>) -> Self {
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
             .line_number(true)
+            .heap_limit(Some(HEAP_BYTES))
             .before_context(context_lines)
             .after_context(context_lines)
             .build();
-        Self { matcher, searcher, buffer: Vec::new() }
+        Self { matcher, searcher, context_lines, stop, buffer: Vec::new() }
     }
 
-    /// Searches a file. A binary one has no matches; neither has one that is not a regular file.
+    /// Searches a file. A binary one has no matches; neither has one that is not a regular file. The
+    /// search of a long one fails when it is told to stop.
     pub(super) fn search(&mut self, mut file: File, keep: Keep) -> io::Result<FileMatches> {
         let metadata = file.metadata()?;
         let mut found = FileMatches::default();
@@ -77,13 +95,32 @@ impl<'m> FileSearch<'m> {
         }
         let sink = Collect { found: &mut found, keep };
         if metadata.len() > WHOLE_FILE_BYTES {
-            self.searcher.search_file(self.matcher, &file, sink)?;
-            return Ok(found);
+            let file = Stoppable { file, stop: self.stop };
+            self.searcher.search_reader(self.matcher, file, sink)?;
+        } else {
+            self.buffer.clear();
+            read_once(&mut file, metadata.len(), &mut self.buffer)?;
+            self.searcher.search_slice(self.matcher, &self.buffer, sink)?;
         }
-        self.buffer.clear();
-        read_once(&mut file, metadata.len(), &mut self.buffer)?;
-        self.searcher.search_slice(self.matcher, &self.buffer, sink)?;
+        if found.more {
+            found.drop_stray_lines(self.context_lines);
+        }
         Ok(found)
+    }
+}
+
+/// A file that cannot be read any more once it is time to stop.
+struct Stoppable<'a> {
+    file: File,
+    stop: Stop<'a>,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.stop)() {
+            return Err(io::Error::other("the search was stopped"));
+        }
+        self.file.read(buffer)
     }
 }
 
@@ -150,5 +187,33 @@ impl Sink for Collect<'_> {
             *self.found = FileMatches::default();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use grep_regex::RegexMatcher;
+
+    use super::*;
+
+    #[test]
+    fn the_search_of_a_long_file_can_be_stopped() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        let bytes = b"needle\n".repeat(2 * 1024 * 1024);
+        path.as_file().write_all(&bytes).unwrap();
+        let matcher = RegexMatcher::new("needle").unwrap();
+        let asked = AtomicUsize::new(0);
+        let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
+        let mut files = FileSearch::new(&matcher, 0, &stop);
+        let error = files.search(path.reopen().unwrap(), Keep::Count).unwrap_err();
+        assert_eq!(error.to_string(), "the search was stopped");
+        assert_eq!(asked.load(Ordering::Relaxed), 4);
+        let never = || false;
+        let mut files = FileSearch::new(&matcher, 0, &never);
+        let found = files.search(path.reopen().unwrap(), Keep::Count).unwrap();
+        assert_eq!(found.matches, 2 * 1024 * 1024);
     }
 }

@@ -13,15 +13,17 @@ pub(super) struct Report {
     files: BTreeMap<PathBuf, FileMatches>,
     kept: u64,
     limit: u64,
+    context_lines: usize,
     /// Whether anything was left out.
     pub(super) more: bool,
-    /// How many files could not be read.
+    /// How many files and directories could not be read.
     pub(super) unreadable: u64,
 }
 
 impl Report {
-    pub(super) const fn new(limit: u64) -> Self {
-        Self { files: BTreeMap::new(), kept: 0, limit, more: false, unreadable: 0 }
+    /// Keeps so many matches, with so many lines around each.
+    pub(super) const fn new(limit: u64, context_lines: usize) -> Self {
+        Self { files: BTreeMap::new(), kept: 0, limit, context_lines, more: false, unreadable: 0 }
     }
 
     /// Tells whether a file's matches could still be among the first.
@@ -47,7 +49,7 @@ impl Report {
             self.kept -= weight(&last);
             let keep = weight(&last).saturating_sub(surplus);
             if keep > 0 {
-                last.keep_first(keep);
+                last.keep_first(keep, self.context_lines);
                 self.kept += keep;
                 self.files.insert(path, last);
             }
@@ -62,13 +64,14 @@ impl Report {
 
 impl FileMatches {
     /// Drops all but the first matches, and the lines that stood near the others.
-    fn keep_first(&mut self, matches: u64) {
+    fn keep_first(&mut self, matches: u64, context_lines: usize) {
         let mut seen = 0;
         let end = self.lines.iter().position(|line| {
             seen += u64::from(line.is_match);
             seen > matches
         });
         self.lines.truncate(end.unwrap_or(self.lines.len()));
+        self.drop_stray_lines(context_lines);
         self.matches = matches;
     }
 }
@@ -96,7 +99,7 @@ mod tests {
                 let other = usize::try_from(seed.rotate_left(u32::try_from(index).unwrap()) % length as u64).unwrap();
                 order.swap(index, other);
             }
-            let mut report = Report::new(limit);
+            let mut report = Report::new(limit, 0);
             for index in order {
                 let path = PathBuf::from(format!("{index:03}"));
                 let matches = if report.wants(&path) { counts[index] } else { 1 };

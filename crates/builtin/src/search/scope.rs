@@ -3,10 +3,16 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use convoke_core::ToolError;
+use convoke_core::{Effects, Resource, ToolError};
 use convoke_tool::{Place, ToolContext};
 
 use crate::walk::{Ignore, Walk};
+
+/// What a search of a path touches; one without a path reads the working directory.
+pub(crate) fn reads_or_here(path: Option<&str>) -> Effects {
+    let path = path.unwrap_or(".").to_owned();
+    Effects { reads: vec![Resource::Path(path)], writes: Vec::new() }
+}
 
 /// A directory to search, or one file.
 pub(super) enum Scope {

@@ -10,8 +10,12 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{Mode, OFlags, openat};
 
-/// Longer ignore files are cut there.
-const MAX_BYTES: u64 = 1024 * 1024;
+/// Of a longer ignore file only the lines up to there count.
+const MAX_BYTES: usize = 64 * 1024;
+/// Further lines do not count: each is a pattern to compile.
+const MAX_LINES: usize = 5000;
+/// Some editors put it first; it is no part of the first pattern.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The rules of one directory, with those above it behind them.
 pub(super) struct Rules {
@@ -28,7 +32,7 @@ impl Rules {
     ) -> Option<Arc<Self>> {
         let mut builder = GitignoreBuilder::new(path);
         for name in [".gitignore", ".ignore"] {
-            for line in read(directory, name).unwrap_or_default().lines() {
+            for line in read(directory, name).unwrap_or_default().lines().take(MAX_LINES) {
                 // A line that is no pattern says nothing; git passes over it too.
                 drop(builder.add_line(None, line));
             }
@@ -73,6 +77,16 @@ fn read(directory: BorrowedFd<'_>, name: &str) -> Option<String> {
     let file = File::from(openat(directory, name, flags, Mode::empty()).ok()?);
     let mut bytes = Vec::new();
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let text = whole_lines(&bytes);
+    Some(String::from_utf8_lossy(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)).into_owned())
+}
+
+/// Cuts what is too long at the end of a line: half a pattern would be another pattern.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let Some(start) = bytes.get(..MAX_BYTES).filter(|start| start.len() < bytes.len()) else {
+        return bytes;
+    };
+    let end = memchr::memrchr(b'\n', start).unwrap_or_default();
+    start.get(..end).unwrap_or_default()
 }

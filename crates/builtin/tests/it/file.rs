@@ -279,3 +279,79 @@ async fn a_missing_file_is_an_answer_to_get_file_info() {
         ErrorKind::Permission
     );
 }
+
+#[tokio::test]
+async fn a_private_file_is_private_while_it_is_written() {
+    let workspace = Workspace::new();
+    workspace.write(".env", "old");
+    std::fs::set_permissions(workspace.path(".env"), std::fs::Permissions::from_mode(0o600))
+        .unwrap();
+    let root = workspace.root().to_path_buf();
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stopped = std::sync::Arc::clone(&stop);
+    let watcher = std::thread::spawn(move || {
+        let mut open_modes = 0;
+        while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+            for entry in std::fs::read_dir(&root).unwrap().flatten() {
+                let mode = entry.metadata().map_or(0, |metadata| metadata.permissions().mode());
+                open_modes += u32::from(mode & 0o077 != 0);
+            }
+        }
+        open_modes
+    });
+    let content = "x".repeat(512 * 1024);
+    for _ in 0..30 {
+        workspace.value("write_file", json!({ "path": ".env", "content": content })).await;
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(watcher.join().unwrap(), 0, "somebody else could have read it");
+}
+
+#[tokio::test]
+async fn a_read_only_file_is_not_replaced() {
+    let workspace = Workspace::new();
+    workspace.write("a", "old");
+    std::fs::set_permissions(workspace.path("a"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    let (kind, message) =
+        workspace.error("write_file", json!({ "path": "a", "content": "new" })).await;
+    assert_eq!(kind, ErrorKind::Permission);
+    assert!(message.contains("is read-only"), "{message}");
+    assert_eq!(workspace.read("a"), "old");
+}
+
+#[tokio::test]
+async fn what_cannot_exist_does_not() {
+    let workspace = Workspace::new();
+    workspace.write("file", "");
+    let info = workspace.value("get_file_info", json!({ "path": "file/child" })).await;
+    assert_eq!(info["exists"], false);
+    assert_eq!(
+        workspace.value("delete_file", json!({ "path": "file/child" })).await,
+        json!({ "deleted": false })
+    );
+}
+
+#[tokio::test]
+async fn moving_between_devices_keeps_permissions_and_writes_through_no_link() {
+    let Some(disk) = SmallDisk::mount(64) else { return };
+    let workspace = Workspace::new();
+    workspace.write("tool.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(workspace.path("tool.sh"), std::fs::Permissions::from_mode(0o755))
+        .unwrap();
+    symlink(workspace.path("victim"), disk.0.path().join("taken")).unwrap();
+    let executor = executor(
+        &[workspace.root(), disk.0.path()],
+        &Settings::default(),
+        std::sync::Arc::default(),
+    );
+    let go = async |id: &str, to: &str| {
+        let arguments = json!({ "from": "tool.sh", "to": disk.0.path().join(to) });
+        executor.execute(convoke_core::ToolCall::new(id, "move_file", arguments)).await
+    };
+    let refused = go("1", "taken").await;
+    assert!(refused.text().contains("exists already"), "{}", refused.text());
+    assert!(!workspace.path("victim").exists() && workspace.path("tool.sh").exists());
+    assert!(go("2", "tool.sh").await.success());
+    let mode = std::fs::metadata(disk.0.path().join("tool.sh")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+}

@@ -149,7 +149,9 @@ async fn a_directory_is_not_a_file_and_a_file_is_not_a_directory() {
         ("write_file", json!({ "path": ".", "content": "" }), "root itself"),
     ] {
         let (kind, message) = workspace.error(tool, arguments.clone()).await;
-        assert_eq!(kind, ErrorKind::Failed, "{tool} {arguments}: {message}");
+        let expected =
+            if says == "not a directory" { ErrorKind::NotFound } else { ErrorKind::Failed };
+        assert_eq!(kind, expected, "{tool} {arguments}: {message}");
         assert!(message.contains(says), "{tool} {arguments}: {message}");
     }
 }

@@ -73,6 +73,42 @@ async fn grep_shows_context() {
 }
 
 #[tokio::test]
+async fn lines_around_a_match_that_is_left_out_are_not_shown() {
+    let workspace = Workspace::new();
+    let lines = |matches: [u32; 2]| {
+        let line = |number| if matches.contains(&number) { "x".into() } else { number.to_string() };
+        (1..=20).map(line).collect::<Vec<String>>().join("\n")
+    };
+    workspace.write("a", lines([2, 8]));
+    let grep = async |path: &str, max_matches: u32| {
+        let arguments =
+            json!({ "pattern": "x", "context": 3, "max_matches": max_matches, "path": path });
+        workspace.call("grep", arguments).await.text()
+    };
+    let more = "[there are more matches; narrow the search, or raise `max_matches`]\n";
+    let first = "a\n1- 1\n2: x\n3- 3\n4- 4\n5- 5\n\n";
+    assert_eq!(grep("a", 1).await, format!("{first}{more}"));
+    // Here the file's own limit is not reached; what is left of it is.
+    workspace.write("0", "x");
+    assert_eq!(grep(".", 2).await, format!("0\n1: x\n\n{first}{more}"));
+    // A match that is left out ends the lines after the one before it.
+    workspace.write("b", lines([2, 4]));
+    assert_eq!(grep("b", 1).await, format!("b\n1- 1\n2: x\n3- 3\n\n{more}"));
+}
+
+#[tokio::test]
+async fn a_file_that_takes_too_much_memory_is_said_to_be_left_out() {
+    let workspace = Workspace::new();
+    workspace.write("short", "x\n");
+    workspace.write("long", "y".repeat(65 * 1024 * 1024));
+    let result = workspace.call("grep", json!({ "pattern": "x" })).await;
+    assert_eq!(result.value().unwrap()["unreadable"], 1);
+    assert!(result.text().contains("[1 file or directory could not be read"), "{}", result.text());
+    let (kind, message) = workspace.error("grep", json!({ "pattern": "x", "path": "long" })).await;
+    assert_eq!((kind, message.as_str()), (ErrorKind::Failed, "the file cannot be read"));
+}
+
+#[tokio::test]
 async fn a_limit_keeps_the_first_matches_whatever_the_timing() {
     let workspace = Workspace::new();
     for number in 0..300 {
@@ -116,6 +152,11 @@ async fn wrong_patterns_are_explained() {
             json!({ "pattern": "a", "max_matches": 0 }),
             "`max_matches`: 0 is less than the minimum of 1",
         ),
+        (
+            json!({ "pattern": "a", "max_matches": 100_001 }),
+            "`max_matches`: 100001 is greater than the maximum",
+        ),
+        (json!({ "pattern": "(\\w{1000}){1000}" }), "`pattern`: compiled regex exceeds size limit"),
     ] {
         let (kind, message) = workspace.error("grep", arguments.clone()).await;
         assert_eq!(kind, ErrorKind::Validation, "{arguments}: {message}");
@@ -125,7 +166,9 @@ async fn wrong_patterns_are_explained() {
         workspace.error("grep", json!({ "pattern": "a", "path": "nope" })).await.0,
         ErrorKind::NotFound
     );
-    assert_eq!(workspace.error("glob", json!({ "pattern": "[" })).await.0, ErrorKind::Validation);
+    for arguments in [json!({ "pattern": "[" }), json!({ "pattern": "*", "limit": 100_001 })] {
+        assert_eq!(workspace.error("glob", arguments).await.0, ErrorKind::Validation);
+    }
     assert!(
         workspace
             .error("glob", json!({ "pattern": "*", "path": "image.bin" }))

@@ -122,3 +122,31 @@ async fn base64_goes_both_ways() {
             .contains("not UTF-8")
     );
 }
+
+#[tokio::test]
+async fn a_variable_that_decides_what_runs_cannot_be_set() {
+    let workspace = Workspace::new();
+    for key in ["PATH", "BASH_ENV", "LD_PRELOAD", "GIT_SSH_COMMAND", "node_options"] {
+        let (kind, message) = workspace.error("set_env", json!({ "key": key, "value": "x" })).await;
+        assert_eq!(kind, ErrorKind::Permission, "{key}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_set_is_seen_by_later_calls_of_the_same_batch() {
+    let workspace = Workspace::new();
+    for round in 0..20 {
+        let value = round.to_string();
+        let call = |id: &str, tool: &str, arguments| {
+            convoke_core::ToolCall::new(format!("{id}{round}"), tool, arguments)
+        };
+        let results = workspace
+            .executor
+            .execute_batch(vec![
+                call("s", "set_env", json!({ "key": "ROUND", "value": value })),
+                call("g", "get_env", json!({ "key": "ROUND" })),
+            ])
+            .await;
+        assert_eq!(results[1].value(), Some(&json!({ "value": value })));
+    }
+}

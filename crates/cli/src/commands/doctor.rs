@@ -17,7 +17,7 @@ Examples:
   convoke doctor --json
 
 Exit codes:
-  0 everything works, perhaps with warnings; 1 something does not; 7 configuration is wrong";
+  0 everything works, 1 something does not, 7 configuration wrong";
 
 /// Check that everything is in order
 #[derive(Debug, Args)]

@@ -1,15 +1,26 @@
-//! Rows in columns. The last column takes what is left of the line.
+//! Rows in columns. The last column takes what is left of the line, and is made to fit it.
 
 use super::stream::Stream;
 use super::style::Style;
-use super::text::{columns, cut};
+use super::text::{columns, cut, wrap};
 
 const GAP: usize = 2;
+
+/// What happens to a last column that is too long for the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fit {
+    /// It goes on below itself.
+    #[default]
+    Wrap,
+    /// It ends with a mark.
+    Cut,
+}
 
 /// Rows of the same columns.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     indent: usize,
+    fit: Fit,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -22,7 +33,13 @@ struct Cell {
 impl Table {
     /// Makes a table that starts this many columns from the left.
     pub(crate) fn indented(indent: usize) -> Self {
-        Self { indent, rows: Vec::new() }
+        Self { indent, ..Self::default() }
+    }
+
+    /// Cuts what does not fit, where a glance is wanted and no more.
+    pub(crate) const fn cut(mut self) -> Self {
+        self.fit = Fit::Cut;
+        self
     }
 
     /// Adds a row.
@@ -43,7 +60,7 @@ impl Table {
         widths
     }
 
-    /// Writes the rows; on a terminal the last column is cut to fit.
+    /// Writes the rows.
     pub(crate) fn print(&self, stream: &Stream) {
         self.print_with(stream, &self.widths());
     }
@@ -51,34 +68,42 @@ impl Table {
     /// Writes the rows with columns of these widths, so that several tables line up.
     pub(crate) fn print_with(&self, stream: &Stream, widths: &[usize]) {
         for row in &self.rows {
-            stream.line(self.render(row, widths, stream));
+            self.print_row(row, widths, stream);
         }
     }
 
-    fn render(&self, row: &[Cell], widths: &[usize], stream: &Stream) -> String {
+    fn print_row(&self, row: &[Cell], widths: &[usize], stream: &Stream) {
+        let Some((last, others)) = row.split_last() else { return };
         let mut line = " ".repeat(self.indent);
         let mut taken = self.indent;
-        for (index, cell) in row.iter().enumerate() {
-            let last = index + 1 == row.len();
-            let text = match stream.width() {
-                Some(width) if last => {
-                    cut(&cell.text, width.saturating_sub(taken), stream.ellipsis())
-                }
-                _ => cell.text.clone(),
-            };
-            let width = widths.get(index).copied().unwrap_or_default();
-            let padding = width.saturating_sub(columns(&text)) + GAP;
-            match cell.style {
-                Some(style) => line.push_str(&stream.paint(style, text).to_string()),
-                None => line.push_str(&text),
-            }
-            if !last {
-                line.push_str(&" ".repeat(padding));
-            }
+        for (cell, width) in others.iter().zip(widths) {
+            let padding = width.saturating_sub(columns(&cell.text)) + GAP;
+            line.push_str(&painted(&cell.text, cell.style, stream));
+            line.push_str(&" ".repeat(padding));
             taken += width + GAP;
         }
-        line.truncate(line.trim_end().len());
-        line
+        let mut pieces = self.fitted(&last.text, taken, stream).into_iter();
+        line.push_str(&painted(&pieces.next().unwrap_or_default(), last.style, stream));
+        stream.line(line.trim_end());
+        for piece in pieces {
+            stream.line(format_args!("{:taken$}{}", "", painted(&piece, last.style, stream)));
+        }
+    }
+
+    /// Breaks or cuts the last column.
+    fn fitted(&self, text: &str, taken: usize, stream: &Stream) -> Vec<String> {
+        match (stream.width().map(|width| width.saturating_sub(taken)), self.fit) {
+            (None, _) => vec![text.to_owned()],
+            (Some(room), Fit::Cut) => vec![cut(text, room, stream.ellipsis())],
+            (Some(room), Fit::Wrap) => wrap(text, Some(room)),
+        }
+    }
+}
+
+fn painted(text: &str, style: Option<Style>, stream: &Stream) -> String {
+    match style {
+        Some(style) if !text.is_empty() => stream.paint(style, text).to_string(),
+        _ => text.to_owned(),
     }
 }
 
@@ -111,7 +136,19 @@ mod tests {
     #[test]
     fn the_last_column_fits_a_terminal() {
         let stream = Stream::on_terminal(24);
-        table().print(&stream);
+        table().cut().print(&stream);
         assert_eq!(stream.contents(), " a     first  the quick…\n \u{1b}[1mlong\u{1b}[0m\n");
+    }
+
+    #[test]
+    fn what_matters_goes_on_below_itself() {
+        let stream = Stream::on_terminal(34);
+        table().print(&stream);
+        assert!(stream.contents().starts_with(" a     first  the quick brown fox\n"));
+        let stream = Stream::on_terminal(30);
+        let mut table = Table::default();
+        table.row([("key".into(), None), ("one two three four five six seven".into(), None)]);
+        table.print(&stream);
+        assert_eq!(stream.contents(), "key  one two three four five\n     six seven\n");
     }
 }

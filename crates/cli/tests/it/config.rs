@@ -168,6 +168,8 @@ fn a_directory_that_cannot_be_opened_is_told() {
     --- exit 7
     ");
     assert_eq!(scene.run(&["tools", "call", "ls"]).code, Some(7));
+    let report = scene.json(&["config", "check", "--json"]);
+    assert_eq!(report["ok"], false, "{report}");
 }
 
 #[test]

@@ -34,14 +34,14 @@ fn the_command_alone_prints_help() {
       -q, --quiet            Print no warnings and no summaries
 
     Examples:
-      convoke tools list                              What tools there are
-      convoke tools call grep --arg pattern=TODO      Call one
-      convoke config explain tools.timeout            Why a setting has its value
-      convoke doctor                                  Whether everything is in order
+      convoke tools list                          list the tools
+      convoke tools call grep --arg pattern=TODO  call one
+      convoke config explain tools.timeout        ask why
+      convoke doctor                              find out
 
     Exit codes:
-      0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 out of time, 7 configuration is wrong,
-      9 state directory, 130 interrupted, 143 terminated
+      0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 out of time,
+      7 configuration wrong, 9 state directory, 130 interrupted, 143 terminated
     ");
 }
 
@@ -74,25 +74,24 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
       -q, --quiet            Print no warnings and no summaries
 
-    Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON.
-    A value of --arg becomes what the tool's schema asks for: a number, true or false, a list (repeat
-    the flag, or give JSON) or an object (JSON). KEY=@FILE takes the text of a file, KEY=@@x is the
-    text @x.
+    Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON. A
+    value of --arg becomes what the tool's schema asks for: a number, true or false, a list (repeat the
+    flag, or give JSON) or an object (JSON). KEY=@FILE takes the text of a file, KEY=@@x is the text @x.
 
-    Whoever types this command consents to what the tool does, with two exceptions: programs run only
-    if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays
+    Whoever types this command consents to what the tool does, with two exceptions: programs run only if
+    policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays
     denied. --allow KIND lifts both for this call.
 
     Examples:
       convoke tools call ls
       convoke tools call read_file --arg path=README.md --arg limit=20
       convoke tools call grep '{"pattern": "fn main", "include": "*.rs"}'
-      echo '{"path": "notes.txt", "content": "hello"}' | convoke tools call write_file -
-      convoke tools call run_command --arg command='git status' --allow execute --timeout 10s
+      echo '{"text": "hello"}' | convoke tools call base64_encode -
+      convoke tools call run_command --arg command='git status' --allow execute
 
     Exit codes:
-      0 it worked, 1 it failed, 2 the tool or its arguments are wrong, 3 not allowed, 4 out of time,
-      7 configuration is wrong, 130 interrupted, 143 terminated
+      0 it worked, 1 it failed, 2 tool or arguments wrong, 3 not allowed,
+      4 out of time, 7 configuration wrong, 130 interrupted, 143 terminated
     "#);
 }
 

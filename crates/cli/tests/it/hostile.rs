@@ -63,7 +63,7 @@ fn bytes_that_are_not_text_are_refused() {
         [&["tools", "call", "ls"][..], &["tools", "call", "ls", "--arg"], &["config", "explain"]]
     {
         let output = scene.command(position).arg(bad).output().unwrap();
-        refused(&scene.ended(output), &[2]);
+        refused(&scene.ended(&output), &[2]);
     }
     let output = scene.command(&["tools", "list"]).env("CONVOKE__TOOLS__TIMEOUT", bad).output();
     assert_eq!(output.unwrap().status.code(), Some(0), "a variable that is not text is none");
@@ -103,5 +103,5 @@ fn a_working_directory_that_is_gone_is_told() {
         .args(["-c", script, env!("CARGO_BIN_EXE_convoke")])
         .current_dir(&gone)
         .output();
-    refused(&scene.ended(output.unwrap()), &[1, 2]);
+    refused(&scene.ended(&output.unwrap()), &[1, 2]);
 }

@@ -15,6 +15,7 @@ mod doctor;
 mod help;
 mod hostile;
 mod pipes;
+mod pty;
 mod schemas;
 mod signals;
 mod support;

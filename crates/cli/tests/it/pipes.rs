@@ -19,7 +19,7 @@ fn a_reader_that_leaves_is_no_error() {
         let mut stdout = BufReader::with_capacity(1, child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
         drop(stdout);
-        let ran = scene.ended(child.wait_with_output().unwrap());
+        let ran = scene.ended(&child.wait_with_output().unwrap());
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command:?}");
     }
 }
@@ -36,7 +36,7 @@ fn a_shell_pipeline_ends_quietly() {
         .env("PATH", "/usr/bin:/bin")
         .stdin(Stdio::null())
         .output();
-    let ran = scene.ended(output.unwrap());
+    let ran = scene.ended(&output.unwrap());
     assert_eq!(ran.stderr, "");
     assert_eq!(ran.stdout.lines().count(), 1);
 }
@@ -46,7 +46,7 @@ fn a_full_disk_is_an_error() {
     let scene = Scene::new();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = scene.command(&["tools", "list"]).stdout(full).output().unwrap();
-    let ran = scene.ended(output);
+    let ran = scene.ended(&output);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.starts_with("error: the output cannot be written\ncause: "), "{ran:?}");
 }

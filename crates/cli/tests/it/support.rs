@@ -83,7 +83,7 @@ impl Scene {
 
     /// Runs the command to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        self.ended(self.command(arguments).output().unwrap())
+        self.ended(&self.command(arguments).output().unwrap())
     }
 
     /// Runs the command with something on standard input.
@@ -92,7 +92,7 @@ impl Scene {
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
         let feed = std::thread::spawn(move || drop(stdin.write_all(&input)));
-        let ended = self.ended(child.wait_with_output().unwrap());
+        let ended = self.ended(&child.wait_with_output().unwrap());
         feed.join().unwrap();
         ended
     }
@@ -112,7 +112,7 @@ impl Scene {
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
     }
 
-    pub(crate) fn ended(&self, output: Output) -> Ran {
+    pub(crate) fn ended(&self, output: &Output) -> Ran {
         Ran {
             code: output.status.code(),
             stdout: self.readable(&output.stdout),

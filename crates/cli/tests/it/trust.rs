@@ -30,7 +30,6 @@ fn a_strange_folder_decides_nothing_that_matters() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert_snapshot!(ran.stderr, @r#"
     warning: [root]/home/project/convoke.yml:3:3: tools.commands: ignored, because this folder is not trusted
-    hint: if you trust this folder, run `convoke config trust`
     warning: [root]/home/project/convoke.yml:8:3: tools.http: ignored, because this folder is not trusted
     hint: if you trust this folder, run `convoke config trust`
     warning: [root]/home/project/convoke.yml:11:20: policy.kinds.execute: `allow` is ignored: a project cannot loosen your `deny`
@@ -69,7 +68,11 @@ fn trust_is_given_and_taken() {
     assert!(listed.stdout.contains("evil"), "{listed:?}");
     let call = ["tools", "call", "evil", "--allow", "execute"];
     assert_eq!(scene.stdout(&call), "stolen\n");
-    assert_snapshot!(scene.run(&["config", "untrust"]).shown(), @"");
+    assert_snapshot!(scene.run(&["config", "untrust"]).shown(), @"
+    --- stderr
+    [root]/home/project is no longer trusted
+    --- exit 0
+    ");
     assert_eq!(scene.run(&call).code, Some(2));
 }
 
@@ -136,7 +139,7 @@ fn without_a_home_nothing_is_trusted() {
     let scene = hostile();
     let mut command = scene.command(&["config", "trust"]);
     command.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
-    let ran = scene.ended(command.output().unwrap());
+    let ran = scene.ended(&command.output().unwrap());
     assert_snapshot!(ran.shown(), @"
     --- stderr
     error: there is no place for trusted folders

@@ -1,6 +1,7 @@
 //! Is it right? Every layer is checked against the schema before it is merged, so that a mistake
 //! is reported where it was written, and all of them at once.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use convoke_core::nearest::nearest;
@@ -17,28 +18,42 @@ use super::schema::{Child, Schema, Shape};
 
 mod lists;
 
+fn prepare(schema: &Value) -> Result<Validator, Problem> {
+    jsonschema::draft202012::new(schema).map_err(|error| {
+        Problem::of_place(Place::BuiltIn, format!("the schema cannot be used: {error}"))
+    })
+}
+
 /// The schema, ready for checking.
+///
+/// Preparing it takes a few milliseconds, which is most of what starting the command costs, so that
+/// happens only when there is something to check.
 #[derive(Debug)]
 pub(crate) struct Checker<'a> {
+    source: &'a Value,
     schema: Schema<'a>,
-    validator: Validator,
+    validator: OnceCell<Result<Validator, Problem>>,
 }
 
 impl<'a> Checker<'a> {
-    /// Prepares a schema.
-    pub(crate) fn new(schema: &'a Value) -> Result<Self, Problem> {
-        let validator = jsonschema::draft202012::new(schema).map_err(|error| {
-            Problem::of_place(Place::BuiltIn, format!("the schema cannot be used: {error}"))
-        })?;
-        Ok(Self { schema: Schema::new(schema), validator })
+    /// Takes a schema.
+    pub(crate) fn new(schema: &'a Value) -> Self {
+        Self { source: schema, schema: Schema::new(schema), validator: OnceCell::new() }
     }
 
     /// Returns everything that is wrong with a layer, in the order it was written.
     pub(crate) fn check(&self, root: &Node) -> Vec<Problem> {
+        if matches!(&root.body, Body::Map(fields) if fields.is_empty()) {
+            return Vec::new();
+        }
+        let validator = match self.validator.get_or_init(|| prepare(self.source)) {
+            Ok(validator) => validator,
+            Err(problem) => return vec![problem.clone()],
+        };
         let mut problems = Vec::new();
         self.unknown_keys(root, self.schema, &Key::default(), &mut problems);
         let json = root.to_json();
-        problems.extend(self.validator.iter_errors(&json).filter_map(|e| self.explain(root, &e)));
+        problems.extend(validator.iter_errors(&json).filter_map(|e| self.explain(root, &e)));
         lists::check(root, &mut problems);
         problems.sort_by(|left, right| left.place.cmp(&right.place));
         problems.dedup();

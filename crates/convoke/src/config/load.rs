@@ -32,7 +32,7 @@ use super::yaml;
 /// Returns every mistake in every layer, each with the place where it was written.
 pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let schema = config_schema();
-    let checker = Checker::new(&schema).map_err(|problem| ConfigError::new(vec![problem]))?;
+    let checker = Checker::new(&schema);
     let mut loader = Loader {
         sources,
         schema: Schema::new(&schema),

@@ -14,7 +14,7 @@ impl ToolExecutor {
     pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
         let decided: Vec<Decided> =
             calls.into_iter().map(|call| self.prepare(call, CallOptions::default())).collect();
-        let waits = waits(&footprints(&decided));
+        let waits = waits(&footprints(&decided).await);
         let over: Vec<CancellationToken> =
             decided.iter().map(|_| CancellationToken::new()).collect();
 
@@ -51,11 +51,17 @@ impl ToolExecutor {
 
 /// Works out what the calls touch. Where nothing is written, nobody has to wait, and no link has to be
 /// resolved to find that out.
-fn footprints(decided: &[Decided]) -> Vec<Footprint> {
+fn footprints(decided: &[Decided]) -> impl Future<Output = Vec<Footprint>> + use<> {
     let prepared: Vec<Option<&PreparedCall>> = decided.iter().map(Decided::prepared).collect();
     let quiet = prepared.iter().flatten().all(|call| call.only_reads());
-    prepared
-        .into_iter()
-        .map(|call| call.filter(|_| !quiet).map(PreparedCall::footprint).unwrap_or_default())
-        .collect()
+    let calls =
+        prepared.into_iter().map(|call| call.filter(|_| !quiet).map(PreparedCall::footprint));
+    join_all(
+        calls
+            .map(async |call| match call {
+                Some(footprint) => footprint.await,
+                None => Footprint::default(),
+            })
+            .collect::<Vec<_>>(),
+    )
 }

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use convoke_core::{
-    Artifact, CallId, CallOutcome, ErrorKind, EventBody, Millis, Part, Timestamp, ToolError,
-    ToolResult, Truncation,
+    Artifact, CallId, CallOutcome, Display, ErrorKind, EventBody, Millis, Part, Timestamp,
+    ToolError, ToolResult, Truncation,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -17,6 +17,7 @@ use super::Parts;
 use crate::registry::Entry;
 use crate::tool::{Content, ToolOutput};
 use crate::truncate::{cut_middle, cut_parts, floor_char_boundary};
+use crate::validate::MAX_DEPTH;
 
 /// A call under way.
 pub(super) struct Ticket {
@@ -68,6 +69,12 @@ impl Ticket {
         self.entry = Some(entry);
     }
 
+    /// The wait is over: time counts from here.
+    pub(super) fn begin(&mut self) {
+        self.started_at = self.parts.context.clock().now();
+        self.started = Instant::now();
+    }
+
     pub(super) const fn call(&self) -> &CallId {
         &self.call
     }
@@ -85,6 +92,7 @@ impl Ticket {
 
     /// The call was refused before it began.
     pub(super) fn denied(mut self, error: ToolError) -> Box<ToolResult> {
+        let error = bounded(error);
         let duration = Millis::new(self.started.elapsed());
         let tool_name = self.tool_name.clone();
         self.close(EventBody::ToolCallDenied {
@@ -101,6 +109,7 @@ impl Ticket {
         error: ToolError,
         partial: Option<ToolOutput>,
     ) -> Box<ToolResult> {
+        let error = bounded(error);
         let duration = Millis::new(self.started.elapsed());
         let tool_name = self.tool_name.clone();
         self.close(EventBody::ToolCallFailed {
@@ -142,6 +151,7 @@ impl Ticket {
 
     fn result(&self, error: Option<ToolError>, output: ToolOutput) -> ToolResult {
         let ToolOutput { value, content, display, mut artifacts, .. } = output;
+        let display = display.map(bounded_display);
         let nothing = error.is_some() && value.is_null();
         let mut shown = if nothing { Shown::default() } else { self.show(content, &value) };
         artifacts.append(&mut shown.artifacts);
@@ -213,6 +223,35 @@ struct Shown {
     artifacts: Vec<Artifact>,
 }
 
+/// Cuts an error to what a model can use and an event should carry.
+fn bounded(mut error: ToolError) -> ToolError {
+    const MAX_MESSAGE_BYTES: usize = 8 * 1024;
+    const MAX_CAUSES: usize = 8;
+    const MAX_CAUSE_BYTES: usize = 1024;
+    if let Some(cut) = cut_middle(&error.message, MAX_MESSAGE_BYTES) {
+        error.message = cut;
+    }
+    error.causes.truncate(MAX_CAUSES);
+    for cause in &mut error.causes {
+        if let Some(cut) = cut_middle(cause, MAX_CAUSE_BYTES) {
+            *cause = cut;
+        }
+    }
+    if error.details.as_ref().is_some_and(|details| !fits(details, &mut MAX_MESSAGE_BYTES.clone()))
+    {
+        error.details = Some(json!({ "truncated": true }));
+    }
+    error
+}
+
+fn bounded_display(display: Display) -> Display {
+    const MAX_BYTES: usize = 256 * 1024;
+    match cut_middle(&display.text, MAX_BYTES) {
+        Some(text) => Display { text, ..display },
+        None => display,
+    }
+}
+
 fn text_bytes(parts: &[Part]) -> usize {
     parts.iter().filter_map(Part::as_text).map(str::len).sum()
 }
@@ -257,6 +296,8 @@ fn for_event(value: &Value, limit: usize) -> Arc<Value> {
     }
     let text: Cow<'_, str> = match longest_text(value) {
         Some(text) => Cow::Borrowed(text),
+        // Too deep to be written: it would be too deep to be read.
+        None if !fits(value, &mut usize::MAX.clone()) => Cow::Borrowed("…"),
         None => Cow::Owned(value.to_string()),
     };
     let cut = floor_char_boundary(&text, limit / 16);
@@ -265,20 +306,24 @@ fn for_event(value: &Value, limit: usize) -> Arc<Value> {
 
 /// Counts down `left` by about the size of the value; stops as soon as it does not fit.
 fn fits(value: &Value, left: &mut usize) -> bool {
+    fits_at(value, left, 0)
+}
+
+fn fits_at(value: &Value, left: &mut usize, depth: usize) -> bool {
     let own = match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
         Value::String(text) => text.len() + 2,
         Value::Array(_) | Value::Object(_) => 2,
     };
-    if own > *left {
+    if own > *left || depth > MAX_DEPTH {
         return false;
     }
     *left -= own;
     match value {
-        Value::Array(items) => items.iter().all(|item| fits(item, left)),
+        Value::Array(items) => items.iter().all(|item| fits_at(item, left, depth + 1)),
         Value::Object(map) => map.iter().all(|(key, item)| {
             *left = left.saturating_sub(key.len() + 4);
-            fits(item, left)
+            fits_at(item, left, depth + 1)
         }),
         _ => true,
     }

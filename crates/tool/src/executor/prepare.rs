@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::{
@@ -12,12 +13,12 @@ use serde_json::Value;
 use super::end::{Ticket, is_refusal};
 use super::{CallOptions, ToolExecutor};
 use crate::approve::{Answer, Question};
-use crate::authorize::{Decision, Request};
+use crate::authorize::{Authorizer, Decision, Request};
 use crate::roots::Place;
 use crate::schedule::Footprint;
-use crate::task::Uncontained;
+use crate::task::{Contained, Uncontained};
 use crate::tool::{Invocation, Tool};
-use crate::truncate::floor_char_boundary;
+use crate::truncate::{cut_middle, floor_char_boundary};
 
 /// A call that passed the checks. Dropping it records it as cancelled.
 pub struct PreparedCall {
@@ -44,22 +45,20 @@ impl PreparedCall {
     }
 
     /// Works out which paths it touches, links resolved.
-    pub(super) fn footprint(&self) -> Footprint {
-        let resolved = |wanted: Access| {
-            let places = self.places.iter().filter(move |(access, _)| *access == wanted);
-            places.map(|(_, place)| place.resolved()).collect()
-        };
-        Footprint {
-            reads: resolved(Access::Read),
-            writes: resolved(Access::Write),
-            alone: self.alone,
-        }
+    pub(super) fn footprint(&self) -> impl Future<Output = Footprint> + use<> {
+        let (reads, writes) = (self.places(Access::Read), self.places(Access::Write));
+        let alone = self.alone;
+        async move { Footprint { reads: resolve(reads).await, writes: resolve(writes).await, alone } }
     }
 
-    /// Works out which paths it writes, links resolved.
-    pub(super) fn writes(&self) -> Vec<PathBuf> {
-        let written = self.places.iter().filter(|(access, _)| *access == Access::Write);
-        written.map(|(_, place)| place.resolved()).collect()
+    /// Returns the places it writes.
+    pub(super) fn written_places(&self) -> Vec<Place> {
+        self.places(Access::Write)
+    }
+
+    fn places(&self, wanted: Access) -> Vec<Place> {
+        let places = self.places.iter().filter(|(access, _)| *access == wanted);
+        places.map(|(_, place)| place.clone()).collect()
     }
 
     /// Tells whether any number of such calls can run side by side.
@@ -111,7 +110,8 @@ impl Decided {
 impl ToolExecutor {
     /// Looks up, validates and authorises a call. From here on the stream knows it as requested.
     pub fn prepare(&self, call: ToolCall, options: CallOptions) -> Decided {
-        let opened = Ticket::open(&self.0, call.id.clone(), call.name.clone(), &call.arguments);
+        let opened =
+            Ticket::open(&self.0, call.id.clone(), brief_name(&call.name), &call.arguments);
         let ticket = match opened {
             Ok(ticket) => ticket,
             Err(result) => return Decided::Answered(result),
@@ -164,7 +164,7 @@ impl ToolExecutor {
             description: &description,
             context: &self.0.context,
         };
-        let decision = self.0.authorizer.decide(&request);
+        let decision = decide_contained(self.0.authorizer.as_ref(), &request);
         let recorded = ticket.record(EventBody::PolicyDecision {
             tool_name: call.name.clone(),
             decision: decision.word().to_owned(),
@@ -224,8 +224,11 @@ impl ToolExecutor {
             return Err(prepared.ticket.failed(error, None));
         }
         let reason = question.reason.clone();
+        let approver = Arc::clone(&self.0.approver);
+        let asked = Contained::spawn(async move { approver.ask(question).await });
         let answer = tokio::select! {
-            answer = self.0.approver.ask(question) => answer,
+            // An approver that breaks down is nobody.
+            answer = asked => answer.unwrap_or(Answer::Nobody),
             () = self.0.context.cancelled() => {
                 return Err(prepared.ticket.failed(ToolError::cancelled("the run was stopped"), None));
             }
@@ -248,6 +251,27 @@ impl ToolExecutor {
     }
 }
 
+/// An authorizer that breaks down has not allowed anything.
+fn decide_contained(authorizer: &dyn Authorizer, request: &Request<'_>) -> Decision {
+    catch_unwind(AssertUnwindSafe(|| authorizer.decide(request))).unwrap_or_else(|_| {
+        Decision::Deny {
+            rule: "the authorizer broke down".into(),
+            reason: "permission could not be decided".into(),
+        }
+    })
+}
+
+/// Resolves the links of paths, where that holds up nobody.
+pub(super) async fn resolve(places: Vec<Place>) -> Vec<PathBuf> {
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let unresolved: Vec<PathBuf> = places.iter().map(Place::absolute).collect();
+    let resolved =
+        tokio::task::spawn_blocking(move || places.iter().map(Place::resolved).collect());
+    resolved.await.unwrap_or(unresolved)
+}
+
 /// A call and what it says about itself.
 struct Planned {
     invocation: Held,
@@ -265,7 +289,7 @@ fn plan(tool: &dyn Tool, arguments: Value) -> Result<Planned, ToolError> {
         let invocation = tool.prepare(arguments)?;
         Ok(Planned {
             effects: invocation.effects().unwrap_or(effects),
-            description: invocation.describe().unwrap_or(description),
+            description: bounded(invocation.describe().unwrap_or(description)),
             timeout: invocation.timeout(),
             invocation: Held(Some(invocation)),
         })
@@ -288,6 +312,18 @@ impl Drop for Held {
         // A tool that cannot even be dropped must not take the pipeline with it.
         drop(catch_unwind(AssertUnwindSafe(|| drop(self.0.take()))));
     }
+}
+
+/// A name that no tool can have is not repeated in full.
+fn brief_name(name: &str) -> String {
+    const MAX_BYTES: usize = 128;
+    name.get(..floor_char_boundary(name, MAX_BYTES)).unwrap_or_default().to_owned()
+}
+
+/// Cuts what a call says about itself to what a person can read.
+fn bounded(description: String) -> String {
+    const MAX_BYTES: usize = 4 * 1024;
+    cut_middle(&description, MAX_BYTES).unwrap_or(description)
 }
 
 /// Describes a call that does not describe itself: its name and its arguments, cut short.

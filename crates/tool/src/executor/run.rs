@@ -1,30 +1,29 @@
 //! The second half: limit, run, record.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::{EventBody, Kind, ToolError, ToolResult};
 use serde_json::Value;
-use tokio::sync::{RwLockReadGuard, RwLockWriteGuard, SemaphorePermit};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit};
 
 use super::ToolExecutor;
-use super::prepare::PreparedCall;
+use super::prepare::{PreparedCall, resolve};
 use crate::locks::HeldPaths;
 use crate::progress::ProgressSender;
 use crate::task::{Contained, Uncontained};
 use crate::tool::ToolOutput;
 
 /// What a call holds while it runs. It is taken in this order, so nobody who holds a permit waits for
-/// a lock.
-struct Turn<'a> {
-    _quiet: Quiet<'a>,
-    _paths: Option<HeldPaths>,
-    _permit: Option<SemaphorePermit<'a>>,
-}
-
-enum Quiet<'a> {
-    Shared(#[expect(dead_code, reason = "held, not read")] RwLockReadGuard<'a, ()>),
-    Alone(#[expect(dead_code, reason = "held, not read")] RwLockWriteGuard<'a, ()>),
+/// a lock. It is given back when the call has ended and nothing it started works on.
+#[expect(dead_code, reason = "held, not read")]
+enum Turn {
+    /// One call among others.
+    Shared(OwnedRwLockReadGuard<()>, HeldPaths, Option<OwnedSemaphorePermit>),
+    /// The only call.
+    Alone(OwnedRwLockWriteGuard<()>, HeldPaths, Option<OwnedSemaphorePermit>),
+    /// An agent: its own calls take what they need.
     Exempt,
 }
 
@@ -37,44 +36,50 @@ enum Stop {
 impl ToolExecutor {
     /// Runs a call that may run.
     pub async fn run(&self, prepared: PreparedCall) -> ToolResult {
-        let (context, kind) = (&self.0.context, prepared.kind);
-        let (alone, writes) = (prepared.wants_to_be_alone(), prepared.writes());
-        let turn = tokio::select! {
+        let (context, kind, alone) = (&self.0.context, prepared.kind, prepared.wants_to_be_alone());
+        let places = prepared.written_places();
+        let waiting = async {
+            let writes = resolve(places).await;
+            (self.wait_for_turn(kind, alone, &writes).await, writes)
+        };
+        let (turn, writes) = tokio::select! {
             biased;
             () = context.cancelled() => {
                 return *prepared.ticket.failed(ToolError::cancelled("the run was stopped"), None);
             }
-            turn = self.wait_for_turn(kind, alone, &writes) => turn,
+            waited = waiting => waited,
         };
-        let result = self.run_now(prepared).await;
+        let turn = Arc::new(turn);
+        let result = self.run_now(prepared, Arc::clone(&turn)).await;
         self.forget_what_changed(kind, &writes);
         drop(turn);
         *result
     }
 
-    /// An agent's call holds nothing while it runs: its own calls take what they need.
-    async fn wait_for_turn(&self, kind: Kind, alone: bool, writes: &[PathBuf]) -> Turn<'_> {
+    async fn wait_for_turn(&self, kind: Kind, alone: bool, writes: &[PathBuf]) -> Turn {
         if kind == Kind::Agent {
-            return Turn { _quiet: Quiet::Exempt, _paths: None, _permit: None };
+            return Turn::Exempt;
         }
-        let quiet = if alone {
-            Quiet::Alone(self.0.quiet.write().await)
-        } else {
-            Quiet::Shared(self.0.quiet.read().await)
-        };
-        let paths =
-            if writes.is_empty() { None } else { Some(self.0.locks.hold(writes.to_vec()).await) };
         // The semaphore is never closed; without a permit the call would still be in order.
-        let permit = self.0.permits.acquire().await.ok();
-        Turn { _quiet: quiet, _paths: paths, _permit: permit }
+        let permit = async || Arc::clone(&self.0.permits).acquire_owned().await.ok();
+        if alone {
+            let quiet = Arc::clone(&self.0.quiet).write_owned().await;
+            let paths = self.0.locks.hold(writes.to_vec()).await;
+            return Turn::Alone(quiet, paths, permit().await);
+        }
+        let quiet = Arc::clone(&self.0.quiet).read_owned().await;
+        let paths = self.0.locks.hold(writes.to_vec()).await;
+        Turn::Shared(quiet, paths, permit().await)
     }
 
-    async fn run_now(&self, prepared: PreparedCall) -> Box<ToolResult> {
-        let PreparedCall { ticket, mut invocation, effects, description, timeout, .. } = prepared;
+    async fn run_now(&self, prepared: PreparedCall, turn: Arc<Turn>) -> Box<ToolResult> {
+        let PreparedCall { mut ticket, mut invocation, effects, description, timeout, .. } =
+            prepared;
         let Some(invocation) = invocation.take() else {
             return ticket.failed(ToolError::failed("the call was run already"), None);
         };
         let tool_name = ticket.tool_name().to_owned();
+        ticket.begin();
         let started =
             EventBody::ToolCallStarted { tool_name: tool_name.clone(), description, effects };
         if let Err(error) = ticket.record(started) {
@@ -83,8 +88,10 @@ impl ToolExecutor {
         let progress =
             ProgressSender::new(self.0.recorder.clone(), ticket.call().clone(), tool_name);
         let token = self.0.context.cancellation().child_token();
-        let context =
-            self.0.context.for_call(ticket.call().clone(), token.clone(), progress.clone());
+        // However this ends, what the call left behind is told to stop.
+        let _stop_the_rest = token.clone().drop_guard();
+        let call = ticket.call().clone();
+        let context = self.0.context.for_call(call, token.clone(), progress.clone(), turn);
         let mut work = Contained::spawn(async move { invocation.run(context).await });
 
         let stop = tokio::select! {

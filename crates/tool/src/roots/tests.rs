@@ -94,9 +94,10 @@ fn strange_paths_have_clear_errors() {
         ("a\0b", ErrorKind::Validation, "NUL"),
         ("nope", ErrorKind::NotFound, "not found"),
         ("sub", ErrorKind::Failed, "a directory"),
-        ("sub/a.txt/b", ErrorKind::Failed, "not a directory"),
+        ("sub/a.txt/b", ErrorKind::NotFound, "not a directory"),
         ("loop", ErrorKind::Failed, "too many links"),
         (&long, ErrorKind::Failed, "too long"),
+        (&"x/".repeat(3_000), ErrorKind::Validation, "no path is longer"),
     ] {
         let error = fixture.read(path).unwrap_err();
         assert_eq!(error.kind, kind, "{path}: {error}");
@@ -142,4 +143,31 @@ fn writing_through_a_link_reaches_its_target_and_never_leaves() {
     assert_eq!(open("good", FinalLink::Keep).unwrap(), "good");
     assert_eq!(open("bad", FinalLink::Follow).unwrap_err().kind, ErrorKind::Permission);
     assert_eq!(open(".", FinalLink::Keep).unwrap_err().kind, ErrorKind::Failed);
+}
+
+#[test]
+fn what_is_missing_behind_an_absolute_link_is_not_found_and_can_be_made() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    symlink(inside.join("sub"), inside.join("absolute")).unwrap();
+    assert_eq!(fixture.read("absolute/missing").unwrap_err().kind, ErrorKind::NotFound);
+    let place = fixture.roots().locate(inside, "absolute/new/deep/file").unwrap();
+    place.open_parent(MissingParents::Create, FinalLink::Follow).unwrap();
+    assert!(inside.join("sub/new/deep").is_dir());
+}
+
+#[test]
+fn a_link_counts_from_where_it_really_is() {
+    let fixture = fixture();
+    let inside = fixture.inside.path();
+    for directory in ["packages", "vendor/app", "vendor/shared"] {
+        fs::create_dir_all(inside.join(directory)).unwrap();
+    }
+    fs::write(inside.join("vendor/shared/config"), "real").unwrap();
+    symlink("../vendor/app", inside.join("packages/app")).unwrap();
+    symlink("../shared/config", inside.join("vendor/app/config")).unwrap();
+    assert_eq!(fixture.read("packages/app/config").unwrap(), "real");
+    let place = fixture.roots().locate(inside, "packages/app/config").unwrap();
+    let (directory, name) = place.open_parent(MissingParents::Refuse, FinalLink::Follow).unwrap();
+    assert_eq!(directory.read_to_string(name).unwrap(), "real");
 }

@@ -365,3 +365,111 @@ async fn nothing_runs_that_cannot_be_recorded() {
         assert!(!ran.load(Ordering::Relaxed), "{accepted}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn blocking_work_that_outlives_its_call_keeps_its_lock_and_sees_that_it_is_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let bench = bench(
+        empty().roots(Roots::open([directory.path()]).unwrap()).working_directory(directory.path()),
+    );
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = Arc::new(std::sync::Mutex::new(wait));
+    let (seen, saw) = std::sync::mpsc::channel::<bool>();
+    let slow =
+        FunctionTool::new("slow", "Blocks.", move |_: PathArgument, context: ToolContext| {
+            let (wait, seen, token) =
+                (Arc::clone(&wait), seen.clone(), context.cancellation().clone());
+            async move {
+                context
+                    .blocking(move || {
+                        wait.lock().unwrap().recv().ok();
+                        seen.send(token.is_cancelled()).unwrap();
+                        Ok(())
+                    })
+                    .await
+            }
+        });
+    bench.registry.register(slow.writes("path").kind(Kind::Edit)).unwrap();
+    bench.registry.register(wait_on_path()).unwrap();
+    let limits = Limits { stop_grace: Duration::ZERO, ..Limits::default() };
+    let executor = bench.builder.limits(limits).build();
+    let options = CallOptions::timeout(Duration::from_millis(20));
+    let result = executor.execute_with(call("slow", json!({ "path": "a" })), options).await;
+    assert_eq!(result.error_kind(), Some(ErrorKind::Timeout));
+
+    let next = executor.execute(convoke_core::ToolCall::new("c2", "touch", json!({ "path": "a" })));
+    tokio::pin!(next);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(50), &mut next).await.is_err(),
+        "the path is still held"
+    );
+    go.send(()).unwrap();
+    assert!(saw.recv().unwrap(), "the work sees that its call is over");
+    assert!(next.await.success());
+}
+
+fn wait_on_path() -> FunctionTool<PathArgument> {
+    FunctionTool::new("touch", "Touches.", async |argument: PathArgument, _: ToolContext| {
+        Ok::<_, String>(argument.path)
+    })
+    .kind(Kind::Edit)
+    .writes("path")
+}
+
+#[tokio::test]
+async fn long_names_errors_and_descriptions_are_cut() {
+    let bench = bench(empty());
+    let wordy =
+        FunctionTool::new("wordy", "Fails at length.", async |_: Nothing, _: ToolContext| {
+            Err::<(), _>(ToolError::failed("why ".repeat(300_000)))
+        })
+        .describe(|_| "because ".repeat(100_000));
+    bench.registry.register(wordy).unwrap();
+    let executor = bench.builder.build();
+    let result = executor.execute(call("wordy", json!({}))).await;
+    assert!(result.text().len() < 10_000, "{}", result.text().len());
+    let unknown =
+        executor.execute(convoke_core::ToolCall::new("c2", "x".repeat(4_000_000), json!({}))).await;
+    assert_eq!(unknown.error_kind(), Some(ErrorKind::NotFound));
+    for event in bench.sink.events() {
+        assert!(serde_json::to_string(&*event).unwrap().len() < 12_000, "{:?}", event.position);
+    }
+}
+
+#[derive(Debug)]
+struct BrokenAuthorizer;
+
+impl convoke_tool::Authorizer for BrokenAuthorizer {
+    fn decide(&self, request: &convoke_tool::Request<'_>) -> convoke_tool::Decision {
+        assert_eq!(request.spec.name, "nobody", "broken");
+        convoke_tool::Decision::Allow { rule: "never".into() }
+    }
+}
+
+#[derive(Debug)]
+struct BrokenApprover;
+
+#[async_trait]
+impl Approver for BrokenApprover {
+    async fn ask(&self, question: Question) -> Answer {
+        assert_eq!(question.tool_name, "nobody", "broken");
+        Answer::Yes
+    }
+}
+
+#[tokio::test]
+async fn who_breaks_down_while_deciding_has_not_allowed_anything() {
+    for (authorizer, asks) in [(true, false), (false, true)] {
+        let bench = bench(empty());
+        bench.registry.register(wait()).unwrap();
+        let builder = bench.builder.approver(BrokenApprover);
+        let builder = if authorizer {
+            builder.authorizer(BrokenAuthorizer)
+        } else {
+            builder.authorizer(KindAuthorizer::default().with(Kind::Read, Permission::Ask))
+        };
+        let result = builder.build().execute(call("wait", json!({ "millis": 0 }))).await;
+        assert_eq!(result.error_kind(), Some(ErrorKind::Permission), "{asks}");
+        assert_balanced(&bench.sink.events());
+    }
+}

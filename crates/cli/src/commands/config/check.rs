@@ -14,7 +14,7 @@ use crate::output::{Output, Style};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-Without FILE, everything is checked that a command here would read. A FILE is checked alone, as if
+Without FILE, everything is checked that a command here would read. A FILE is checked alone, as if \
 it were the user's own.
 
 Examples:
@@ -39,6 +39,9 @@ pub(crate) struct Check {
 #[derive(Serialize)]
 struct Report<'a> {
     ok: bool,
+    /// Why it cannot be used although nothing in it is written wrongly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unusable: Option<String>,
     problems: &'a [Problem],
     warnings: &'a [Problem],
     files: &'a [ConfigFile],
@@ -59,16 +62,14 @@ impl Check {
             Ok(loaded) => session.runtime(loaded.config.clone()).map(drop),
             Err(_) => Ok(()),
         };
-        match loaded {
-            _ if self.json => Ok(print_json(&loaded, output)),
-            Err(error) => Err(error.into()),
-            Ok(loaded) => {
-                loaded.warnings().iter().for_each(|warning| failure::warn(output, warning));
-                usable?;
-                print(&loaded, output);
-                Ok(ExitCode::Done)
-            }
+        if self.json {
+            return Ok(print_json(&loaded, usable.err().as_ref(), output));
         }
+        let loaded = loaded?;
+        failure::warn(output, loaded.warnings());
+        usable?;
+        print(&loaded, output);
+        Ok(ExitCode::Done)
     }
 }
 
@@ -86,16 +87,24 @@ fn alone(file: &Path, session: &Session<'_>) -> Result<Sources, Failure> {
     Ok(sources)
 }
 
-fn print_json(loaded: &Result<Loaded, ConfigError>, output: &mut Output) -> ExitCode {
+fn print_json(
+    loaded: &Result<Loaded, ConfigError>,
+    unusable: Option<&Failure>,
+    output: &mut Output,
+) -> ExitCode {
+    let ok = loaded.is_ok() && unusable.is_none();
+    let unusable = unusable.map(ToString::to_string);
     let report = match loaded {
         Ok(loaded) => {
             let (warnings, files) = (loaded.warnings(), loaded.files());
-            Report { ok: true, problems: &[], warnings, files }
+            Report { ok, unusable, problems: &[], warnings, files }
         }
-        Err(error) => Report { ok: false, problems: error.problems(), warnings: &[], files: &[] },
+        Err(error) => {
+            Report { ok, unusable, problems: error.problems(), warnings: &[], files: &[] }
+        }
     };
     output.json(&report);
-    if report.ok { ExitCode::Done } else { ExitCode::Configuration }
+    if ok { ExitCode::Done } else { ExitCode::Configuration }
 }
 
 fn print(loaded: &Loaded, output: &Output) {

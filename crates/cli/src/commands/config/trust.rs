@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::trust::TrustFile;
 
 const AFTER_TRUST: &str = "\
-A folder that is not trusted may set harmless values only: nothing that runs a program, names a
+A folder that is not trusted may set harmless values only: nothing that runs a program, names a \
 server or reads a variable. Trusting a folder trusts everything below it.
 
 Examples:
@@ -81,9 +81,9 @@ impl Untrust {
         })?;
         let mut file = TrustFile::read(session.environment())?;
         let shown = directory.display();
-        if file.store_mut().remove(&directory) {
+        let removed = file.store_mut().remove(&directory);
+        if removed {
             file.write()?;
-            say(output, &format!("no longer trusted: {shown}"));
         }
         if let Some(above) = covering(&file, &directory) {
             let message = format!("{shown} is still trusted");
@@ -92,6 +92,8 @@ impl Untrust {
                 .causes([format!("it lies in {}, which is trusted", above.display())])
                 .hint(hint));
         }
+        let was = if removed { "no longer" } else { "not" };
+        say(output, &format!("{shown} is {was} trusted"));
         Ok(ExitCode::Done)
     }
 }

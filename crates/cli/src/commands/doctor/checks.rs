@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use convoke::Runtime;
-use convoke::config::{Config, FileState, Layer, Loaded, WebSearchProvider, load};
+use convoke::config::{Config, FileState, Layer, Loaded, Trust, WebSearchProvider, load};
 use convoke_core::{ExitCode, Kind, Permission};
 
 use super::{Check, confinement, programs};
@@ -15,8 +15,8 @@ use crate::session::Session;
 pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
     let mut checks = vec![version(), directory(session.working_directory())];
     match configuration(session) {
-        Ok((loaded, check)) => {
-            checks.extend([check, trust(&loaded), user_directory(session)]);
+        Ok((loaded, given, check)) => {
+            checks.extend([check, trust(&loaded, given), user_directory(session)]);
             match session.runtime(loaded.config.clone()) {
                 Ok(runtime) => {
                     checks.extend([roots(&runtime), confinement::check()]);
@@ -50,7 +50,7 @@ fn directory(path: &Path) -> Check {
     }
 }
 
-fn configuration(session: &Session<'_>) -> Result<(Loaded, Check), Check> {
+fn configuration(session: &Session<'_>) -> Result<(Loaded, Trust, Check), Check> {
     let wrong =
         |message: String| Check::fail("configuration", message).exits(ExitCode::Configuration);
     let sources = session.sources().map_err(|failure| wrong(failure.to_string()))?;
@@ -72,20 +72,24 @@ fn configuration(session: &Session<'_>) -> Result<(Loaded, Check), Check> {
             Check::warn("configuration", message).hint("`convoke config check` lists them")
         }
     };
-    Ok((loaded, check))
+    Ok((loaded, sources.trust, check))
 }
 
-fn trust(loaded: &Loaded) -> Check {
-    let project = loaded
-        .files()
-        .iter()
-        .find(|file| file.layer == Layer::Project && file.state == FileState::Read);
-    let ignored = loaded.warnings().iter().any(|warning| warning.message.contains("not trusted"));
-    match (project, ignored) {
-        (None, _) => Check::ok("trust", "there is no project file to trust"),
-        (Some(_), false) => Check::ok("trust", "nothing in the project's file is ignored"),
-        (Some(file), true) => {
-            let message = format!("{} is not trusted and partly ignored", file.path.display());
+fn trust(loaded: &Loaded, given: Trust) -> Check {
+    let is_project = |layer, state| layer == Layer::Project && state == FileState::Read;
+    let project = loaded.files().iter().find(|file| is_project(file.layer, file.state));
+    let Some(file) = project else {
+        return Check::ok("trust", "there is no project file to trust");
+    };
+    let shown = file.path.display();
+    match given {
+        Trust::Trusted => Check::ok("trust", format!("{shown} is trusted")),
+        Trust::Untrusted if loaded.warnings().is_empty() => Check::ok(
+            "trust",
+            format!("{shown} is not trusted, and asks for nothing that needs it"),
+        ),
+        Trust::Untrusted => {
+            let message = format!("{shown} is not trusted, and partly ignored");
             Check::warn("trust", message).hint("`convoke config trust` trusts it")
         }
     }

@@ -24,25 +24,25 @@ use crate::session::Session;
 use crate::signals::Signals;
 
 const AFTER_HELP: &str = "\
-Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON.
-A value of --arg becomes what the tool's schema asks for: a number, true or false, a list (repeat
-the flag, or give JSON) or an object (JSON). KEY=@FILE takes the text of a file, KEY=@@x is the
+Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON. \
+A value of --arg becomes what the tool's schema asks for: a number, true or false, a list (repeat \
+the flag, or give JSON) or an object (JSON). KEY=@FILE takes the text of a file, KEY=@@x is the \
 text @x.
 
-Whoever types this command consents to what the tool does, with two exceptions: programs run only
-if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays
+Whoever types this command consents to what the tool does, with two exceptions: programs run only \
+if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays \
 denied. --allow KIND lifts both for this call.
 
 Examples:
   convoke tools call ls
   convoke tools call read_file --arg path=README.md --arg limit=20
   convoke tools call grep '{\"pattern\": \"fn main\", \"include\": \"*.rs\"}'
-  echo '{\"path\": \"notes.txt\", \"content\": \"hello\"}' | convoke tools call write_file -
-  convoke tools call run_command --arg command='git status' --allow execute --timeout 10s
+  echo '{\"text\": \"hello\"}' | convoke tools call base64_encode -
+  convoke tools call run_command --arg command='git status' --allow execute
 
 Exit codes:
-  0 it worked, 1 it failed, 2 the tool or its arguments are wrong, 3 not allowed, 4 out of time,
-  7 configuration is wrong, 130 interrupted, 143 terminated";
+  0 it worked, 1 it failed, 2 tool or arguments wrong, 3 not allowed,
+  4 out of time, 7 configuration wrong, 130 interrupted, 143 terminated";
 
 /// Call a tool
 #[derive(Debug, Args)]

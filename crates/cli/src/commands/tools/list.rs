@@ -19,7 +19,7 @@ Examples:
   convoke tools list --category file
   convoke tools list --json
 
-The columns are: the name, with a * if models are offered the tool; what kind of call it makes;
+The columns are: the name, with a * if models are offered the tool; what kind of call it makes; \
 whether that kind is allowed, asked about or denied by the configuration; what it does.";
 
 /// List the tools there are
@@ -61,7 +61,10 @@ fn print(tools: &[Arc<dyn Tool>], runtime: &Runtime, output: &Output) {
     for tool in tools {
         let listed = Listed::new(tool.spec(), runtime);
         offered += usize::from(listed.offered);
-        row(&listed, groups.entry(listed.spec.category).or_insert_with(|| Table::indented(2)));
+        row(
+            &listed,
+            groups.entry(listed.spec.category).or_insert_with(|| Table::indented(2).cut()),
+        );
     }
     let widths = groups.values().map(Table::widths).fold(vec![0; 5], |widest, widths| {
         widest.iter().zip(widths).map(|(left, right)| right.max(*left)).collect()

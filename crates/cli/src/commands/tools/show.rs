@@ -11,7 +11,7 @@ use self::fields::{Field, Side, fields};
 use super::{Listed, permission, style_of, unknown_tool};
 use crate::duration;
 use crate::failure::Failure;
-use crate::output::{Output, Stream, Style, wrap};
+use crate::output::{Output, Stream, Style, Table, wrap};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -53,16 +53,13 @@ fn print(spec: &ToolSpec, runtime: &Runtime, out: &Stream) {
     out.line(out.paint(Style::Name, &spec.name));
     paragraph(&spec.description, 2, out);
     out.gap();
+    let mut table = Table::indented(2);
     for (label, value) in facts(spec, runtime) {
-        let value = match label {
-            "permission" => {
-                let style = style_of(permission(runtime, spec.kind));
-                out.paint(style, value).to_string()
-            }
-            _ => value,
-        };
-        out.line(format_args!("  {label:<12}{value}"));
+        let is_permission = label == "permission";
+        let style = is_permission.then(|| style_of(permission(runtime, spec.kind)));
+        table.row([(label.to_owned(), None), (value, style)]);
     }
+    table.print(out);
     section("Parameters", &fields(&spec.parameters, Side::Parameters), "none", out);
     if let Some(value) = &spec.output {
         section("Output", &fields(value, Side::Output), &fields::type_of(value), out);

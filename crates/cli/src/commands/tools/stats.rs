@@ -8,8 +8,8 @@ use crate::output::{Output, Style, Table};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-Calls are counted by the process that makes them. This command is a process of its own and calls
-nothing, so it has no calls to count; a program that uses the library finds them in
+Calls are counted by the process that makes them. This command is a process of its own and calls \
+nothing, so it has no calls to count; a program that uses the library finds them in \
 `ToolRegistry::stats`.
 
 Examples:

@@ -181,5 +181,5 @@ impl Subject {
 fn cancelled(context: &ToolContext) -> ToolContext {
     let token = CancellationToken::new();
     token.cancel();
-    context.for_call(CallId::new(""), token, ProgressSender::silent())
+    context.for_call(CallId::new(""), token, ProgressSender::silent(), Arc::new(()))
 }
