@@ -41,9 +41,8 @@ struct Parsed {
 }
 
 async fn json_parse(json: JsonText, _: ToolContext) -> Result<Parsed, ToolError> {
-    let data = serde_json::from_str(&json.text).map_err(|error| {
-        ToolError::failed(format!("the text is not JSON: {error}")).caused_by(&error)
-    })?;
+    let data = serde_json::from_str(&json.text)
+        .map_err(|error| ToolError::failed(format!("the text is not JSON: {error}")))?;
     Ok(Parsed { data })
 }
 
@@ -84,8 +83,9 @@ struct Encoded {
     encoded: String,
 }
 
-async fn base64_encode(plain: PlainText, _: ToolContext) -> Result<Encoded, ToolError> {
-    Ok(Encoded { encoded: general_purpose::STANDARD.encode(plain.text) })
+async fn base64_encode(plain: PlainText, _: ToolContext) -> Result<Rendered<Encoded>, ToolError> {
+    let encoded = general_purpose::STANDARD.encode(plain.text);
+    Ok(Rendered::new(Encoded { encoded: encoded.clone() }, encoded))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -100,13 +100,16 @@ struct Decoded {
     decoded: String,
 }
 
-async fn base64_decode(encoded: EncodedText, _: ToolContext) -> Result<Decoded, ToolError> {
+async fn base64_decode(
+    encoded: EncodedText,
+    _: ToolContext,
+) -> Result<Rendered<Decoded>, ToolError> {
     let bytes = decode_base64(&encoded.encoded)?;
     let decoded = String::from_utf8(bytes).map_err(|error| {
         let length = error.as_bytes().len();
         ToolError::failed(format!("the base64 holds {length} bytes that are not UTF-8 text"))
     })?;
-    Ok(Decoded { decoded })
+    Ok(Rendered::new(Decoded { decoded: decoded.clone() }, decoded))
 }
 
 /// Decodes either alphabet, with or without padding, white space ignored.
@@ -115,7 +118,7 @@ pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, ToolError> {
     let alphabet = if compact.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
     let lenient =
         GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    GeneralPurpose::new(alphabet, lenient).decode(compact).map_err(|error| {
-        ToolError::failed(format!("the text is not base64: {error}")).caused_by(&error)
-    })
+    GeneralPurpose::new(alphabet, lenient)
+        .decode(compact)
+        .map_err(|error| ToolError::failed(format!("the text is not base64: {error}")))
 }

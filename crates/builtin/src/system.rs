@@ -110,12 +110,13 @@ struct Slept {
     slept: f64,
 }
 
-async fn sleep(sleep: Sleep, context: ToolContext) -> Result<Slept, ToolError> {
+async fn sleep(sleep: Sleep, context: ToolContext) -> Result<Rendered<Slept>, ToolError> {
     let started = tokio::time::Instant::now();
-    tokio::select! {
-        () = tokio::time::sleep(sleep.wanted()) => Ok(Slept { slept: sleep.duration }),
-        () = context.cancelled() => Ok(Slept { slept: started.elapsed().as_secs_f64() }),
-    }
+    let slept = tokio::select! {
+        () = tokio::time::sleep(sleep.wanted()) => sleep.duration,
+        () = context.cancelled() => started.elapsed().as_secs_f64(),
+    };
+    Ok(Rendered::new(Slept { slept }, format!("Slept for {slept} s.")))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -40,7 +40,7 @@ fn a_person_sees_all_of_it_and_a_model_does_not() {
     let scene = Scene::new().file("long.txt", "0123456789\n".repeat(20_000));
     let call = ["tools", "call", "base64_encode", "--arg", "text=@long.txt"];
     let text = scene.stdout(&call);
-    assert_eq!(text.trim_end().len(), "{\"encoded\":\"\"}".len() + 293_336);
+    assert_eq!(text.trim_end().len(), 293_336);
     let result = scene.json(&[&call[..], &["--json"]].concat());
     assert!(result["truncated"]["keptBytes"].as_u64().unwrap() < 70_000);
 }
