@@ -19,6 +19,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions, OpenOptionsExt};
 use convoke_core::ToolError;
+use serde_json::json;
 
 use crate::file_error::{file_error, is_escape};
 
@@ -126,6 +127,7 @@ impl Roots {
         ToolError::permission(format!(
             "Access denied: `{path}` is outside the allowed paths ({allowed})"
         ))
+        .with_details(json!({ "outside": path, "allowedPaths": self.paths().collect::<Vec<_>>() }))
     }
 }
 

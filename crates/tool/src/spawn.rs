@@ -13,8 +13,9 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use convoke_core::ToolError;
+use convoke_core::{Kind, ToolError};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
 
@@ -99,7 +100,8 @@ pub struct NoProcesses;
 #[async_trait]
 impl Spawner for NoProcesses {
     async fn spawn(&self, _: Program) -> Result<Box<dyn Process>, ToolError> {
-        Err(ToolError::permission("programs are not allowed to run here"))
+        Err(ToolError::permission("programs are not allowed to run here")
+            .with_details(json!({ "needs": Kind::Execute })))
     }
 }
 

@@ -249,17 +249,14 @@ fn text(result: &GrepResult, mode: Mode) -> String {
     if result.files.is_empty() {
         return unreadable::note("No match.".to_owned(), result.unreadable);
     }
-    let mut text = String::new();
-    for file in &result.files {
-        match mode {
-            Mode::Files => text.push_str(&file.path),
-            Mode::Count => {
-                text.push_str(&format!("{}: {}", file.path, file.count.unwrap_or_default()));
-            }
-            Mode::Content => text.push_str(&section(file)),
-        }
-        text.push('\n');
-    }
+    let entry = |file: &GrepFile| match mode {
+        Mode::Files => format!("{}\n", file.path),
+        Mode::Count => format!("{}: {}\n", file.path, file.count.unwrap_or_default()),
+        Mode::Content => section(file),
+    };
+    // A blank line keeps the lines of one file apart from the next file's path.
+    let between = if mode == Mode::Content { "\n" } else { "" };
+    let mut text = result.files.iter().map(entry).collect::<Vec<_>>().join(between);
     if result.truncated {
         text.push_str("[there are more matches; narrow the search, or raise `max_matches`]\n");
     }

@@ -36,7 +36,7 @@ async fn grep_finds_lines_in_the_order_of_paths() {
     );
     assert_eq!((&found["total"], &found["truncated"]), (&json!(3), &json!(false)));
     let text = workspace.call("grep", json!({ "pattern": "login" })).await.text();
-    assert_eq!(text, "src/auth.rs\n1: pub fn login() {}\n\nsrc/main.rs\n3:     login();\n\n");
+    assert_eq!(text, "src/auth.rs\n1: pub fn login() {}\n\nsrc/main.rs\n3:     login();\n");
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn grep_shows_context() {
     let workspace = Workspace::new();
     workspace.write("a", "1\n2\nx\n4\n5\n6\n7\nx\n9\n");
     let text = workspace.call("grep", json!({ "pattern": "x", "context": 1 })).await.text();
-    assert_eq!(text, "a\n2- 2\n3: x\n4- 4\n--\n7- 7\n8: x\n9- 9\n\n");
+    assert_eq!(text, "a\n2- 2\n3: x\n4- 4\n--\n7- 7\n8: x\n9- 9\n");
 }
 
 #[tokio::test]
@@ -86,14 +86,14 @@ async fn lines_around_a_match_that_is_left_out_are_not_shown() {
         workspace.call("grep", arguments).await.text()
     };
     let more = "[there are more matches; narrow the search, or raise `max_matches`]\n";
-    let first = "a\n1- 1\n2: x\n3- 3\n4- 4\n5- 5\n\n";
+    let first = "a\n1- 1\n2: x\n3- 3\n4- 4\n5- 5\n";
     assert_eq!(grep("a", 1).await, format!("{first}{more}"));
     // Here the file's own limit is not reached; what is left of it is.
     workspace.write("0", "x");
     assert_eq!(grep(".", 2).await, format!("0\n1: x\n\n{first}{more}"));
     // A match that is left out ends the lines after the one before it.
     workspace.write("b", lines([2, 4]));
-    assert_eq!(grep("b", 1).await, format!("b\n1- 1\n2: x\n3- 3\n\n{more}"));
+    assert_eq!(grep("b", 1).await, format!("b\n1- 1\n2: x\n3- 3\n{more}"));
 }
 
 #[tokio::test]

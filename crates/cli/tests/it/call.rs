@@ -16,7 +16,6 @@ fn a_result_is_what_a_person_wants() {
     assert_snapshot!(scene.run(&["tools", "call", "grep", "--arg", "pattern=main"]).shown(), @"
     src/b.rs
     1: fn main() {}
-
     --- stderr
     --- exit 0
     ");

@@ -93,17 +93,18 @@ impl Ended<'_> {
                 spec.kind
             )),
             Permission::Ask => Some("`--yes` consents".to_owned()),
-            Permission::Allow if error.message.contains("outside the allowed paths") => {
+            Permission::Allow if has(error, "outside") => {
                 Some("`convoke config explain tools.allowedPaths` says who set them".to_owned())
             }
-            Permission::Allow
-                if spec.streaming && self.consent.permission(Kind::Execute) == Permission::Deny =>
-            {
-                Some(permit(Kind::Execute))
-            }
+            Permission::Allow if has(error, "needs") => Some(permit(Kind::Execute)),
             Permission::Allow => None,
         }
     }
+}
+
+/// Tells whether an error carries a detail of this name.
+fn has(error: &ToolError, detail: &str) -> bool {
+    error.details.as_ref().is_some_and(|details| details.get(detail).is_some())
 }
 
 fn print_display(display: &Display, out: &Stream) {
