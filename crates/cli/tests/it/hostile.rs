@@ -1,7 +1,11 @@
 //! Input that means no good: it is refused with a message, never with a panic.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use crate::support::{Ran, Scene};
 
@@ -86,7 +90,7 @@ fn names_are_only_names() {
 #[test]
 fn a_link_out_of_the_project_is_not_followed() {
     let scene = Scene::new();
-    std::fs::write(scene.root().join("secret"), "secret").unwrap();
+    fs::write(scene.root().join("secret"), "secret").unwrap();
     std::os::unix::fs::symlink(scene.root(), scene.project().join("out")).unwrap();
     let ran = scene.run(&["tools", "call", "read_file", "--arg", "path=out/secret"]);
     refused(&ran, &[3]);
@@ -97,11 +101,43 @@ fn a_link_out_of_the_project_is_not_followed() {
 fn a_working_directory_that_is_gone_is_told() {
     let scene = Scene::new();
     let gone = scene.project().join("gone");
-    std::fs::create_dir(&gone).unwrap();
+    fs::create_dir(&gone).unwrap();
     let script = "rmdir \"$PWD\" && exec \"$0\" tools list";
     let output = std::process::Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_convoke")])
         .current_dir(&gone)
         .output();
     refused(&scene.ended(&output.unwrap()), &[1, 2]);
+}
+
+/// Runs as a user who may not read everything, also where the tests run as root.
+#[test]
+fn what_the_system_forbids_is_told() {
+    let scene = Scene::new().file("secret", "x").file("closed/file", "x");
+    let everyone = fs::Permissions::from_mode(0o755);
+    for directory in [scene.root().to_path_buf(), scene.root().join("home"), scene.project()] {
+        fs::set_permissions(directory, everyone.clone()).unwrap();
+    }
+    for name in ["secret", "closed"] {
+        fs::set_permissions(scene.project().join(name), fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let copy = scene.root().join("convoke");
+    fs::copy(env!("CARGO_BIN_EXE_convoke"), &copy).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&copy);
+        command.args(["tools", "call"]).args(arguments).current_dir(scene.project()).env_clear();
+        command.env("HOME", scene.root().join("home"));
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        scene.ended(&command.output().unwrap())
+    };
+    let read = run(&["read_file", "--arg", "path=secret"]);
+    refused(&read, &[3]);
+    assert!(read.stderr.contains("the operating system refused to read `secret`"), "{read:?}");
+    let write = run(&["write_file", "--arg", "path=new", "--arg", "content=x"]);
+    refused(&write, &[3]);
+    let search = run(&["grep", "--arg", "pattern=x"]);
+    assert!(search.stdout.contains("could not be"), "{search:?}");
+    fs::set_permissions(scene.project().join("closed"), everyone).unwrap();
 }
