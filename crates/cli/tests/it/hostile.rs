@@ -103,7 +103,7 @@ fn a_working_directory_that_is_gone_is_told() {
     let gone = scene.project().join("gone");
     fs::create_dir(&gone).unwrap();
     let script = "rmdir \"$PWD\" && exec \"$0\" tools list";
-    let output = std::process::Command::new("sh")
+    let output = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_convoke")])
         .current_dir(&gone)
         .output();
