@@ -21,6 +21,8 @@ use crate::walk::{Found, Ignore, Next, Stop, Walk, threads};
 
 const DEFAULT_MATCHES: u64 = 100;
 const DEFAULT_FILES: u64 = 1000;
+/// How many lines one answer has at most, those around matches included.
+const MAX_LINES: u64 = 100_000;
 /// A pattern that takes more when compiled is turned down.
 const PATTERN_BYTES: usize = 10 * 1024 * 1024;
 
@@ -110,8 +112,10 @@ fn search(
     let file_type = wanted.r#type.as_deref();
     let filter = Filter::new(wanted.include.as_ref(), wanted.exclude.as_ref(), file_type, place)?;
     let default = if mode == Mode::Content { DEFAULT_MATCHES } else { DEFAULT_FILES };
-    let limit = wanted.max_matches.unwrap_or(default);
     let context_lines = wanted.context.unwrap_or_default();
+    // Lines around matches count too, so that no answer grows without end.
+    let limit =
+        wanted.max_matches.unwrap_or(default).min(MAX_LINES / (1 + 2 * context_lines as u64));
     let search = Search {
         matcher: &matcher,
         filter: &filter,
