@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::atomic::{Expect, replace as replace_file};
 use crate::diff::unified;
-use crate::encoding::Encoding;
 use replace::{Applied, Edit};
 
 /// Longer files are not edited, and none is made longer.
@@ -121,7 +120,13 @@ fn apply(
     }
     let mut bytes = Vec::new();
     file.take(max).read_to_end(&mut bytes).map_err(|error| place.error(&error, "read"))?;
-    let old = Encoding::Utf8.decode(bytes, place.spelled())?;
+    let old = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        ToolError::failed(format!(
+            "`{}` is not UTF-8 text (byte {valid} is invalid), so it cannot be edited",
+            place.spelled()
+        ))
+    })?;
     let (new, applied) = replace::all(&old, edits, place.spelled(), token)?;
     if new == old {
         return Err(ToolError::failed(format!("the edits leave `{}` as it is", place.spelled())));

@@ -19,7 +19,8 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
     let run = FunctionTool::new(
         "run_command",
         "Runs a shell command and returns its output and exit code. It has no terminal and no input; \
-         what it leaves running is ended with it.",
+         what it leaves running is ended with it, and variables that look like credentials are not \
+         passed on.",
         run_command,
     );
     vec![Arc::new(
@@ -27,9 +28,8 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             .category(Category::Code)
             .kind(Kind::Execute)
             .streaming()
-            .timeout_from(|run: &RunCommand| {
-                run.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis)
-            })
+            .timeout(DEFAULT_TIMEOUT)
+            .timeout_from(|run: &RunCommand| run.timeout_ms.map(Duration::from_millis))
             .describe(|run: &RunCommand| run.command.clone()),
     )]
 }

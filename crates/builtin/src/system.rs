@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 /// How much longer than it sleeps a call of `sleep` may take.
 const SLEEP_MARGIN: Duration = Duration::from_secs(5);
+/// What a call may take at most, whatever it asks for.
+const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 
 /// Returns the tools of this family.
 pub fn tools() -> Vec<Arc<dyn Tool>> {
@@ -25,7 +27,8 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             FunctionTool::new("sleep", "Waits for a number of seconds.", sleep)
                 .category(Category::System)
                 .kind(Kind::Think)
-                .timeout_from(|sleep: &Sleep| sleep.wanted().saturating_add(SLEEP_MARGIN)),
+                .timeout(LONGEST_SLEEP)
+                .timeout_from(|sleep: &Sleep| Some(sleep.wanted().saturating_add(SLEEP_MARGIN))),
         ),
         Arc::new(
             FunctionTool::new("get_env", "Reads an environment variable of this session.", get_env)

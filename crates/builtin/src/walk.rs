@@ -22,6 +22,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use convoke_core::ToolError;
+use convoke_tool::Place;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
@@ -111,8 +113,17 @@ struct Waiting {
 }
 
 impl Walk {
+    /// Walks below a place, if it is a directory that can be listed.
+    pub(crate) fn below(place: &Place, ignore: Ignore) -> Result<Self, ToolError> {
+        let directory = OwnedFd::from(place.open_directory()?.into_std_file());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = openat(&directory, c".", flags, Mode::empty());
+        let start = listed.map_err(|error| place.error(&error.into(), "list"))?;
+        Ok(Self::new(start, ignore))
+    }
+
     /// Walks below an open directory.
-    pub(crate) fn new(start: OwnedFd, ignore: Ignore) -> Self {
+    fn new(start: OwnedFd, ignore: Ignore) -> Self {
         Self { start, rules: None, ignore, depth: Depth::All, prefix: PathBuf::new() }
     }
 

@@ -33,7 +33,6 @@ const TRUST_HELP: &str = "Trust the project's convoke.yml, in CI [env: CONVOKE_T
     name = "convoke",
     version,
     after_help = AFTER_HELP,
-    disable_help_subcommand = true,
     max_term_width = 100,
     propagate_version = false
 )]

@@ -49,7 +49,7 @@ pub struct FunctionTool<A> {
     body: Arc<Body<A>>,
     describe: About<A, String>,
     effects: About<A, Effects>,
-    timeout: About<A, Duration>,
+    timeout: About<A, Option<Duration>>,
 }
 
 impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
@@ -192,11 +192,11 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
         self
     }
 
-    /// Works out how long a call may take from its arguments.
+    /// Works out how long a call may take from its arguments, where they decide that.
     #[must_use]
     pub fn timeout_from(
         mut self,
-        timeout: impl Fn(&A) -> Duration + Send + Sync + 'static,
+        timeout: impl Fn(&A) -> Option<Duration> + Send + Sync + 'static,
     ) -> Self {
         self.timeout = Some(Arc::new(timeout));
         self
@@ -214,7 +214,7 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FunctionTool<A> {
         Ok(Box::new(Prepared {
             describe: self.describe.as_ref().map(|describe| describe(&arguments)),
             effects: self.effects.as_ref().map(|effects| effects(&arguments)),
-            timeout: self.timeout.as_ref().map(|timeout| timeout(&arguments)),
+            timeout: self.timeout.as_ref().and_then(|timeout| timeout(&arguments)),
             body: Arc::clone(&self.body),
             arguments,
         }))

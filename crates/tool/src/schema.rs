@@ -72,6 +72,9 @@ impl Transform for Plain {
 }
 
 fn drop_null_type(object: &mut Map<String, Value>) {
+    if let Some(Value::Array(words)) = object.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
     let Some(Value::Array(types)) = object.get_mut("type") else { return };
     types.retain(|name| name != "null");
     if let [only] = types.as_slice() {
@@ -145,6 +148,16 @@ mod tests {
         limit: Option<u32>,
         /// How to order.
         order: Option<Order>,
+        /// Which way.
+        way: Option<Way>,
+    }
+
+    #[derive(JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[expect(dead_code, reason = "only its schema is used")]
+    enum Way {
+        Up,
+        Down,
     }
 
     #[derive(JsonSchema)]
@@ -167,6 +180,7 @@ mod tests {
                     "path": { "type": "string", "description": "Where to look." },
                     "limit": { "type": "integer", "minimum": 0, "description": "How many." },
                     "order": { "type": "string", "enum": ["name", "size"], "description": "How to order." },
+                    "way": { "type": "string", "enum": ["up", "down"], "description": "Which way." },
                 },
                 "required": ["path"],
                 "additionalProperties": false,

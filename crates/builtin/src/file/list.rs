@@ -1,7 +1,6 @@
 //! Listing directories.
 
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -96,9 +95,8 @@ async fn list(
 ) -> Result<Rendered<Listing>, ToolError> {
     let token = context.cancellation().clone();
     let listed = context.blocking(move || {
-        let directory = OwnedFd::from(place.open_directory()?.into_std_file());
+        let walk = Walk::below(&place, Ignore::Nothing)?.depth(depth);
         let entries = Mutex::new(BTreeMap::new());
-        let walk = Walk::new(directory, Ignore::Nothing).depth(depth);
         let unreadable = walk.run(threads(), &|| token.is_cancelled(), || {
             |found| {
                 if choice.takes(found) {

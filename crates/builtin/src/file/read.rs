@@ -94,8 +94,9 @@ fn read_whole(
         bytes.truncate(encoding.floor(&bytes, max_bytes));
         let kept = bytes.len();
         let content = encoding.decode(bytes, place.spelled())?;
-        let note =
-            format!("[only the first {kept} of {size} bytes; read on with `offset` and `limit`]");
+        let note = format!(
+            "[only the first {kept} of {size} bytes; `offset` and `limit` read other lines]"
+        );
         let text = format!("{content}\n{note}");
         return Ok(ToolOutput::new(json!({ "content": content, "size": size, "truncated": true }))
             .with_text(text));
@@ -141,7 +142,7 @@ fn read_lines(
             format!("\n[lines {offset} to {last}; more follow: read on with offset {}]", last + 1)
         }
         Rest::OfTheLine { kept } => {
-            format!("\n[line {last} is cut at {kept} bytes; read on with offset {}]", last + 1)
+            format!("\n[line {last} is cut at {kept} bytes; the next line is offset {}]", last + 1)
         }
     };
     let text = format!("{content}{note}");

@@ -35,6 +35,12 @@ pub(super) async fn write_file(
     wanted: WriteFile,
     context: ToolContext,
 ) -> Result<Rendered<Written>, ToolError> {
+    if wanted.path.ends_with('/') {
+        return Err(ToolError::validation([format!(
+            "`path`: `{}` names a directory",
+            wanted.path
+        )]));
+    }
     let encoding = Encoding::named(wanted.encoding.as_deref())?;
     let place = context.locate(&wanted.path)?;
     let token = context.cancellation().clone();

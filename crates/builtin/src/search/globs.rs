@@ -74,6 +74,14 @@ impl Globs {
 
 /// Turns a pattern into one for whole paths below the start, without the slash at its end.
 fn below(parameter: &str, pattern: &str, start: &Place) -> Result<String, ToolError> {
+    if pattern.is_empty() {
+        return Err(ToolError::validation([format!("`{parameter}` is empty")]));
+    }
+    if pattern.split('/').any(|part| part == "..") {
+        return Err(ToolError::validation([format!(
+            "`{parameter}`: `{pattern}` leads out of where the search starts; set `path` instead"
+        )]));
+    }
     if pattern.starts_with('/') {
         return relative(parameter, pattern, start);
     }

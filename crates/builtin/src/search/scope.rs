@@ -1,6 +1,5 @@
 //! Where a search starts, and how what it finds is named.
 
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use convoke_core::{Effects, Resource, ToolError};
@@ -23,9 +22,8 @@ pub(super) enum Scope {
 /// Opens what a search was pointed at.
 pub(super) fn open(place: &Place, ignore: Ignore) -> Result<Scope, ToolError> {
     if place.metadata()?.is_dir() {
-        let directory = OwnedFd::from(place.open_directory()?.into_std_file());
         let (root, below) = place.root();
-        let walk = Walk::new(directory, ignore).with_rules_from(root, below);
+        let walk = Walk::below(place, ignore)?.with_rules_from(root, below);
         return Ok(Scope::Directory(walk));
     }
     place.open_file().map(|(file, _)| Scope::File(file))

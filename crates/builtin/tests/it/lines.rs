@@ -26,7 +26,8 @@ async fn a_long_line_is_cut_between_characters() {
         assert!("aé€😀\n".starts_with(content), "{limit}: {content:?}");
         assert_eq!(value["truncated"], true);
         if limit < 11 {
-            let says = format!("[line 1 is cut at {} bytes; read on with offset 2]", content.len());
+            let says =
+                format!("[line 1 is cut at {} bytes; the next line is offset 2]", content.len());
             assert!(text.ends_with(&says), "{limit}: {text}");
         }
     }

@@ -166,8 +166,13 @@ async fn wrong_patterns_are_explained() {
         workspace.error("grep", json!({ "pattern": "a", "path": "nope" })).await.0,
         ErrorKind::NotFound
     );
-    for arguments in [json!({ "pattern": "[" }), json!({ "pattern": "*", "limit": 100_001 })] {
-        assert_eq!(workspace.error("glob", arguments).await.0, ErrorKind::Validation);
+    assert_eq!(
+        workspace.error("glob", json!({ "pattern": "*", "limit": 100_001 })).await.0,
+        ErrorKind::Validation
+    );
+    for pattern in ["[", "", "../*", "a/../b"] {
+        let (kind, message) = workspace.error("glob", json!({ "pattern": pattern })).await;
+        assert_eq!(kind, ErrorKind::Validation, "{pattern}: {message}");
     }
     assert!(
         workspace

@@ -59,8 +59,7 @@ async fn a_command_that_forks_and_ignores_sigterm_is_ended_in_time_with_what_it_
     assert!(result.text().contains("begun"), "{}", result.text());
     assert!(started.elapsed() < Duration::from_secs(5));
     let child = workspace.read("child");
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
-    assert!(stat.is_err() || stat.unwrap().contains(") Z "), "the child lives");
+    assert!(ends(child.trim()), "the child lives");
 }
 
 #[tokio::test]
@@ -96,4 +95,16 @@ async fn strange_commands_are_refused() {
         let (_, message) = workspace.error("run_command", arguments.clone()).await;
         assert!(message.contains(says), "{arguments}: {message}");
     }
+}
+
+/// Tells whether a process that was killed ends; on a busy machine it needs a moment to do so.
+fn ends(pid: &str) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < deadline {
+        match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+            Ok(stat) if !stat.contains(") Z ") => std::thread::yield_now(),
+            _ => return true,
+        }
+    }
+    false
 }

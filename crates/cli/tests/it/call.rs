@@ -75,12 +75,13 @@ fn failures_say_what_why_and_what_to_do() {
     hint: `convoke config explain tools.allowedPaths` says who set them
     --- exit 3
     ");
-    assert_snapshot!(call(&["read_file", "{\"path\":"]), @"
+    assert_snapshot!(call(&["read_file", "{\"path\":"]), @r#"
     --- stderr
     error: the arguments are not JSON
     cause: EOF while parsing a value at line 1 column 8
+    hint: write them as '{"key": "value"}', or as --arg key=value
     --- exit 2
-    ");
+    "#);
     assert_snapshot!(call(&["run_command", "--arg", "command=ls"]), @"
     --- stderr
     error: Permission denied: tools of kind `execute` are not allowed here

@@ -20,6 +20,7 @@ fn the_command_alone_prints_help() {
       config       Show, explain and check the configuration
       doctor       Check that everything is in order
       completions  Print a completion script for a shell
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
@@ -59,7 +60,8 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
     Options:
           --arg <KEY=VALUE>     One argument; may be repeated
           --timeout <DURATION>  How long it may take, as 500ms, 30s or 5m
-          --json                Print the whole result as JSON, also if the call fails
+          --json                Print the whole result as JSON, also if the call fails; one that cannot
+                                be made is told on stderr
           --allow <KIND>        Permit this kind of call, whatever the configuration says; may be
                                 repeated [possible values: read, search, edit, delete, move, execute,
                                 fetch, think, agent, other]

@@ -137,6 +137,8 @@ fn what_the_system_forbids_is_told() {
     assert!(read.stderr.contains("the operating system refused to read `secret`"), "{read:?}");
     let write = run(&["write_file", "--arg", "path=new", "--arg", "content=x"]);
     refused(&write, &[3]);
+    let list = run(&["ls", "--arg", "path=closed"]);
+    refused(&list, &[3]);
     let search = run(&["grep", "--arg", "pattern=x"]);
     assert!(search.stdout.contains("could not be"), "{search:?}");
     fs::set_permissions(scene.project().join("closed"), everyone).unwrap();

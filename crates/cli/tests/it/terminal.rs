@@ -33,7 +33,7 @@ fn a_listing_fits_the_terminal() {
       kind        think
       permission  allow
       offered     no
-      timeout     30s
+      timeout     10m
       repeat      pure
       effects     none named by arguments
 

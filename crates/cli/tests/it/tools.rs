@@ -95,13 +95,13 @@ fn a_tool_is_described_in_full() {
     ");
     assert_snapshot!(Scene::new().stdout(&["tools", "show", "run_command"]), @"
     run_command
-      Runs a shell command and returns its output and exit code. It has no terminal and no input; what it leaves running is ended with it.
+      Runs a shell command and returns its output and exit code. It has no terminal and no input; what it leaves running is ended with it, and variables that look like credentials are not passed on.
 
       category    code
       kind        execute
       permission  deny
       offered     yes
-      timeout     30s
+      timeout     2m
       repeat      unsafe
       effects     none named by arguments
 

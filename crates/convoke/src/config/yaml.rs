@@ -144,7 +144,13 @@ impl<'de> Visitor<'de> for ShapeVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Shape, E> {
-        let number = Number::from_f64(value).ok_or_else(|| E::custom("not a finite number"))?;
+        // `5e3` is a whole number, however it is written.
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+        let number = if value.fract() == 0.0 && value.abs() < 1e15 {
+            Number::from(value as i64)
+        } else {
+            Number::from_f64(value).ok_or_else(|| E::custom("not a finite number"))?
+        };
         Ok(Shape::Scalar(Value::Number(number)))
     }
 

@@ -95,12 +95,14 @@ impl ToolExecutor {
         let mut work = Contained::spawn(async move { invocation.run(context).await });
 
         let stop = tokio::select! {
+            // A call that ends because the run was stopped has not completed: look at that first.
+            biased;
+            () = self.0.context.cancelled() => Stop::Cancelled,
             ended = &mut work => return match ended {
                 Ok(Ok(output)) => ticket.completed(output),
                 Ok(Err(error)) => ticket.failed(error, None),
                 Err(uncontained) => ticket.failed(uncontained.into(), said(&progress)),
             },
-            () = self.0.context.cancelled() => Stop::Cancelled,
             () = tokio::time::sleep(timeout) => Stop::OutOfTime(timeout),
         };
         token.cancel();

@@ -473,3 +473,31 @@ async fn who_breaks_down_while_deciding_has_not_allowed_anything() {
         assert_balanced(&bench.sink.events());
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_returns_because_it_was_cancelled_has_not_completed() {
+    for _ in 0..300 {
+        let token = CancellationToken::new();
+        let bench = bench(empty().cancellation(token.clone()));
+        let obliging = FunctionTool::new(
+            "obliging",
+            "Stops at once.",
+            async |_: Nothing, context: ToolContext| {
+                context.progress().text("begun");
+                context.cancelled().await;
+                Ok::<_, String>("what I have")
+            },
+        );
+        bench.registry.register(obliging).unwrap();
+        let (executor, sink) = (bench.builder.build(), bench.sink);
+        let running = executor.execute(call("obliging", json!({})));
+        let stop = async {
+            while types(&sink.events()).last().is_none_or(|last| last != "tool_call_progress") {
+                tokio::task::yield_now().await;
+            }
+            token.cancel();
+        };
+        let (result, ()) = tokio::join!(running, stop);
+        assert_eq!(result.error_kind(), Some(ErrorKind::Cancelled));
+    }
+}

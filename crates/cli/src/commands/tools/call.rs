@@ -59,7 +59,7 @@ pub(crate) struct Call {
     /// How long it may take, as 500ms, 30s or 5m
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Duration>,
-    /// Print the whole result as JSON, also if the call fails
+    /// Print the whole result as JSON, also if the call fails; one that cannot be made is told on stderr
     #[arg(long)]
     json: bool,
     /// Permit this kind of call, whatever the configuration says; may be repeated

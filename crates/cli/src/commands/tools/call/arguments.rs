@@ -18,7 +18,9 @@ pub(super) fn from_json(text: &str) -> Result<Map<String, Value>, Failure> {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(Failure::usage("the arguments are not a JSON object")
             .hint("write them as '{\"key\": \"value\"}', or as --arg key=value")),
-        Err(error) => Err(Failure::usage("the arguments are not JSON").because(&error)),
+        Err(error) => Err(Failure::usage("the arguments are not JSON")
+            .because(&error)
+            .hint("write them as '{\"key\": \"value\"}', or as --arg key=value")),
     }
 }
 
@@ -45,6 +47,9 @@ pub(super) fn combine(
         let value = coerce(&text, schema);
         match (map.get_mut(name), value) {
             (Some(Value::Array(items)), Value::Array(more)) if again => items.extend(more),
+            (Some(first), more) if again && types_in(schema).contains(&"array") => {
+                add(first, more);
+            }
             (Some(_), _) if again => {
                 return Err(Failure::usage(format!("the argument `{name}` is given twice")));
             }
@@ -55,6 +60,14 @@ pub(super) fn combine(
         given.push(name);
     }
     Ok(Value::Object(map))
+}
+
+/// Adds a value to those given before it: a parameter that takes one or several takes several then.
+fn add(before: &mut Value, value: Value) {
+    match before {
+        Value::Array(items) => items.push(value),
+        single => *single = Value::Array(vec![single.take(), value]),
+    }
 }
 
 /// Returns the text an argument stands for: its own, or that of the file it names.

@@ -73,6 +73,8 @@ fn single_arguments_win_and_lists_grow() {
     );
     assert_eq!(made.unwrap(), json!({ "text": "flag", "tags": ["a", "b"], "flag": true }));
     assert!(arguments(json!({}), &[("text", "a"), ("text", "b")]).is_err());
+    let several = arguments(json!({}), &[("either", "a"), ("either", "b"), ("either", "c")]);
+    assert_eq!(several.unwrap(), json!({ "either": ["a", "b", "c"] }));
 }
 
 #[test]
