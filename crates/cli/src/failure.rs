@@ -123,10 +123,12 @@ impl From<ConfigError> for Failure {
 impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         let failure = Self::configuration(error.to_string());
-        match error.source() {
+        let failure = match error.source() {
             Some(source) => failure.because(source),
             None => failure,
-        }
+        };
+        let who = |key| format!("`convoke config explain {key}` says which file and line set it");
+        failure.any_hint(error.setting().map(who))
     }
 }
 

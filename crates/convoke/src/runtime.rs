@@ -47,6 +47,18 @@ pub enum RuntimeError {
     View(#[from] ViewError),
 }
 
+impl RuntimeError {
+    /// Returns the setting that cannot be used, where one is to blame.
+    pub const fn setting(&self) -> Option<&'static str> {
+        match self {
+            Self::WorkingDirectory { .. } => None,
+            Self::Root(_) => Some("tools.allowedPaths"),
+            Self::Tool(_) => Some("tools.commands"),
+            Self::View(_) => Some("tools.enabled"),
+        }
+    }
+}
+
 /// Tools, roots, limits and permission, ready for runs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Runtime {

@@ -165,6 +165,7 @@ fn a_directory_that_cannot_be_opened_is_told() {
     --- stderr
     error: allowed path `/nowhere/at/all` cannot be opened
     cause: No such file or directory (os error 2)
+    hint: `convoke config explain tools.allowedPaths` says which file and line set it
     --- exit 7
     ");
     assert_eq!(scene.run(&["tools", "call", "ls"]).code, Some(7));
