@@ -28,10 +28,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sources = Sources::new(directory.path());
     sources.user_file = Some(file);
 
-    let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();
-    let config = load(&sources)?.config;
-    let runtime =
-        Runtime::builder(directory.path()).config(config).environment(environment).build()?;
+    let builder = Runtime::builder(directory.path()).config(load(&sources)?.config);
+    let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+    let runtime = builder.environment([path].into()).build()?;
     let call = ToolCall::new("1", "shout", json!({ "text": "hello" }));
     let result = runtime.executor().build().execute(call).await;
     assert_eq!(result.value(), Some(&json!({ "TEXT": "HELLO" })));
