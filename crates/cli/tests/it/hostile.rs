@@ -122,7 +122,9 @@ fn what_the_system_forbids_is_told() {
         fs::set_permissions(scene.project().join(name), fs::Permissions::from_mode(0o000)).unwrap();
     }
     let copy = scene.root().join("convoke");
-    fs::copy(env!("CARGO_BIN_EXE_convoke"), &copy).unwrap();
+    // Copied by another process: one that still has a program open for writing cannot start it.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_convoke")).arg(&copy).status();
+    assert!(copied.unwrap().success());
     let run = |arguments: &[&str]| {
         let mut command = Command::new(&copy);
         command.args(["tools", "call"]).args(arguments).current_dir(scene.project()).env_clear();
