@@ -86,7 +86,7 @@ pub use executor::{CallOptions, Decided, ExecutorBuilder, Limits, PreparedCall, 
 pub use file_error::file_error;
 pub use function::{FunctionTool, Rendered, Reply};
 pub use locks::PathLocks;
-pub use progress::ProgressSender;
+pub use progress::{MAX_STREAMED_BYTES, ProgressSender};
 pub use record::{EventSink, MemorySink, NullSink, RecordError, Recorder};
 pub use registry::{CallStats, IntoTool, RegistryError, ToolRegistry, ToolStats};
 pub use roots::{FinalLink, MissingParents, Place, RootError, Roots};

@@ -12,7 +12,8 @@ use convoke_core::{CallId, EventBody};
 use crate::record::Recorder;
 use crate::truncate::floor_char_boundary;
 
-const MAX_STREAMED_BYTES: usize = 1024 * 1024;
+/// How many bytes of live output one call may show.
+pub const MAX_STREAMED_BYTES: usize = 1024 * 1024;
 const MAX_UPDATES: usize = 10_000;
 const KEPT_TAIL_BYTES: usize = 16 * 1024;
 const LIMIT_NOTE: &str = "\n[live output ends here: its limit is reached; the call goes on]\n";

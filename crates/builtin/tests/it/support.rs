@@ -6,21 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use convoke_builtin::{Settings, tools};
 use convoke_core::{ErrorKind, ToolCall, ToolResult};
+use convoke_tool::testing::AllowAll;
 use convoke_tool::{
-    Authorizer, CallOptions, Decision, ManualClock, ReadCache, Request, Roots, SessionEnvironment,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner,
+    CallOptions, ManualClock, ReadCache, Roots, SessionEnvironment, ToolContext, ToolExecutor,
+    ToolRegistry, ToolView, UnconfinedSpawner,
 };
 use serde_json::Value;
 use tempfile::TempDir;
-
-#[derive(Debug)]
-struct AllowAll;
-
-impl Authorizer for AllowAll {
-    fn decide(&self, _: &Request<'_>) -> Decision {
-        Decision::Allow { rule: "test".into() }
-    }
-}
 
 pub(crate) struct Workspace {
     directory: TempDir,

@@ -4,22 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::{Event, EventBody, Kind, ToolCall};
+use convoke_tool::testing::AllowAll;
 use convoke_tool::{
-    Authorizer, ContextBuilder, Decision, ExecutorBuilder, FunctionTool, ManualClock, MemorySink,
-    Recorder, Request, ToolContext, ToolExecutor, ToolRegistry, ToolView,
+    ContextBuilder, ExecutorBuilder, FunctionTool, ManualClock, MemorySink, Recorder, ToolContext,
+    ToolExecutor, ToolRegistry, ToolView,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-
-#[derive(Debug)]
-pub(crate) struct AllowAll;
-
-impl Authorizer for AllowAll {
-    fn decide(&self, _: &Request<'_>) -> Decision {
-        Decision::Allow { rule: "test".into() }
-    }
-}
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Nothing {}

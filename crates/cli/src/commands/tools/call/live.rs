@@ -5,12 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use convoke_core::event::Progress;
 use convoke_core::{Event, EventBody};
-use convoke_tool::{EventSink, RecordError};
+use convoke_tool::{EventSink, MAX_STREAMED_BYTES, RecordError};
 
 use crate::output::Stream;
-
-/// The pipeline streams no more of one call than this.
-const MAX_STREAMED_BYTES: usize = 1024 * 1024;
 
 /// Shows the progress of a call, if anybody looks.
 #[derive(Debug)]
