@@ -13,6 +13,7 @@ mod tolerant;
 use std::io::Read;
 use std::sync::Arc;
 
+use cap_std::fs::Metadata;
 use convoke_core::{Category, Display, DisplayFormat, Kind, ToolError};
 use convoke_tool::{FunctionTool, Place, Rendered, Tool, ToolContext};
 use schemars::JsonSchema;
@@ -41,6 +42,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(
         edit.category(Category::File)
             .kind(Kind::Edit)
+            .preview(preview)
             .writes("path")
             .alias("file_path", "path")
             .alias("old_text", "old_string")
@@ -48,7 +50,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
     )]
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 struct EditFile {
     /// The path.
     path: String,
@@ -104,11 +106,45 @@ impl EditFile {
     }
 }
 
+/// Shows what a call would change.
+fn preview(wanted: &EditFile, context: &ToolContext) -> Option<Display> {
+    let place = context.locate(&wanted.path).ok()?;
+    let changed = change(&place, &wanted.clone().edits().ok()?, context.cancellation()).ok()?;
+    Some(changed.diff(&place))
+}
+
+/// A file as it was and as it will be.
+struct Changed {
+    old: String,
+    new: String,
+    applied: Vec<Applied>,
+    metadata: Metadata,
+}
+
+impl Changed {
+    fn diff(&self, place: &Place) -> Display {
+        let text = unified(place.spelled(), &self.old, &self.new);
+        Display { format: DisplayFormat::Diff, text }
+    }
+}
+
 fn apply(
     place: &Place,
     edits: &[Edit],
     token: &CancellationToken,
 ) -> Result<Rendered<Edited>, ToolError> {
+    let changed = change(place, edits, token)?;
+    replace_file(place, changed.new.as_bytes(), Expect::Unchanged(&changed.metadata), token)?;
+    let display = changed.diff(place);
+    let Changed { new, applied, .. } = changed;
+    let replacements = applied.iter().map(|edit| edit.replacements).sum();
+    let text = summary(place.spelled(), replacements, &applied);
+    let edited = Edited { replacements, edits: applied, bytes_written: new.len() };
+    Ok(Rendered::new(edited, text).with_display(display))
+}
+
+/// Reads the file and makes the changes, in memory.
+fn change(place: &Place, edits: &[Edit], token: &CancellationToken) -> Result<Changed, ToolError> {
     let (file, metadata) = place.open_file()?;
     let max = MAX_BYTES as u64;
     if metadata.len() > max {
@@ -131,13 +167,7 @@ fn apply(
     if new == old {
         return Err(ToolError::failed(format!("the edits leave `{}` as it is", place.spelled())));
     }
-    replace_file(place, new.as_bytes(), Expect::Unchanged(&metadata), token)?;
-    let replacements = applied.iter().map(|edit| edit.replacements).sum();
-    let text = summary(place.spelled(), replacements, &applied);
-    let display =
-        Display { format: DisplayFormat::Diff, text: unified(place.spelled(), &old, &new) };
-    let edited = Edited { replacements, edits: applied, bytes_written: new.len() };
-    Ok(Rendered::new(edited, text).with_display(display))
+    Ok(Changed { old, new, applied, metadata })
 }
 
 /// Says what was done, and where to look again.

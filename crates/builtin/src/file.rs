@@ -37,6 +37,7 @@ pub fn tools(max_read_bytes: usize) -> Vec<Arc<dyn Tool>> {
                 "Writes a whole file: makes it, with its directories, or replaces it.",
                 write::write_file,
             )
+            .preview(write::preview)
             .category(Category::File)
             .kind(Kind::Edit)
             .repeat(Repeat::Idempotent)

@@ -13,8 +13,10 @@ use serde_json::Value;
 use crate::effect::Effects;
 use crate::error::ToolError;
 use crate::id::{AgentPath, CallId, RunId, TaskId};
-use crate::message::Message;
-use crate::outcome::Outcome;
+use crate::message::{Message, Part, StopReason};
+use crate::outcome::{Cause, Outcome};
+use crate::result::Display;
+use crate::run::{Limit, Purpose, RunSettings};
 use crate::spec::{Declaration, Kind};
 use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
@@ -74,19 +76,44 @@ pub enum EventBody {
     RunStarted {
         /// The task it works for.
         task: TaskId,
+        /// The model that works on it.
+        #[serde(default)]
+        model: String,
         /// What it was asked to do.
         prompt: String,
+        /// What came with the prompt: images, documents.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Part>,
+        /// A conversation it begins with, before the prompt.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        history: Vec<Message>,
         /// Its standing instructions.
-        #[serde(default)]
-        system: String,
+        #[serde(default = "nothing")]
+        system: Arc<str>,
         /// The tools it may call.
+        #[serde(default = "no_tools")]
+        tools: Arc<[Declaration]>,
+        /// What it may use and how it ends.
         #[serde(default)]
-        tools: Vec<Declaration>,
+        settings: RunSettings,
+    },
+    /// The user said something more; it enters at the next turn.
+    UserMessage {
+        /// What.
+        message: Message,
+    },
+    /// Somebody wants the run to stop.
+    RunCancelled {
+        /// Why: `interrupted` or `terminated`.
+        cause: Cause,
     },
     /// A run ended.
     RunEnded {
         /// How.
         outcome: Outcome,
+        /// Its answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<Value>,
         /// What it and its children used.
         usage: Usage,
     },
@@ -104,8 +131,14 @@ pub enum EventBody {
     ModelRequest {
         /// Which.
         model: String,
-        /// Why: `main`, `grace`, `compact`, `reflect` or `plan`.
-        purpose: String,
+        /// What for.
+        purpose: Purpose,
+        /// What is said to it first, at the end of the conversation.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        notice: Option<String>,
+        /// How many tokens it is expected to take in.
+        #[serde(default)]
+        estimate: u64,
     },
     /// A piece of the answer.
     ModelDelta {
@@ -117,10 +150,41 @@ pub enum EventBody {
         /// The text.
         text: String,
     },
+    /// The model has begun to write a call of this tool.
+    ModelToolCall {
+        /// Which.
+        tool_name: String,
+    },
     /// The model answered.
     ModelResponse {
+        /// What it was asked for.
+        purpose: Purpose,
         /// The whole message.
         message: Message,
+        /// What the answer used.
+        usage: Usage,
+        /// Why it ended.
+        stop: StopReason,
+    },
+    /// The model did not answer.
+    ModelFailed {
+        /// What it was asked for.
+        purpose: Purpose,
+        /// What that means for the run.
+        cause: Cause,
+        /// What happened, in one word.
+        error: String,
+        /// What happened, with the provider's own words.
+        message: String,
+        /// What to do about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+        /// What it had said until then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partial: Option<String>,
+        /// What the unfinished answer is taken to have used.
+        #[serde(default)]
+        usage: Usage,
     },
     /// The model is asked again.
     ModelRetry {
@@ -130,8 +194,11 @@ pub enum EventBody {
         delay_ms: Millis,
         /// Why.
         reason: String,
+        /// What the attempt that broke is taken to have used.
+        #[serde(default)]
+        usage: Usage,
     },
-    /// Tokens and money were used.
+    /// What the run has used so far, its children included.
     Usage(Usage),
     /// A tool was asked for.
     ToolCallRequested {
@@ -163,6 +230,12 @@ pub enum EventBody {
         tool_name: String,
         /// Its value.
         result: Arc<Value>,
+        /// What the model sees of it.
+        #[serde(default)]
+        content: Vec<Part>,
+        /// What a person sees of it, where that is something else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        display: Option<Display>,
         /// How long it took.
         duration_ms: Millis,
     },
@@ -172,6 +245,9 @@ pub enum EventBody {
         tool_name: String,
         /// Why.
         error: ToolError,
+        /// What the model sees of it.
+        #[serde(default)]
+        content: Vec<Part>,
         /// How long it took.
         duration_ms: Millis,
     },
@@ -181,6 +257,9 @@ pub enum EventBody {
         tool_name: String,
         /// Why.
         error: ToolError,
+        /// What the model sees of it.
+        #[serde(default)]
+        content: Vec<Part>,
         /// How long it took to say so.
         duration_ms: Millis,
     },
@@ -201,6 +280,9 @@ pub enum EventBody {
         kind: Kind,
         /// What it would do, in words.
         description: String,
+        /// What it would change, where that can be shown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preview: Option<Display>,
         /// Why it is asked.
         reason: String,
     },
@@ -230,12 +312,25 @@ pub enum EventBody {
         /// What it used.
         usage: Usage,
     },
-    /// The conversation was made shorter.
+    /// An answer that has to have a shape was checked against it.
+    AnswerChecked {
+        /// The answer.
+        value: Value,
+        /// What is wrong with it; nothing, if it is accepted.
+        #[serde(default)]
+        problems: Vec<String>,
+    },
+    /// The conversation was made shorter, or could not be.
     Compaction {
-        /// Tokens before.
+        /// Tokens before, as estimated.
         before: u64,
-        /// Tokens after.
+        /// Tokens after, as estimated.
         after: u64,
+        /// All messages before this one, but for the task, are replaced.
+        kept_from: usize,
+        /// What takes their place; nothing, if the compaction was refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
     },
     /// The agent looked back.
     Reflection(Reflection),
@@ -244,17 +339,34 @@ pub enum EventBody {
         /// Its steps.
         steps: Vec<PlanStep>,
     },
-    /// A budget is nearly used up.
+    /// The model is told something by the runtime.
+    Notice {
+        /// What.
+        message: String,
+    },
+    /// The same thing happened again and again, and the model is told.
+    LoopDetected {
+        /// The tool that was called.
+        tool_name: String,
+        /// How often.
+        times: u32,
+        /// What the model is told.
+        message: String,
+    },
+    /// A budget is nearly used up, and the model is told.
     BudgetWarning {
         /// Which.
-        budget: String,
+        budget: Limit,
         /// How much of it is used, from 0 to 1.
         used: f64,
+        /// What the model is told.
+        #[serde(default)]
+        message: String,
     },
     /// A budget is used up.
     BudgetExceeded {
         /// Which.
-        budget: String,
+        budget: Limit,
     },
     /// An MCP server changed its state.
     McpServerState {
@@ -276,6 +388,14 @@ pub enum EventBody {
         /// What.
         message: String,
     },
+}
+
+fn nothing() -> Arc<str> {
+    Arc::from("")
+}
+
+fn no_tools() -> Arc<[Declaration]> {
+    Arc::from([])
 }
 
 /// News from a running call.
@@ -369,7 +489,10 @@ impl EventBody {
     pub const fn is_durable(&self) -> bool {
         !matches!(
             self,
-            Self::ModelDelta { .. } | Self::ModelThought { .. } | Self::ToolCallProgress { .. }
+            Self::ModelDelta { .. }
+                | Self::ModelThought { .. }
+                | Self::ModelToolCall { .. }
+                | Self::ToolCallProgress { .. }
         )
     }
 

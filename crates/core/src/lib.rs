@@ -15,7 +15,9 @@
 //! | [`result`], [`error`] | what one call gives back |
 //! | [`event`], [`mission`] | the stream of everything that happens, and its older spelling |
 //! | [`usage`] | tokens and money |
+//! | [`run`] | the run machine: what happened so far, and what to do next |
 //! | [`outcome`] | how a run or a command ends, and its exit code |
+//! | [`word`] | enums whose values are words |
 //! | [`nearest`] | "did you mean" |
 
 pub mod effect;
@@ -28,18 +30,23 @@ pub mod nearest;
 pub mod outcome;
 pub mod permission;
 pub mod result;
+pub mod run;
 pub mod spec;
 pub mod time;
 pub mod usage;
+pub mod word;
 
 pub use effect::{Access, EffectRules, Effects, Resource};
 pub use error::{ErrorKind, ToolError};
 pub use event::{Event, EventBody, Position};
 pub use id::{AgentPath, CallId, RunId, TaskId, UserId};
-pub use message::{Message, Part, Role, ToolCall};
+pub use message::{Message, Part, Role, StopReason, ToolCall};
 pub use outcome::{Cause, ExitCode, Outcome, Status};
-pub use permission::Permission;
+pub use permission::{Mode, Permission};
 pub use result::{Artifact, CallOutcome, Display, DisplayFormat, ToolResult, Truncation};
+pub use run::{
+    Budget, Effect, Ending, Limit, Purpose, ReflectionMode, Run, RunSettings, Strategy, TaskContext,
+};
 pub use spec::{Category, Concurrency, Declaration, Kind, Repeat, ToolSpec};
 pub use time::{Millis, Timestamp};
-pub use usage::{Money, Usage};
+pub use usage::{ModelFacts, Money, Price, Usage};

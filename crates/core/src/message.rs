@@ -24,6 +24,19 @@ pub enum Role {
     Tool,
 }
 
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StopReason {
+    /// It had said everything, or waits for its calls.
+    Done,
+    /// Its answer reached the maximum length.
+    Length,
+    /// It, or its provider, would not answer.
+    Refused,
+}
+
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
@@ -37,6 +50,19 @@ impl Message {
     /// Makes a message of one text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
         Self { role, parts: vec![Part::text(text)] }
+    }
+
+    /// Returns the tools it asks for.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Returns what it says in words.
+    pub fn words(&self) -> String {
+        self.parts.iter().filter_map(Part::as_text).collect()
     }
 }
 

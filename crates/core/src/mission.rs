@@ -14,12 +14,12 @@ pub fn tool_event(event: &Event) -> Option<Value> {
         EventBody::ToolCallRequested { tool_name, params } => {
             ("TOOL_CALL_REQUESTED", json!({ "toolName": tool_name, "params": params }))
         }
-        EventBody::ToolCallCompleted { tool_name, result, duration_ms } => (
+        EventBody::ToolCallCompleted { tool_name, result, duration_ms, .. } => (
             "TOOL_CALL_COMPLETED",
             json!({ "toolName": tool_name, "result": result, "durationMs": duration_ms }),
         ),
-        EventBody::ToolCallFailed { tool_name, error, duration_ms }
-        | EventBody::ToolCallDenied { tool_name, error, duration_ms } => (
+        EventBody::ToolCallFailed { tool_name, error, duration_ms, .. }
+        | EventBody::ToolCallDenied { tool_name, error, duration_ms, .. } => (
             "TOOL_CALL_FAILED",
             json!({ "toolName": tool_name, "error": error.message, "durationMs": duration_ms }),
         ),
@@ -80,6 +80,7 @@ mod tests {
         EventBody::ToolCallFailed {
             tool_name: "sleep".into(),
             error: ToolError::timeout(Duration::from_secs(1)),
+            content: Vec::new(),
             duration_ms: Millis::new(Duration::from_millis(1001)),
         }
     }
@@ -90,6 +91,8 @@ mod tests {
         let completed = EventBody::ToolCallCompleted {
             tool_name: "ls".into(),
             result: Arc::new(json!([1])),
+            content: Vec::new(),
+            display: None,
             duration_ms: Millis::new(Duration::from_millis(5)),
         };
         assert_eq!(

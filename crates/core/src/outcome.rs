@@ -82,6 +82,8 @@ pub enum Cause {
     MaxCost,
     /// All tool calls were used.
     MaxToolCalls,
+    /// The conversation no longer fits the model.
+    ContextWindow,
     /// The same thing happened again and again.
     Loop,
     /// The model stopped without completing its task.
@@ -131,6 +133,7 @@ const ENDINGS: &[(Cause, Status, ExitCode, TerminateMode)] = {
         (C::MaxTokens, S::Limited, X::Limit, M::Error),
         (C::MaxCost, S::Limited, X::Limit, M::Error),
         (C::MaxToolCalls, S::Limited, X::Limit, M::Error),
+        (C::ContextWindow, S::Limited, X::Limit, M::Error),
         (C::Loop, S::Stuck, X::Stuck, M::ErrorNoCompleteTaskCall),
         (C::NoCompletion, S::Stuck, X::Stuck, M::ErrorNoCompleteTaskCall),
         (C::ModelUnavailable, S::Failed, X::ModelUnavailable, M::Error),
@@ -191,11 +194,23 @@ pub struct Outcome {
     /// What there was when it ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Value>,
+    /// What happened and what to do, in words, where something went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl Outcome {
+    /// Says what happened.
+    #[must_use]
+    pub fn because(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
 }
 
 impl From<Cause> for Outcome {
     fn from(cause: Cause) -> Self {
-        Self { status: cause.status(), cause, recovered: false, partial: None }
+        Self { status: cause.status(), cause, recovered: false, partial: None, message: None }
     }
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::Kind;
+use crate::word::word_enum;
 
 /// Whether a call may be made: `allow`, `ask` (a person decides) or `deny`.
 #[derive(
@@ -41,13 +42,43 @@ impl Permission {
         Self::ALL.iter().copied().find(|value| value.as_str() == word)
     }
 
-    /// Returns what a kind of call gets where nobody said anything: looking and thinking are
-    /// allowed, changing asks, running programs is denied.
+    /// Returns what a kind of call gets where nobody said anything: looking and thinking are allowed,
+    /// everything else is asked about, which means no where nobody can be asked.
     pub const fn default_for(kind: Kind) -> Self {
         match kind {
             Kind::Read | Kind::Search | Kind::Think | Kind::Agent => Self::Allow,
-            Kind::Edit | Kind::Delete | Kind::Move | Kind::Fetch | Kind::Other => Self::Ask,
-            Kind::Execute => Self::Deny,
+            Kind::Edit | Kind::Delete | Kind::Move | Kind::Execute | Kind::Fetch | Kind::Other => {
+                Self::Ask
+            }
+        }
+    }
+}
+
+word_enum! {
+    /// How freely a run may act. What the configuration denies stays denied in every mode.
+    Mode {
+        /// It may look, and nothing else.
+        Plan = "plan",
+        /// It may look; it asks before it changes anything, runs a program or leaves the machine.
+        Default = "default",
+        /// As `default`, but it may change files without asking.
+        AutoEdit = "auto_edit",
+        /// It may do anything without asking.
+        Full = "full",
+    }
+}
+
+impl Mode {
+    /// Returns the permission of a kind of call in this mode, given what is configured for it.
+    pub const fn permission(self, kind: Kind, configured: Permission) -> Permission {
+        let changes = !kind.only_looks() && !matches!(kind, Kind::Agent);
+        match (self, configured) {
+            (Self::Plan, _) if changes => Permission::Deny,
+            (Self::Full, Permission::Ask) => Permission::Allow,
+            (Self::AutoEdit, Permission::Ask) if matches!(kind, Kind::Edit | Kind::Move) => {
+                Permission::Allow
+            }
+            (_, configured) => configured,
         }
     }
 }
@@ -61,6 +92,34 @@ impl fmt::Display for Permission {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_mode_allows_what_is_denied() {
+        for mode in Mode::ALL {
+            for kind in Kind::ALL {
+                let denied = mode.permission(*kind, Permission::Deny);
+                assert_eq!(denied, Permission::Deny, "{mode} {kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn modes_go_from_looking_to_anything() {
+        use {Kind as K, Permission as P};
+        let table = [
+            (Mode::Plan, [P::Allow, P::Deny, P::Deny, P::Deny, P::Deny]),
+            (Mode::Default, [P::Allow, P::Ask, P::Ask, P::Ask, P::Ask]),
+            (Mode::AutoEdit, [P::Allow, P::Allow, P::Ask, P::Ask, P::Ask]),
+            (Mode::Full, [P::Allow, P::Allow, P::Allow, P::Allow, P::Allow]),
+        ];
+        for (mode, expected) in table {
+            let kinds = [K::Read, K::Edit, K::Delete, K::Execute, K::Fetch];
+            let given = kinds.map(|kind| mode.permission(kind, Permission::default_for(kind)));
+            assert_eq!(given, expected, "{mode}");
+        }
+        assert_eq!(Mode::Default.permission(K::Fetch, P::Allow), P::Allow);
+        assert_eq!(Mode::Plan.permission(K::Fetch, P::Allow), P::Deny);
+    }
 
     #[test]
     fn permissions_are_ordered_by_strictness_and_keep_their_words() {

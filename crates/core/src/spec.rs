@@ -8,52 +8,7 @@ use serde_json::Value;
 
 use crate::effect::EffectRules;
 use crate::time::Millis;
-
-macro_rules! word_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "snake_case")]
-        pub enum $name { $($(#[$variant_doc])* $variant),+ }
-
-        impl $name {
-            /// Every value, in order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// Returns the word this value has in JSON and on the command line.
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.pad(self.as_str())
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == word).ok_or_else(|| UnknownWord {
-                    word: word.to_owned(),
-                    known: Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", "),
-                })
-            }
-        }
-    };
-}
-
-/// A word that is none of those known.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is not one of {known}")]
-pub struct UnknownWord {
-    /// The word.
-    pub word: String,
-    /// The words there are.
-    pub known: String,
-}
+use crate::word::word_enum;
 
 word_enum! {
     /// Which family a tool belongs to: for listing, statistics and default limits.
@@ -201,14 +156,48 @@ impl ToolSpec {
         self.display_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// Returns what a model is told about the tool.
+    /// Returns what a model is told about the tool. It is paid for with every request, so what a model
+    /// does not need to call the tool rightly is left out; arguments are checked against all of it.
     pub fn declaration(&self) -> Declaration {
         Declaration {
             name: self.name.clone(),
             description: self.description.clone(),
-            parameters: self.parameters.clone(),
+            parameters: lean(&self.parameters),
         }
     }
+}
+
+/// Returns a schema without the bounds that arguments hardly ever pass, and without remarks on the forms
+/// one argument can take.
+fn lean(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(key, value)| match key.as_str() {
+                "additionalProperties" => *value != &Value::Bool(false),
+                "maximum" | "maxItems" => !value.is_number(),
+                _ => true,
+            });
+            kept.map(|(key, value)| match (key.as_str(), value) {
+                ("anyOf", Value::Array(forms)) => {
+                    (key.clone(), forms.iter().map(without_description).collect())
+                }
+                _ => (key.clone(), lean(value)),
+            })
+            .collect()
+        }
+        Value::Array(items) => items.iter().map(lean).collect(),
+        other => other.clone(),
+    }
+}
+
+fn without_description(form: &Value) -> Value {
+    let mut form = lean(form);
+    if let Value::Object(map) = &mut form
+        && map.get("description").is_some_and(Value::is_string)
+    {
+        map.remove("description");
+    }
+    form
 }
 
 impl Kind {
@@ -260,6 +249,33 @@ mod tests {
         }
         let error = "files".parse::<Category>().unwrap_err();
         assert!(error.to_string().contains("system, file, network"), "{error}");
+    }
+
+    #[test]
+    fn a_model_is_told_what_it_needs_to_call_a_tool() {
+        let mut spec = ToolSpec::new("ls", "Lists.", Kind::Read);
+        spec.parameters = serde_json::json!({
+            "type": "object", "additionalProperties": false,
+            "properties": {
+                "maximum": { "type": "integer", "minimum": 1, "maximum": 9 },
+                "names": { "anyOf": [
+                    { "type": "string", "description": "One." },
+                    { "type": "array", "items": { "type": "string" }, "maxItems": 9 },
+                ] },
+            },
+        });
+        assert_eq!(
+            spec.declaration().parameters,
+            serde_json::json!({
+                "type": "object",
+                "properties": {
+                    "maximum": { "type": "integer", "minimum": 1 },
+                    "names": { "anyOf": [
+                        { "type": "string" }, { "type": "array", "items": { "type": "string" } },
+                    ] },
+                },
+            })
+        );
     }
 
     #[test]

@@ -34,6 +34,21 @@ impl Timestamp {
         self.0
     }
 
+    /// Returns the day, as `2026-03-01` (UTC).
+    pub fn date(self) -> String {
+        // Days since 0000-03-01, in eras of 400 years; the year of the calculation begins in March.
+        let days = self.0.div_euclid(86_400_000) + 719_468;
+        let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+
     /// Returns the moment `duration` later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
@@ -112,6 +127,20 @@ impl JsonSchema for Millis {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_are_counted_as_the_calendar_does() {
+        for (seconds, date) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (1_709_251_199, "2024-02-29"),
+            (1_709_251_200, "2024-03-01"),
+            (1_798_761_599, "2026-12-31"),
+            (-1, "1969-12-31"),
+        ] {
+            assert_eq!(Timestamp::from_millis(seconds * 1000).date(), date);
+        }
+    }
 
     #[test]
     fn whole_milliseconds_have_no_point_and_fractions_survive() {

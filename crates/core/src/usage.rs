@@ -84,14 +84,25 @@ pub struct Usage {
     /// Tokens sent that the provider had cached.
     #[serde(default)]
     pub cached_tokens: u64,
+    /// Tokens sent that the provider put into its cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
     /// Tokens received, thoughts included.
     pub output_tokens: u64,
     /// Tokens received as thoughts.
     #[serde(default)]
     pub thought_tokens: u64,
+    /// Whether the provider did not say, and some of this is our estimate.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub estimated: bool,
     /// What it cost; absent when a price was not known, never zero instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Add for Usage {
@@ -101,8 +112,10 @@ impl Add for Usage {
         Self {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_add(other.cache_write_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             thought_tokens: self.thought_tokens.saturating_add(other.thought_tokens),
+            estimated: self.estimated || other.estimated,
             cost: match (self.cost, other.cost) {
                 (Some(left), Some(right)) => Some(left + right),
                 (left, None) if other.is_empty() => left,
@@ -118,6 +131,55 @@ impl Usage {
     pub const fn is_empty(&self) -> bool {
         self.input_tokens == 0 && self.output_tokens == 0
     }
+}
+
+/// What a million tokens cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Price {
+    /// Sent.
+    pub input: Money,
+    /// Sent, and cached by the provider; as `input` where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_input: Option<Money>,
+    /// Sent, and put into the provider's cache; as `input` where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write: Option<Money>,
+    /// Received, thoughts included.
+    pub output: Money,
+}
+
+impl Price {
+    /// Returns what a use costs, exactly.
+    pub fn of(&self, usage: &Usage) -> Money {
+        let cached = usage.cached_tokens.min(usage.input_tokens);
+        let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
+        let fresh = usage.input_tokens - cached - written;
+        let million = Decimal::from(1_000_000);
+        let part = |tokens: u64, price: Money| {
+            let whole = Decimal::from(tokens).saturating_mul(price.0);
+            Money(whole.checked_div(million).unwrap_or(whole))
+        };
+        part(fresh, self.input)
+            + part(cached, self.cached_input.unwrap_or(self.input))
+            + part(written, self.cache_write.unwrap_or(self.input))
+            + part(usage.output_tokens, self.output)
+    }
+}
+
+/// What is known about a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelFacts {
+    /// How many tokens it can take in and give back together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// The longest answer it gives, in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+    /// What it costs. Absent means unknown, never free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
 }
 
 impl AddAssign for Usage {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use convoke_core::{AgentPath, CallId, Kind};
+use convoke_core::{AgentPath, CallId, Display, Kind};
 use serde_json::Value;
 
 /// A question to a person: may this call run?
@@ -22,6 +22,8 @@ pub struct Question {
     pub arguments: Value,
     /// What it would do, in words.
     pub description: String,
+    /// What it would change, where that can be shown.
+    pub preview: Option<Display>,
     /// Why somebody is asked.
     pub reason: String,
 }

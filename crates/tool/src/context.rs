@@ -162,6 +162,12 @@ impl ToolContext {
         }
     }
 
+    /// Returns a context for one run, which stops when its token says so.
+    #[must_use]
+    pub fn for_run(&self, cancellation: CancellationToken) -> Self {
+        Self { cancellation, ..self.clone() }
+    }
+
     /// Returns a context for one call, which stops when this one does.
     #[must_use]
     pub(crate) fn for_call(

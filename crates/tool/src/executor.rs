@@ -137,6 +137,18 @@ pub struct ExecutorBuilder {
 }
 
 impl ExecutorBuilder {
+    /// Runs the calls in this context.
+    pub fn context(mut self, context: ToolContext) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Runs the tools of this view.
+    pub fn view(mut self, view: ToolView) -> Self {
+        self.view = view;
+        self
+    }
+
     /// Asks this for permission.
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Arc::new(authorizer);

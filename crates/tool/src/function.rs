@@ -22,6 +22,7 @@ use crate::tool::{Content, Invocation, Tool, ToolOutput};
 
 type Answer = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
 type Body<A> = dyn Fn(A, ToolContext) -> Answer + Send + Sync;
+type Preview<A> = Option<Arc<dyn Fn(&A, &ToolContext) -> Option<Display> + Send + Sync>>;
 type About<A, T> = Option<Arc<dyn Fn(&A) -> T + Send + Sync>>;
 
 /// A tool whose body is a function from typed arguments.
@@ -50,6 +51,7 @@ pub struct FunctionTool<A> {
     describe: About<A, String>,
     effects: About<A, Effects>,
     timeout: About<A, Option<Duration>>,
+    preview: Preview<A>,
 }
 
 impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
@@ -75,7 +77,14 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
                 answer.await.map_err(|e| ToolError::from_any(e.into()))?.into_output()
             })
         };
-        Self { spec, body: Arc::new(body), describe: None, effects: None, timeout: None }
+        Self {
+            spec,
+            body: Arc::new(body),
+            describe: None,
+            effects: None,
+            timeout: None,
+            preview: None,
+        }
     }
 
     /// Sets what a call does to the world, and with it how it is repeated and scheduled.
@@ -192,6 +201,16 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
         self
     }
 
+    /// Shows what a call would change, before anybody is asked about it.
+    #[must_use]
+    pub fn preview(
+        mut self,
+        preview: impl Fn(&A, &ToolContext) -> Option<Display> + Send + Sync + 'static,
+    ) -> Self {
+        self.preview = Some(Arc::new(preview));
+        self
+    }
+
     /// Works out how long a call may take from its arguments, where they decide that.
     #[must_use]
     pub fn timeout_from(
@@ -215,6 +234,7 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FunctionTool<A> {
             describe: self.describe.as_ref().map(|describe| describe(&arguments)),
             effects: self.effects.as_ref().map(|effects| effects(&arguments)),
             timeout: self.timeout.as_ref().and_then(|timeout| timeout(&arguments)),
+            preview: self.preview.clone(),
             body: Arc::clone(&self.body),
             arguments,
         }))
@@ -231,6 +251,7 @@ struct Prepared<A> {
     describe: Option<String>,
     effects: Option<Effects>,
     timeout: Option<Duration>,
+    preview: Preview<A>,
     body: Arc<Body<A>>,
     arguments: A,
 }
@@ -247,6 +268,10 @@ impl<A: Send + 'static> Invocation for Prepared<A> {
 
     fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    fn preview(&self, context: &ToolContext) -> Option<Display> {
+        self.preview.as_ref().and_then(|preview| preview(&self.arguments, context))
     }
 
     async fn run(self: Box<Self>, context: ToolContext) -> Result<ToolOutput, ToolError> {

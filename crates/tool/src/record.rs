@@ -36,6 +36,12 @@ pub trait EventSink: Send + Sync + Debug {
     fn stream(&self, event: &Arc<Event>);
 }
 
+/// Sees the durable events of one run, each right after it was accepted and before the next.
+pub trait Observer: Send + Sync + Debug {
+    /// Looks at an event.
+    fn observe(&self, event: &Event);
+}
+
 /// Keeps nothing, shows nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullSink;
@@ -81,6 +87,7 @@ pub struct Recorder {
     run: RunId,
     parent: Option<RunId>,
     agent: AgentPath,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 #[derive(Debug)]
@@ -101,7 +108,7 @@ impl Recorder {
     /// Starts a stream for a root run.
     pub fn new(run: impl Into<RunId>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>) -> Self {
         let stream = Arc::new(Stream { sink, clock, place: Mutex::default() });
-        Self { stream, run: run.into(), parent: None, agent: AgentPath::default() }
+        Self { stream, run: run.into(), parent: None, agent: AgentPath::default(), observer: None }
     }
 
     /// Returns a recorder for a child run, into the same stream.
@@ -112,12 +119,31 @@ impl Recorder {
             run: run.into(),
             parent: Some(self.run.clone()),
             agent: self.agent.child(agent),
+            observer: None,
         }
+    }
+
+    /// Returns a recorder that shows what it records to an observer.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Returns which run's events these are.
+    pub const fn run(&self) -> &RunId {
+        &self.run
     }
 
     /// Returns which agent's events these are.
     pub const fn agent(&self) -> &AgentPath {
         &self.agent
+    }
+
+    /// Says why nothing can be recorded any more, if that is so.
+    pub fn check(&self) -> Result<(), RecordError> {
+        let place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.closed.clone().map_or(Ok(()), Err)
     }
 
     /// Records one event. A durable one is accepted when this returns; an ephemeral one cannot fail.
@@ -144,7 +170,12 @@ impl Recorder {
         }
         let accepted = self.stream.sink.append(&event);
         match &accepted {
-            Ok(()) => place.advance(),
+            Ok(()) => {
+                place.advance();
+                if let Some(observer) = &self.observer {
+                    observer.observe(&event);
+                }
+            }
             Err(error) => place.closed = Some(error.clone()),
         }
         accepted

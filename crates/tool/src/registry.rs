@@ -50,7 +50,8 @@ pub(crate) struct Entry {
     /// Tells this registration from a later one of the same name.
     pub(crate) registration: u64,
     pub(crate) tool: Arc<dyn Tool>,
-    declaration: Arc<Declaration>,
+    /// Most tools are not offered to anybody, so it is made when somebody asks.
+    declaration: OnceLock<Arc<Declaration>>,
     check: OnceLock<Result<ArgumentCheck, ToolError>>,
     counters: Arc<Counters>,
 }
@@ -77,8 +78,8 @@ impl Counters {
 
 impl Entry {
     fn new(registration: u64, tool: Arc<dyn Tool>, counters: Arc<Counters>) -> Self {
-        let declaration = Arc::new(tool.spec().declaration());
-        Self { registration, tool, declaration, check: OnceLock::new(), counters }
+        let (declaration, check) = (OnceLock::new(), OnceLock::new());
+        Self { registration, tool, declaration, check, counters }
     }
 
     pub(crate) fn check(&self) -> Result<&ArgumentCheck, ToolError> {
@@ -93,8 +94,8 @@ impl Entry {
         self.counters.micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    pub(crate) const fn declaration(&self) -> &Arc<Declaration> {
-        &self.declaration
+    pub(crate) fn declaration(&self) -> &Arc<Declaration> {
+        self.declaration.get_or_init(|| Arc::new(self.tool.spec().declaration()))
     }
 }
 
@@ -179,7 +180,7 @@ impl ToolRegistry {
         }
         let mut tools = self.write();
         let sorted: Arc<[Arc<Declaration>]> =
-            tools.sorted().iter().map(|entry| Arc::clone(&entry.declaration)).collect();
+            tools.sorted().iter().map(|entry| Arc::clone(entry.declaration())).collect();
         tools.declarations = Some(Arc::clone(&sorted));
         sorted
     }

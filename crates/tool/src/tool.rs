@@ -71,6 +71,12 @@ pub trait Invocation: Send {
         None
     }
 
+    /// Shows a person what the call would change, where that can be known: a diff, for instance. This may
+    /// read what the call would touch, but changes nothing. It is asked only before a person is.
+    fn preview(&self, _: &ToolContext) -> Option<Display> {
+        None
+    }
+
     /// Does it. When the context's token is cancelled, the call has a moment to return what it has;
     /// that is then kept as the partial result.
     async fn run(self: Box<Self>, context: ToolContext) -> Result<ToolOutput, ToolError>;

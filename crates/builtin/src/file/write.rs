@@ -62,6 +62,16 @@ pub(super) async fn write_file(
         .await
 }
 
+/// Shows what a call would change.
+pub(super) fn preview(wanted: &WriteFile, context: &ToolContext) -> Option<Display> {
+    if Encoding::named(wanted.encoding.as_deref()).ok()? != Encoding::Utf8 {
+        return None;
+    }
+    let old = old_text(&context.locate(&wanted.path).ok()?)?;
+    let text = unified(&wanted.path, &old, &wanted.content);
+    Some(Display { format: DisplayFormat::Diff, text })
+}
+
 /// Returns what is there now, if it is short text; nothing at all counts as empty.
 fn old_text(place: &Place) -> Option<String> {
     match place.open_file() {

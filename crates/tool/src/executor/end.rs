@@ -91,47 +91,34 @@ impl Ticket {
     }
 
     /// The call was refused before it began.
-    pub(super) fn denied(mut self, error: ToolError) -> Box<ToolResult> {
-        let error = bounded(error);
-        let duration = Millis::new(self.started.elapsed());
-        let tool_name = self.tool_name.clone();
-        self.close(EventBody::ToolCallDenied {
-            tool_name,
-            error: error.clone(),
-            duration_ms: duration,
-        });
-        self.finish(Some(error), ToolOutput::default())
+    pub(super) fn denied(self, error: ToolError) -> Box<ToolResult> {
+        self.finish(Some(error), ToolOutput::default(), |tool_name, error, content, duration_ms| {
+            EventBody::ToolCallDenied { tool_name, error, content, duration_ms }
+        })
     }
 
     /// The call did not work; `partial` is what there is all the same.
-    pub(super) fn failed(
-        mut self,
-        error: ToolError,
-        partial: Option<ToolOutput>,
-    ) -> Box<ToolResult> {
-        let error = bounded(error);
-        let duration = Millis::new(self.started.elapsed());
-        let tool_name = self.tool_name.clone();
-        self.close(EventBody::ToolCallFailed {
-            tool_name,
-            error: error.clone(),
-            duration_ms: duration,
-        });
-        self.finish(Some(error), partial.unwrap_or_default())
+    pub(super) fn failed(self, error: ToolError, partial: Option<ToolOutput>) -> Box<ToolResult> {
+        self.finish(
+            Some(error),
+            partial.unwrap_or_default(),
+            |tool_name, error, content, duration_ms| EventBody::ToolCallFailed {
+                tool_name,
+                error,
+                content,
+                duration_ms,
+            },
+        )
     }
 
     /// The call came back.
-    pub(super) fn completed(mut self, mut output: ToolOutput) -> Box<ToolResult> {
-        if let Some(error) = output.failure.take() {
-            return self.failed(error, Some(output));
+    pub(super) fn completed(self, mut output: ToolOutput) -> Box<ToolResult> {
+        match output.failure.take() {
+            Some(error) => self.failed(error, Some(output)),
+            None => self.finish(None, output, |tool_name, error, content, duration_ms| {
+                EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+            }),
         }
-        let body = EventBody::ToolCallCompleted {
-            tool_name: self.tool_name.clone(),
-            result: for_event(&output.value, self.parts.limits.max_event_bytes),
-            duration_ms: Millis::new(self.started.elapsed()),
-        };
-        self.close(body);
-        self.finish(None, output)
     }
 
     /// Writes the one end of this call. If that fails, the stream is closed, and with it every later
@@ -141,8 +128,27 @@ impl Ticket {
         drop(self.parts.recorder.record(Some(&self.call), body));
     }
 
-    fn finish(self, error: Option<ToolError>, output: ToolOutput) -> Box<ToolResult> {
-        let result = self.result(error, output);
+    fn finish(
+        mut self,
+        error: Option<ToolError>,
+        output: ToolOutput,
+        failure: impl FnOnce(String, ToolError, Vec<Part>, Millis) -> EventBody,
+    ) -> Box<ToolResult> {
+        let result = self.result(error.map(bounded), output);
+        let (tool_name, content) = (self.tool_name.clone(), result.llm_content.clone());
+        let body = match &result.outcome {
+            CallOutcome::Completed(value) => EventBody::ToolCallCompleted {
+                tool_name,
+                result: for_event(value, self.parts.limits.max_event_bytes),
+                content,
+                display: result.return_display.clone(),
+                duration_ms: result.duration,
+            },
+            CallOutcome::Failed { error, .. } => {
+                failure(tool_name, error.clone(), content, result.duration)
+            }
+        };
+        self.close(body);
         if let Some(entry) = &self.entry {
             entry.count(result.success(), result.duration.get());
         }
@@ -244,7 +250,7 @@ fn bounded(mut error: ToolError) -> ToolError {
     error
 }
 
-fn bounded_display(display: Display) -> Display {
+pub(super) fn bounded_display(display: Display) -> Display {
     const MAX_BYTES: usize = 256 * 1024;
     match cut_middle(&display.text, MAX_BYTES) {
         Some(text) => Display { text, ..display },
@@ -266,6 +272,7 @@ impl Drop for Ticket {
             let body = EventBody::ToolCallFailed {
                 tool_name: self.tool_name.clone(),
                 error: ToolError::cancelled("nobody waits for it any more"),
+                content: vec![Part::text("Error (cancelled): nobody waits for it any more")],
                 duration_ms: Millis::new(self.started.elapsed()),
             };
             self.close(body);

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::{
-    Access, Concurrency, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult,
+    Access, Concurrency, Display, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult,
 };
 use serde_json::Value;
 
-use super::end::{Ticket, is_refusal};
+use super::end::{Ticket, bounded_display, is_refusal};
 use super::{CallOptions, ToolExecutor};
 use crate::approve::{Answer, Question};
 use crate::authorize::{Authorizer, Decision, Request};
+use crate::context::ToolContext;
 use crate::roots::Place;
 use crate::schedule::Footprint;
 use crate::task::{Contained, Uncontained};
@@ -183,6 +184,7 @@ impl ToolExecutor {
                 kind: spec.kind,
                 arguments: call.arguments,
                 description: description.clone(),
+                preview: None,
                 reason: reason.clone(),
             }),
         };
@@ -212,12 +214,14 @@ impl ToolExecutor {
 
     /// Asks about a call and waits for the answer, holding nothing.
     pub async fn ask(&self, mut prepared: PreparedCall) -> Result<PreparedCall, Box<ToolResult>> {
-        let Some(question) = prepared.question.take() else { return Ok(prepared) };
+        let Some(mut question) = prepared.question.take() else { return Ok(prepared) };
+        question.preview = prepared.invocation.preview(&self.0.context).await;
         let tool_name = question.tool_name.clone();
         let asked = prepared.ticket.record(EventBody::ApprovalAsked {
             tool_name: tool_name.clone(),
             kind: question.kind,
             description: question.description.clone(),
+            preview: question.preview.clone(),
             reason: question.reason.clone(),
         });
         if let Err(error) = asked {
@@ -304,6 +308,20 @@ impl Held {
     /// Returns the invocation, to be run.
     pub(super) const fn take(&mut self) -> Option<Box<dyn Invocation>> {
         self.0.take()
+    }
+
+    /// Asks the tool what the call would change. That may read files, so it holds up nobody; a tool that
+    /// breaks down over it will not run either.
+    async fn preview(&mut self, context: &ToolContext) -> Option<Display> {
+        let invocation = self.0.take()?;
+        let context = context.clone();
+        let previewed = tokio::task::spawn_blocking(move || {
+            let preview = invocation.preview(&context).map(bounded_display);
+            (invocation, preview)
+        });
+        let (invocation, preview) = previewed.await.ok()?;
+        self.0 = Some(invocation);
+        preview
     }
 }
 

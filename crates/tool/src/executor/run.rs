@@ -76,7 +76,12 @@ impl ToolExecutor {
         let PreparedCall { mut ticket, mut invocation, effects, description, timeout, .. } =
             prepared;
         let Some(invocation) = invocation.take() else {
-            return ticket.failed(ToolError::failed("the call was run already"), None);
+            return ticket.failed(
+                ToolError::failed(
+                    "the call cannot be run: it was run already, or the tool broke down",
+                ),
+                None,
+            );
         };
         let tool_name = ticket.tool_name().to_owned();
         ticket.begin();

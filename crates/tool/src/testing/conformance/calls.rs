@@ -150,6 +150,8 @@ mod judges {
         let completed = || EventBody::ToolCallCompleted {
             tool_name: "t".into(),
             result: Arc::new(Value::Null),
+            content: Vec::new(),
+            display: None,
             duration_ms: convoke_core::Millis::default(),
         };
         let judge = |script: &str| {

@@ -1,0 +1,341 @@
+//! The run machine: an agent's loop without any I/O.
+//!
+//! A [`Run`] is what happened so far. Two functions are all there is to it:
+//!
+//! - [`Run::apply`] folds one event into it. The stream of events is the whole truth: folding the same
+//!   events gives the same run, in any process, at any time.
+//! - [`Run::decide`] says what to do next. It changes nothing.
+//!
+//! Whoever drives a run asks for the next [`Effect`], carries it out, and records what came of it as events;
+//! each recorded event is applied, and the question is asked again. A run that was interrupted is
+//! rebuilt by folding its events, and goes on with the same question: the past is never decided again.
+//!
+//! ```text
+//!            ┌──────────────── apply(event) ◄───────────────┐
+//!            ▼                                              │
+//!          Run ── decide(now) ──► Effect ──► driver ──► events
+//! ```
+//!
+//! A turn goes: limits, compaction if needed, the model, its calls, their answers. What holds:
+//!
+//! - Every call is answered exactly once, and the answers reach the model in the order of the calls,
+//!   before anything else is said.
+//! - Every use of the model passes one check of all limits.
+//! - The last turn and the last minute are kept for one answer that can only finish. What is answered
+//!   there is marked as recovered, and the cause stays.
+//! - After the end there are no effects.
+
+mod apply;
+mod batch;
+mod conversation;
+mod decide;
+mod repetition;
+mod settings;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::batch::Batch;
+use self::conversation::Conversation;
+use self::repetition::Repetition;
+use crate::id::{CallId, RunId};
+use crate::message::{Message, Part};
+use crate::outcome::{Cause, Outcome};
+use crate::spec::Declaration;
+use crate::time::Timestamp;
+use crate::usage::Usage;
+
+pub use self::conversation::estimate;
+pub use self::decide::{Effect, Refusal, Told};
+pub use self::settings::{Budget, Ending, Limit, Purpose, ReflectionMode, RunSettings, Strategy};
+pub use self::task::{ActionResult, Ledger, TaskContext};
+
+/// The tool by which a run says that its task is done.
+pub const COMPLETE_TASK: &str = "complete_task";
+
+/// What happened in a run so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    id: RunId,
+    phase: Phase,
+    settings: RunSettings,
+    model: String,
+    system: Arc<str>,
+    tools: Arc<[Declaration]>,
+    conversation: Conversation,
+    /// What the user said since the last turn began.
+    inbox: Vec<Message>,
+    /// What the model has to be told when the next turn begins.
+    notices: Vec<String>,
+    turn: Turn,
+    clock: Stopwatch,
+    spent: Usage,
+    /// How many calls of tools began.
+    tool_calls: u32,
+    /// The limits that were warned of.
+    warned: BTreeSet<Limit>,
+    /// The limit that was reached.
+    exceeded: Option<Limit>,
+    repetition: Repetition,
+    task: Option<TaskContext>,
+    /// What is to be done before the next turn.
+    due: BTreeSet<Due>,
+    /// Why the model was asked to finish with what there is.
+    grace: Option<Cause>,
+    answer: Option<Value>,
+    /// The last thing the model said in words.
+    last_words: Option<String>,
+    /// The pieces of an answer that was cut off.
+    pieces: String,
+    failure: Option<Failure>,
+    cancelled: Option<Cause>,
+    /// How long the conversation was when it could not be made shorter.
+    compaction_refused_at: Option<u64>,
+    /// The last turn after which the conversation was summed up.
+    compacted_in: Option<u32>,
+    /// Whether the last thing the run wanted to do was not allowed.
+    denied: bool,
+    outcome: Option<Outcome>,
+}
+
+/// What the run is in the middle of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Phase {
+    /// It has not begun.
+    New,
+    /// Nothing is under way.
+    Ready,
+    /// The model was asked.
+    Asking(Purpose),
+    /// The model asked for tools.
+    Calling(Batch),
+    /// The model gave an answer that has to have a shape.
+    Checking(String),
+    /// It is over.
+    Ended,
+}
+
+/// The turn of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Turn {
+    /// How many began.
+    number: u32,
+    open: bool,
+    /// Whether the model has answered in it, or failed to.
+    answered: bool,
+}
+
+/// What comes before the next turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Due {
+    /// Tell the model that its answer was cut off.
+    SayCutOff,
+    /// The model said nothing that ends the run: ask it once to finish.
+    Finish,
+    /// Look back.
+    Reflect,
+    /// Make a plan.
+    Plan,
+    /// The conversation was too long for the model.
+    Shorten,
+    /// Looking back said that the task is done: let the model say so, without tools.
+    WrapUp,
+}
+
+/// What ended the run early.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Failure {
+    cause: Cause,
+    message: String,
+}
+
+/// Counts time, but not while somebody is waited for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Stopwatch {
+    started: Timestamp,
+    waited_ms: i64,
+    /// The questions that are open, and since when there is one.
+    open: BTreeSet<CallId>,
+    since: Timestamp,
+}
+
+impl Stopwatch {
+    fn ask(&mut self, call: &CallId, now: Timestamp) {
+        if self.open.is_empty() {
+            self.since = now;
+        }
+        self.open.insert(call.clone());
+    }
+
+    fn answer(&mut self, call: &CallId, now: Timestamp) {
+        if self.open.remove(call) && self.open.is_empty() {
+            self.waited_ms += (now.as_millis() - self.since.as_millis()).max(0);
+        }
+    }
+
+    fn elapsed(&self, now: Timestamp) -> Duration {
+        let until = if self.open.is_empty() { now } else { self.since };
+        let millis = until.as_millis() - self.started.as_millis() - self.waited_ms;
+        Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+    }
+}
+
+impl Run {
+    /// Makes a run that has not begun.
+    pub fn new(id: RunId) -> Self {
+        Self {
+            id,
+            phase: Phase::New,
+            settings: RunSettings::default(),
+            model: String::new(),
+            system: Arc::from(""),
+            tools: Arc::from([]),
+            conversation: Conversation::default(),
+            inbox: Vec::new(),
+            notices: Vec::new(),
+            turn: Turn::default(),
+            clock: Stopwatch::default(),
+            spent: Usage::default(),
+            tool_calls: 0,
+            warned: BTreeSet::new(),
+            exceeded: None,
+            repetition: Repetition::default(),
+            task: None,
+            due: BTreeSet::new(),
+            grace: None,
+            answer: None,
+            last_words: None,
+            pieces: String::new(),
+            failure: None,
+            cancelled: None,
+            compaction_refused_at: None,
+            compacted_in: None,
+            denied: false,
+            outcome: None,
+        }
+    }
+
+    /// Rebuilds a run from its events. Those of other runs are passed over.
+    pub fn replay<'a>(id: RunId, events: impl IntoIterator<Item = &'a crate::Event>) -> Self {
+        let mut run = Self::new(id);
+        events.into_iter().for_each(|event| run.apply(event));
+        run
+    }
+
+    /// Returns its id.
+    pub const fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Tells whether somebody wants it to stop.
+    pub const fn is_cancelled(&self) -> bool {
+        self.cancelled.is_some()
+    }
+
+    /// Returns why a last answer is asked for, or would be now.
+    pub fn grace_cause(&self) -> Cause {
+        let reached = self.exceeded.map_or(Cause::NoCompletion, Limit::cause);
+        self.grace.unwrap_or(reached)
+    }
+
+    /// Returns its standing instructions.
+    pub fn system(&self) -> &str {
+        &self.system
+    }
+
+    /// Returns the tools the model is told about.
+    pub fn tools(&self) -> &[Declaration] {
+        &self.tools
+    }
+
+    /// Returns the conversation.
+    pub fn messages(&self) -> &[Message] {
+        &self.conversation.messages
+    }
+
+    /// Returns what does not change.
+    pub const fn settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    /// Returns what it has used, its children included.
+    pub const fn spent(&self) -> &Usage {
+        &self.spent
+    }
+
+    /// Returns how many turns began.
+    pub const fn turns(&self) -> u32 {
+        self.turn.number
+    }
+
+    /// Returns how many calls of tools began.
+    pub const fn tool_calls(&self) -> u32 {
+        self.tool_calls
+    }
+
+    /// Returns its task and what came of it, once it has begun.
+    pub const fn task(&self) -> Option<&TaskContext> {
+        self.task.as_ref()
+    }
+
+    /// Returns about how many tokens its next request takes in.
+    pub const fn context_tokens(&self) -> u64 {
+        self.conversation.tokens
+    }
+
+    /// Returns its answer, if it gave one.
+    pub const fn answer(&self) -> Option<&Value> {
+        self.answer.as_ref()
+    }
+
+    /// Returns how it ended, if it did.
+    pub const fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// Returns how long it has worked, without waiting for people.
+    pub fn elapsed(&self, now: Timestamp) -> Duration {
+        self.clock.elapsed(now)
+    }
+
+    /// Returns how long what is under way may still take; nothing while a person is waited for.
+    pub fn time_left(&self, now: Timestamp) -> Option<Duration> {
+        if !self.clock.open.is_empty() {
+            return None;
+        }
+        let budget = &self.settings.budget;
+        let until = if self.grace.is_some() { budget.time_ms.get() } else { budget.working_time() };
+        Some(until.saturating_sub(self.elapsed(now)))
+    }
+
+    /// Returns how long the conversation would be after a compaction, in tokens as estimated.
+    pub fn after_compaction(&self, kept_from: usize, summary: &str) -> u64 {
+        self.conversation.after_compaction(kept_from, summary)
+    }
+
+    /// Gives every call of an answer an id that no other call of the run has. One the provider gave is
+    /// kept if it is new.
+    pub fn name_calls(&self, answer: &mut Message) {
+        let mut taken: BTreeSet<CallId> =
+            self.messages().iter().flat_map(Message::calls).map(|call| call.id.clone()).collect();
+        for (index, part) in answer.parts.iter_mut().enumerate() {
+            let Part::ToolCall(call) = part else { continue };
+            let made_up = (0..).map(|more: u32| match more {
+                0 => format!("call_{}_{index}", self.turn.number),
+                more => format!("call_{}_{index}_{more}", self.turn.number),
+            });
+            let given = Some(call.id.to_string()).filter(|id| !id.is_empty());
+            let ids = given.into_iter().chain(made_up).map(CallId::new);
+            if let Some(id) = ids.into_iter().find(|id| taken.insert(id.clone())) {
+                call.id = id;
+            }
+        }
+    }
+}

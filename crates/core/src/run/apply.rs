@@ -1,0 +1,382 @@
+//! Folds events into a run. What an event means never changes: old journals have to give the same run.
+
+use serde_json::Value;
+
+use super::batch::{Batch, fingerprint};
+use super::conversation::{Conversation, text_tokens};
+use super::decide::TOO_LONG;
+use super::{
+    ActionResult, COMPLETE_TASK, Due, Ending, Failure, Limit, Phase, Purpose, ReflectionMode, Run,
+    Strategy, TaskContext, Turn,
+};
+use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Verdict};
+use crate::id::CallId;
+use crate::message::{Message, Part, Role, StopReason};
+use crate::outcome::Cause;
+use crate::spec::Declaration;
+use crate::time::{Millis, Timestamp};
+
+impl Run {
+    /// Folds one event into the run. Events of other runs change nothing.
+    pub fn apply(&mut self, event: &Event) {
+        if event.run != self.id || self.phase == Phase::Ended {
+            return;
+        }
+        match &event.body {
+            EventBody::RunStarted { .. } => self.start(event),
+            EventBody::UserMessage { message } => self.inbox.push(message.clone()),
+            EventBody::RunCancelled { cause } => {
+                self.cancelled.get_or_insert(*cause);
+            }
+            EventBody::RunEnded { outcome, .. } => {
+                self.outcome = Some(outcome.clone());
+                self.phase = Phase::Ended;
+            }
+            EventBody::TurnStarted { turn } => self.start_turn(*turn),
+            EventBody::TurnEnded { .. } => self.turn.open = false,
+            EventBody::ModelRequest { purpose, notice, .. } => {
+                self.ask_model(*purpose, notice.as_deref());
+            }
+            EventBody::ModelResponse { purpose, message, usage, stop } => {
+                self.spent += *usage;
+                self.phase = Phase::Ready;
+                if purpose.is_turn() {
+                    self.turn.answered = true;
+                    self.conversation.answered(message.clone(), usage);
+                    self.heed(*purpose, message, *stop);
+                }
+            }
+            EventBody::ModelFailed { cause, message, hint, partial, usage, .. } => {
+                self.spent += *usage;
+                self.phase = Phase::Ready;
+                self.turn.answered |= self.turn.open;
+                if let Some(partial) = partial {
+                    self.last_words = Some(partial.clone());
+                }
+                self.fail_model(*cause, message, hint.as_deref());
+            }
+            EventBody::AnswerChecked { value, problems } => self.check(value, problems),
+            EventBody::Compaction { kept_from, summary, .. } => {
+                self.compact(*kept_from, summary.as_deref());
+            }
+            EventBody::Reflection(reflection) => self.reflect(reflection),
+            EventBody::Plan { steps } => self.plan(steps),
+            EventBody::Notice { message } => {
+                self.due.remove(&Due::SayCutOff);
+                self.notices.push(message.clone());
+            }
+            EventBody::LoopDetected { message, .. } => {
+                self.repetition.told = true;
+                self.notices.push(message.clone());
+            }
+            EventBody::BudgetWarning { budget, message, .. } => {
+                self.warned.insert(*budget);
+                self.notices.push(message.clone());
+            }
+            EventBody::BudgetExceeded { budget } => {
+                self.exceeded.get_or_insert(*budget);
+            }
+            EventBody::AgentEnded { usage, .. } | EventBody::ModelRetry { usage, .. } => {
+                self.spent += *usage;
+            }
+            body => {
+                if let Some(call) = &event.call {
+                    self.apply_to_call(call, body, event.ts);
+                }
+            }
+        }
+    }
+
+    fn apply_to_call(&mut self, call: &CallId, body: &EventBody, now: Timestamp) {
+        match body {
+            EventBody::ApprovalAsked { .. } => self.clock.ask(call, now),
+            EventBody::ApprovalAnswered { .. } => self.clock.answer(call, now),
+            EventBody::ToolCallStarted { effects, .. } => {
+                self.tool_calls += 1;
+                if let Some(task) = &mut self.task {
+                    task.ledger.note(effects);
+                }
+            }
+            EventBody::ToolCallCompleted { tool_name, result, content, duration_ms, .. } => {
+                self.clock.answer(call, now);
+                self.denied = false;
+                let value = (tool_name == COMPLETE_TASK).then_some(&**result);
+                self.answer_call(call, tool_name, Ok(value), content, *duration_ms);
+            }
+            EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+            | EventBody::ToolCallDenied { tool_name, error, content, duration_ms } => {
+                self.clock.answer(call, now);
+                self.denied |= matches!(body, EventBody::ToolCallDenied { .. });
+                let said = error.message.as_str();
+                self.answer_call(call, tool_name, Err(said), content, *duration_ms);
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, event: &Event) {
+        let EventBody::RunStarted {
+            task,
+            model,
+            prompt,
+            attachments,
+            history,
+            system,
+            tools,
+            settings,
+        } = &event.body
+        else {
+            return;
+        };
+        let mut parts = attachments.clone();
+        parts.push(Part::text(prompt));
+        let overhead = text_tokens(system) + tools.iter().map(declaration_tokens).sum::<u64>();
+        self.phase = Phase::Ready;
+        self.settings = settings.clone();
+        self.model.clone_from(model);
+        self.system.clone_from(system);
+        self.tools.clone_from(tools);
+        let prompt_message = Message { role: Role::User, parts };
+        self.conversation = Conversation::new(history.clone(), prompt_message, overhead);
+        self.clock.started = event.ts;
+        self.task = Some(TaskContext::new(task.clone(), prompt.clone()));
+        if settings.strategy == Strategy::Planned {
+            self.due.insert(Due::Plan);
+        }
+    }
+
+    /// A turn begins: what the user and the runtime had to say since the last one is said.
+    fn start_turn(&mut self, number: u32) {
+        self.turn = Turn { number, open: true, answered: false };
+        self.answer = None;
+        let notices = std::mem::take(&mut self.notices);
+        if !notices.is_empty() {
+            self.conversation.push(Message::text(Role::User, notices.join("\n\n")));
+        }
+        if !self.inbox.is_empty() {
+            // There is something new to do.
+            self.due.remove(&Due::WrapUp);
+            self.due.remove(&Due::Finish);
+        }
+        for message in std::mem::take(&mut self.inbox) {
+            self.conversation.push(message);
+        }
+    }
+
+    fn ask_model(&mut self, purpose: Purpose, notice: Option<&str>) {
+        self.phase = Phase::Asking(purpose);
+        if purpose != Purpose::Grace || self.grace.is_some() {
+            return;
+        }
+        self.grace = Some(self.grace_cause());
+        self.due.remove(&Due::Finish);
+        if let Some(notice) = notice {
+            self.conversation.push(Message::text(Role::User, notice));
+        }
+    }
+
+    /// The model said something that belongs to the conversation.
+    fn heed(&mut self, purpose: Purpose, message: &Message, stop: StopReason) {
+        let words = message.words();
+        let says_something = !words.trim().is_empty();
+        if says_something {
+            self.last_words = Some(words.clone());
+        }
+        let calls: Vec<_> = message.calls().cloned().collect();
+        if !calls.is_empty() {
+            self.pieces.clear();
+            let completes = self.completes_by_call();
+            let only_completion = purpose == Purpose::Grace || self.only_answers();
+            let cut_off = stop == StopReason::Length;
+            self.phase = Phase::Calling(Batch::new(calls, completes, only_completion, cut_off));
+            return;
+        }
+        // A last answer that is refused does not hide why it was the last.
+        if stop == StopReason::Refused && self.grace.is_none() {
+            let message = if says_something { words } else { "it gave no reason".to_owned() };
+            let message = format!("the model would not answer: {message}");
+            self.failure = Some(Failure { cause: Cause::Error, message });
+            return;
+        }
+        let cut_off = stop == StopReason::Length && purpose == Purpose::Main;
+        let all = std::mem::take(&mut self.pieces) + &words;
+        match self.settings.ending {
+            _ if cut_off => {
+                self.repetition.note(fingerprint(&words), "", self.settings.max_repeats);
+                self.pieces = all;
+                self.due.insert(Due::SayCutOff);
+            }
+            Ending::Text if says_something => self.answer = Some(Value::String(all)),
+            Ending::Structured | Ending::StructuredOrCall if says_something => {
+                self.phase = Phase::Checking(all);
+            }
+            _ => {
+                self.due.insert(Due::Finish);
+            }
+        }
+    }
+
+    fn fail_model(&mut self, cause: Cause, message: &str, hint: Option<&str>) {
+        // What was tried last does not hide why it had to be tried.
+        if self.cancelled.is_some() || self.grace.is_some() {
+            return;
+        }
+        match cause {
+            Cause::Timeout => {
+                self.exceeded.get_or_insert(Limit::TurnTime);
+            }
+            Cause::ContextWindow if !self.due.contains(&Due::Shorten) => {
+                self.due.insert(Due::Shorten);
+                // The turn is asked again when the conversation is shorter.
+                self.turn.answered = false;
+            }
+            cause => {
+                let message = match hint {
+                    Some(hint) => format!("{message} ({hint})"),
+                    None => message.to_owned(),
+                };
+                self.failure.get_or_insert(Failure { cause, message });
+            }
+        }
+    }
+
+    fn answer_call(
+        &mut self,
+        call: &CallId,
+        tool_name: &str,
+        outcome: Result<Option<&Value>, &str>,
+        content: &[Part],
+        duration_ms: Millis,
+    ) {
+        let Phase::Calling(batch) = &mut self.phase else { return };
+        if !batch.answer(call, content, outcome.is_err()) {
+            return;
+        }
+        if batch.is_completion(tool_name) {
+            if let Ok(Some(value)) = outcome {
+                self.answer = Some(value.clone());
+            }
+        } else if let Some(task) = &mut self.task {
+            task.did(ActionResult {
+                call: call.clone(),
+                tool_name: tool_name.to_owned(),
+                success: outcome.is_ok(),
+                error: outcome.err().map(str::to_owned),
+                duration_ms,
+            });
+        }
+        if batch.is_answered() {
+            self.close_batch();
+        }
+    }
+
+    /// All calls are answered: the answers enter the conversation together.
+    fn close_batch(&mut self) {
+        let Phase::Calling(batch) = std::mem::replace(&mut self.phase, Phase::Ready) else {
+            return;
+        };
+        self.repetition.note(batch.fingerprint(), batch.first_tool(), self.settings.max_repeats);
+        let look_back = match self.settings.reflection {
+            ReflectionMode::Off => false,
+            ReflectionMode::OnFailure => batch.failed_tool().is_some(),
+            ReflectionMode::Always => true,
+        };
+        if look_back && self.answer.is_none() {
+            self.due.insert(Due::Reflect);
+        }
+        self.conversation.push(batch.into_message());
+    }
+
+    fn check(&mut self, value: &Value, problems: &[String]) {
+        self.phase = Phase::Ready;
+        if problems.is_empty() {
+            self.answer = Some(value.clone());
+            return;
+        }
+        self.repetition.note(fingerprint(&value.to_string()), "", self.settings.max_repeats);
+        self.notices.push(problems.join("\n"));
+    }
+
+    fn compact(&mut self, kept_from: usize, summary: Option<&str>) {
+        let was_too_long = self.due.remove(&Due::Shorten);
+        self.compacted_in = Some(self.turn.number);
+        if let Some(summary) = summary {
+            self.conversation.compact(kept_from, summary);
+            self.compaction_refused_at = None;
+            return;
+        }
+        self.compaction_refused_at = Some(self.conversation.tokens);
+        if was_too_long {
+            let message = TOO_LONG.to_owned();
+            self.failure = Some(Failure { cause: Cause::ContextWindow, message });
+        }
+    }
+
+    fn reflect(&mut self, reflection: &Reflection) {
+        self.due.remove(&Due::Reflect);
+        match reflection.verdict {
+            Verdict::Continue => {}
+            Verdict::Replan => {
+                self.notices.push(in_words(reflection));
+                if self.settings.strategy == Strategy::Planned {
+                    self.due.insert(Due::Plan);
+                }
+            }
+            Verdict::Complete => {
+                self.notices.push(in_words(reflection));
+                self.due.insert(Due::WrapUp);
+            }
+        }
+        if let Some(task) = &mut self.task {
+            task.reflections.push(reflection.clone());
+        }
+    }
+
+    fn plan(&mut self, steps: &[PlanStep]) {
+        self.due.remove(&Due::Plan);
+        if !steps.is_empty() {
+            let lines =
+                steps.iter().enumerate().map(|(index, step)| step_in_words(index + 1, step));
+            self.notices.push(format!("The plan:\n{}", lines.collect::<Vec<_>>().join("\n")));
+        }
+        if let Some(task) = &mut self.task {
+            task.plan = steps.to_vec();
+        }
+    }
+}
+
+fn declaration_tokens(tool: &Declaration) -> u64 {
+    text_tokens(&tool.name)
+        + text_tokens(&tool.description)
+        + text_tokens(&tool.parameters.to_string())
+}
+
+fn in_words(reflection: &Reflection) -> String {
+    let mut text = format!("Looking back: {}", reflection.assessment);
+    for lesson in &reflection.lessons {
+        text.push_str(&format!("\n- {lesson}"));
+    }
+    if let Some(focus) = &reflection.next_focus {
+        text.push_str(&format!("\nNext: {focus}"));
+    }
+    text
+}
+
+fn step_in_words(number: usize, step: &PlanStep) -> String {
+    let what = match (step.action_type, &step.tool) {
+        (ActionType::Respond, _) => "answer".to_owned(),
+        (ActionType::ToolCall, Some(tool)) => format!("`{tool}`"),
+        (ActionType::Delegate, Some(agent)) => format!("hand over to `{agent}`"),
+        (ActionType::ToolCall | ActionType::Delegate, None) => "act".to_owned(),
+    };
+    let with = match &step.params {
+        Value::Null => String::new(),
+        Value::String(text) => format!(": {text}"),
+        params => format!(" {params}"),
+    };
+    let after = match step.depends_on.as_slice() {
+        [] => String::new(),
+        steps => format!(" (after {})", steps.join(", ")),
+    };
+    format!("{number}. {}: {what}{with}{after}", step.id)
+}

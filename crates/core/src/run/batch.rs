@@ -1,0 +1,135 @@
+//! The calls of one answer of the model, and the answers to them.
+//!
+//! Calls are answered in the order in which they finish; the model gets the answers in the order in
+//! which it asked. Each call is answered once: a second answer is ignored.
+
+use serde::{Deserialize, Serialize};
+
+use super::COMPLETE_TASK;
+use crate::id::CallId;
+use crate::message::{Message, Part, Role, ToolCall};
+
+/// Calls under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Batch {
+    calls: Vec<Slot>,
+    /// Whether `complete_task` is a completion here, and not just some name.
+    completes: bool,
+    /// Whether nothing but completing the task was on offer.
+    pub(super) only_completion: bool,
+    /// Whether the answer was cut off, so that its last call is not whole.
+    cut_off: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Slot {
+    call: ToolCall,
+    answer: Option<Given>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Given {
+    content: Vec<Part>,
+    is_error: bool,
+}
+
+impl Batch {
+    pub(super) fn new(
+        calls: Vec<ToolCall>,
+        completes: bool,
+        only_completion: bool,
+        cut_off: bool,
+    ) -> Self {
+        let slot = |call| Slot { call, answer: None };
+        Self { calls: calls.into_iter().map(slot).collect(), completes, only_completion, cut_off }
+    }
+
+    /// Answers a call; tells whether there was such a call without an answer.
+    pub(super) fn answer(&mut self, id: &CallId, content: &[Part], is_error: bool) -> bool {
+        let Some(slot) = self.open(id) else { return false };
+        slot.answer = Some(Given { content: content.to_vec(), is_error });
+        true
+    }
+
+    fn open(&mut self, id: &CallId) -> Option<&mut Slot> {
+        self.calls.iter_mut().find(|slot| slot.call.id == *id && slot.answer.is_none())
+    }
+
+    /// Tells whether a call of this name says that the task is done.
+    pub(super) fn is_completion(&self, name: &str) -> bool {
+        self.completes && name == COMPLETE_TASK
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.calls.iter().all(|slot| slot.answer.is_some())
+    }
+
+    /// Returns the calls of tools that have no answer yet.
+    pub(super) fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.unanswered().filter(|call| !self.is_completion(&call.name))
+    }
+
+    /// Returns the completions that have no answer yet.
+    pub(super) fn open_completions(&self) -> impl Iterator<Item = &ToolCall> {
+        self.unanswered().filter(|call| self.is_completion(&call.name))
+    }
+
+    fn unanswered(&self) -> impl Iterator<Item = &ToolCall> {
+        self.calls.iter().filter(|slot| slot.answer.is_none()).map(|slot| &slot.call)
+    }
+
+    /// Returns the call that is not whole, if it has no answer yet.
+    pub(super) fn broken_call(&self) -> Option<&ToolCall> {
+        let last = self.calls.last().filter(|slot| self.cut_off && slot.answer.is_none());
+        last.map(|slot| &slot.call)
+    }
+
+    /// Returns the tool of a call that failed.
+    pub(super) fn failed_tool(&self) -> Option<&str> {
+        let failed = |slot: &&Slot| {
+            !self.is_completion(&slot.call.name)
+                && slot.answer.as_ref().is_some_and(|answer| answer.is_error)
+        };
+        self.calls.iter().find(failed).map(|slot| slot.call.name.as_str())
+    }
+
+    /// Returns what was called and what came back, as one number: equal if both are equal.
+    pub(super) fn fingerprint(&self) -> u64 {
+        self.calls.iter().fold(FNV_START, |hash, slot| {
+            let hash = fnv(hash, &slot.call.name);
+            let hash = fnv(hash, &slot.call.arguments.to_string());
+            let answer = slot.answer.iter().flat_map(|answer| &answer.content);
+            answer.fold(hash, |hash, part| match part {
+                Part::Text { text } => fnv(hash, text),
+                other => fnv(hash, &format!("{other:?}")),
+            })
+        })
+    }
+
+    /// Returns the name of the first tool that was called.
+    pub(super) fn first_tool(&self) -> &str {
+        self.calls.first().map_or("", |slot| slot.call.name.as_str())
+    }
+
+    /// Returns the answers as one message, in the order of the calls.
+    pub(super) fn into_message(self) -> Message {
+        let answers = self.calls.into_iter().filter_map(|slot| {
+            let Given { content, is_error } = slot.answer?;
+            Some(Part::ToolResult { call: slot.call.id, content, is_error })
+        });
+        Message { role: Role::Tool, parts: answers.collect() }
+    }
+}
+
+/// Returns a text as a number: equal if the texts are.
+pub(super) fn fingerprint(text: &str) -> u64 {
+    fnv(FNV_START, text)
+}
+
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, with an end mark: a hash that is the same in every process.
+fn fnv(hash: u64, text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    step(text.bytes().fold(hash, step), 0xff)
+}

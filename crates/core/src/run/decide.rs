@@ -1,0 +1,403 @@
+//! Says what a run does next. This may change between versions: only the next step is ever decided.
+
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use serde_json::Value;
+
+use super::batch::Batch;
+use super::{Due, Ending, Limit, Phase, Purpose, Run};
+use crate::message::ToolCall;
+use crate::outcome::{Cause, Outcome};
+use crate::time::Timestamp;
+use crate::usage::{Money, Usage};
+
+/// The shortest answer worth asking for, in tokens.
+const MIN_OUTPUT: u64 = 64;
+/// The longest answer that is reserved where nobody knows how long a model's answers get.
+const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
+/// How much of a budget is used when the model is told.
+const WARN_AT: f64 = 0.8;
+/// How much of the window stays as it is when the conversation is summed up, in percent.
+const KEEP_PERCENT: u64 = 20;
+
+/// What there is to say when even a summary would not help.
+pub(super) const TOO_LONG: &str =
+    "the conversation is too long for the model and cannot be made shorter";
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Record that a turn begins.
+    StartTurn(u32),
+    /// Record that a turn ended.
+    EndTurn(u32),
+    /// Record that a limit is reached.
+    Exceed(Limit),
+    /// Tell the model something, and record it.
+    Tell(Told),
+    /// Ask the model.
+    CallModel {
+        /// What for.
+        purpose: Purpose,
+        /// The longest answer there is room for, where that is limited.
+        max_output: Option<u64>,
+        /// Whether tools may be called. For a grace call, only completing the task may.
+        with_tools: bool,
+    },
+    /// Ask the model to sum up everything before this message, and shorten the conversation.
+    Compact {
+        /// The first message that stays.
+        kept_from: usize,
+        /// The longest answer there is room for, where that is limited.
+        max_output: Option<u64>,
+    },
+    /// Run these calls.
+    CallTools(Vec<ToolCall>),
+    /// Answer these calls without running them.
+    Refuse {
+        /// The calls.
+        calls: Vec<ToolCall>,
+        /// Why they do not run.
+        why: Refusal,
+    },
+    /// Check whether this completes the task, and answer the call.
+    Complete(ToolCall),
+    /// Check whether this answer has the shape it has to have.
+    CheckAnswer(String),
+    /// Record that the run ended.
+    Finish {
+        /// How.
+        outcome: Outcome,
+        /// Its answer.
+        answer: Option<Value>,
+    },
+    /// Nothing: it has not begun, or it is over.
+    Rest,
+}
+
+/// Something the model is told by the runtime.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A budget is nearly used up.
+    BudgetIsShort {
+        /// Which.
+        limit: Limit,
+        /// How much of it is used, from 0 to 1.
+        used: f64,
+    },
+    /// It does the same again and again.
+    YouRepeatYourself {
+        /// The tool it calls.
+        tool_name: String,
+        /// How often.
+        times: u32,
+    },
+    /// Its answer reached the maximum length.
+    YouWereCutOff,
+}
+
+/// Why a call is not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The run was stopped.
+    Cancelled,
+    /// A limit is reached.
+    Limit(Limit),
+    /// Only completing the task was on offer.
+    OnlyCompletion,
+    /// The answer was cut off, so the call is not whole.
+    CutOff,
+    /// The task is complete already.
+    AlreadyComplete,
+    /// A call beside it failed, so it is too early to say that the task is done.
+    CallFailed(String),
+}
+
+impl Run {
+    /// Says what to do next.
+    pub fn decide(&self, now: Timestamp) -> Effect {
+        match &self.phase {
+            Phase::New | Phase::Ended => Effect::Rest,
+            // The process ended before the answer came: it is asked again.
+            Phase::Asking(purpose) if purpose.is_turn() && self.over().is_none() => {
+                self.ask(*purpose)
+            }
+            Phase::Calling(batch) => self.answer_calls(batch, now),
+            Phase::Checking(words) => Effect::CheckAnswer(words.clone()),
+            Phase::Ready | Phase::Asking(_) => self.next(now),
+        }
+    }
+
+    fn next(&self, now: Timestamp) -> Effect {
+        let over = self.over();
+        if self.turn.open && (self.turn.answered || over.is_some()) {
+            return Effect::EndTurn(self.turn.number);
+        }
+        if let Some(outcome) = over {
+            let answered = outcome.cause == Cause::Goal || outcome.recovered;
+            return Effect::Finish { outcome, answer: self.answer.clone().filter(|_| answered) };
+        }
+        if self.exceeded.is_some() || self.due.contains(&Due::Finish) {
+            return self.turn_for(Purpose::Grace);
+        }
+        if let Some(limit) = self.reached(now) {
+            return Effect::Exceed(limit);
+        }
+        if let Some(told) = self.to_tell(now).filter(|_| !self.turn.open) {
+            return Effect::Tell(told);
+        }
+        if let Some(effect) = self.shorten() {
+            return effect;
+        }
+        for (due, purpose) in [(Due::Reflect, Purpose::Reflect), (Due::Plan, Purpose::Plan)] {
+            if self.due.contains(&due) {
+                return self.ask(purpose);
+            }
+        }
+        self.turn_for(Purpose::Main)
+    }
+
+    fn turn_for(&self, purpose: Purpose) -> Effect {
+        if self.turn.open { self.ask(purpose) } else { Effect::StartTurn(self.turn.number + 1) }
+    }
+
+    /// Returns how the run ends, if it ends now.
+    fn over(&self) -> Option<Outcome> {
+        if let Some(cause) = self.cancelled {
+            return Some(self.early(cause));
+        }
+        if let Some(failure) = &self.failure {
+            return Some(self.early(failure.cause).because(&failure.message));
+        }
+        match (self.grace, &self.answer) {
+            // What the user said meanwhile wants an answer as well.
+            (None, Some(_)) if !self.inbox.is_empty() => {}
+            (None, Some(_)) if self.denied => {
+                return Some(Outcome { recovered: true, ..Outcome::from(Cause::Denied) });
+            }
+            (None, Some(_)) => return Some(Cause::Goal.into()),
+            (Some(cause), Some(_)) => {
+                return Some(Outcome { recovered: true, ..Outcome::from(cause) });
+            }
+            (Some(cause), None) if self.turn.answered => return Some(self.early(cause)),
+            (_, None) => {}
+        }
+        if self.due.contains(&Due::Shorten) && self.conversation.cut(0).is_none() {
+            return Some(self.early(Cause::ContextWindow).because(TOO_LONG));
+        }
+        if self.repetition.told && self.repetition.repeats(self.settings.max_repeats + 1) {
+            return Some(self.early(Cause::Loop));
+        }
+        let cause = self.exceeded.map(Limit::cause);
+        let cause =
+            cause.or_else(|| self.due.contains(&Due::Finish).then_some(Cause::NoCompletion));
+        cause.filter(|_| !self.has_room_for_grace()).map(|cause| self.early(cause))
+    }
+
+    fn early(&self, cause: Cause) -> Outcome {
+        let partial = self.answer.clone().or_else(|| self.last_words.clone().map(Value::String));
+        let outcome = Outcome { partial, ..Outcome::from(cause) };
+        if cause == Cause::MaxCost && self.settings.model.price.is_none() {
+            return outcome.because(format!("no price is known for `{}`", self.model));
+        }
+        outcome
+    }
+
+    fn has_room_for_grace(&self) -> bool {
+        let open_turn = self.turn.open && !self.turn.answered;
+        let turns = open_turn || self.turn.number < self.settings.budget.turns;
+        turns && self.exceeded.is_none_or(Limit::leaves_room_for_grace) && self.allowance().is_ok()
+    }
+
+    /// Returns the limit that stands in the way of another turn.
+    fn reached(&self, now: Timestamp) -> Option<Limit> {
+        let budget = &self.settings.budget;
+        if !self.turn.open && self.turn.number >= budget.working_turns() {
+            return Some(Limit::Turns);
+        }
+        if self.is_late(now) {
+            return Some(Limit::Time);
+        }
+        if budget.tool_calls.is_some_and(|limit| self.tool_calls >= limit) {
+            return Some(Limit::ToolCalls);
+        }
+        self.allowance().err()
+    }
+
+    fn is_late(&self, now: Timestamp) -> bool {
+        self.elapsed(now) >= self.settings.budget.working_time()
+    }
+
+    /// The one place where a use of the model is checked against what is left: returns the longest
+    /// answer there is room for.
+    fn allowance(&self) -> Result<Option<u64>, Limit> {
+        let budget = &self.settings.budget;
+        let input = self.conversation.tokens;
+        let mut room: Option<u64> = None;
+        if let Some(limit) = budget.tokens {
+            let used = self.spent.input_tokens.saturating_add(self.spent.output_tokens);
+            let left = limit.saturating_sub(used).saturating_sub(input);
+            room = Some(enough(left, Limit::Tokens)?);
+        }
+        if let Some(limit) = budget.cost {
+            let left = self.affordable_output(limit, input).ok_or(Limit::Cost)?;
+            let left = enough(left, Limit::Cost)?;
+            room = Some(room.map_or(left, |room| room.min(left)));
+        }
+        let longest = self.settings.model.max_output.unwrap_or(UNKNOWN_MAX_OUTPUT);
+        Ok(room.map(|room| room.min(longest)))
+    }
+
+    /// Returns how many tokens of an answer the money left pays for, after the question. Without a
+    /// price nothing is affordable.
+    fn affordable_output(&self, limit: Money, input: u64) -> Option<u64> {
+        let price = self.settings.model.price?;
+        let spent = match self.spent.cost {
+            Some(cost) => cost.amount(),
+            None if self.spent.is_empty() => Decimal::ZERO,
+            None => return None,
+        };
+        // The dearest way in which the provider may charge it.
+        let asked = Usage { input_tokens: input, ..Usage::default() };
+        let cached = Usage { cache_write_tokens: input, ..asked };
+        let question = price.of(&asked).max(price.of(&cached));
+        let left = limit.amount().checked_sub(spent)?.checked_sub(question.amount())?;
+        if left <= Decimal::ZERO {
+            return None;
+        }
+        if price.output.amount().is_zero() {
+            return Some(u64::MAX);
+        }
+        let million = Decimal::from(1_000_000);
+        let tokens =
+            left.checked_div(price.output.amount()).and_then(|left| left.checked_mul(million));
+        Some(tokens.and_then(|tokens| tokens.floor().to_u64()).unwrap_or(u64::MAX))
+    }
+
+    fn ask(&self, purpose: Purpose) -> Effect {
+        match self.allowance() {
+            Err(limit) => Effect::Exceed(limit),
+            Ok(max_output) => Effect::CallModel {
+                purpose,
+                max_output,
+                with_tools: purpose == Purpose::Main && !self.only_answers(),
+            },
+        }
+    }
+
+    fn to_tell(&self, now: Timestamp) -> Option<Told> {
+        if self.due.contains(&Due::SayCutOff) {
+            return Some(Told::YouWereCutOff);
+        }
+        let times = self.settings.max_repeats;
+        if !self.repetition.told && self.repetition.repeats(times) {
+            let tool_name = self.repetition.tool_name.clone();
+            return Some(Told::YouRepeatYourself { tool_name, times });
+        }
+        let short = |(limit, used): (Limit, f64)| {
+            (used >= WARN_AT && !self.warned.contains(&limit))
+                .then_some(Told::BudgetIsShort { limit, used })
+        };
+        self.used(now).into_iter().flatten().find_map(short)
+    }
+
+    /// Returns how much of each budget is used, from 0 to 1.
+    #[expect(clippy::cast_precision_loss, reason = "a share does not have to be exact")]
+    fn used(&self, now: Timestamp) -> [Option<(Limit, f64)>; 5] {
+        let budget = &self.settings.budget;
+        let tokens = self.spent.input_tokens.saturating_add(self.spent.output_tokens);
+        let spent = self.spent.cost.unwrap_or_default().amount();
+        let turns = f64::from(self.turn.number) / f64::from(budget.turns.max(1));
+        let time = self.elapsed(now).as_secs_f64() / budget.time_ms.get().as_secs_f64().max(0.001);
+        let share = |limit: Money| {
+            let limit = limit.amount();
+            spent.checked_div(limit).and_then(|share| share.to_f64())
+        };
+        [
+            // Few turns are over before a warning could help.
+            (budget.turns >= 5).then_some((Limit::Turns, turns)),
+            Some((Limit::Time, time)),
+            budget.tokens.map(|limit| (Limit::Tokens, tokens as f64 / limit.max(1) as f64)),
+            budget.cost.and_then(share).map(|used| (Limit::Cost, used)),
+            budget.tool_calls.map(|limit| {
+                (Limit::ToolCalls, f64::from(self.tool_calls) / f64::from(limit.max(1)))
+            }),
+        ]
+    }
+
+    /// Decides whether the conversation is summed up before the next turn.
+    fn shorten(&self) -> Option<Effect> {
+        let tokens = self.conversation.tokens;
+        let too_long = self.due.contains(&Due::Shorten);
+        let window = self.settings.model.window.filter(|_| !too_long).unwrap_or(tokens);
+        let threshold = window / 100 * u64::from(self.settings.compact_at_percent);
+        let refused = self.compaction_refused_at;
+        let grown = refused.is_none_or(|at| tokens > at.saturating_add(window / 10))
+            && self.compacted_in != Some(self.turn.number);
+        if !too_long && (self.settings.model.window.is_none() || tokens <= threshold || !grown) {
+            return None;
+        }
+        let keep = if too_long { 0 } else { window / 100 * KEEP_PERCENT };
+        match (self.conversation.cut(keep), self.allowance()) {
+            (_, Err(limit)) => Some(Effect::Exceed(limit)),
+            (Some(kept_from), Ok(max_output)) => Some(Effect::Compact { kept_from, max_output }),
+            (None, Ok(_)) => None,
+        }
+    }
+
+    fn answer_calls(&self, batch: &Batch, now: Timestamp) -> Effect {
+        let open: Vec<ToolCall> = batch.open_calls().cloned().collect();
+        let refuse = |calls: Vec<ToolCall>, why| Effect::Refuse { calls, why };
+        if let Some(call) = batch.broken_call() {
+            return refuse(vec![call.clone()], Refusal::CutOff);
+        }
+        if self.cancelled.is_some() {
+            let all = batch.open_calls().chain(batch.open_completions()).cloned().collect();
+            return refuse(all, Refusal::Cancelled);
+        }
+        if !open.is_empty() {
+            return match self.exceeded {
+                _ if batch.only_completion => refuse(open, Refusal::OnlyCompletion),
+                Some(limit) => refuse(open, Refusal::Limit(limit)),
+                None if self.is_late(now) => Effect::Exceed(Limit::Time),
+                None => self.call_tools(open),
+            };
+        }
+        let mut completions = batch.open_completions().cloned();
+        match completions.next() {
+            None => Effect::Rest,
+            Some(call) if self.answer.is_some() => refuse(vec![call], Refusal::AlreadyComplete),
+            Some(call) => match batch.failed_tool() {
+                Some(tool) if !batch.only_completion => {
+                    refuse(vec![call], Refusal::CallFailed(tool.to_owned()))
+                }
+                _ => Effect::Complete(call),
+            },
+        }
+    }
+
+    fn call_tools(&self, mut open: Vec<ToolCall>) -> Effect {
+        let Some(limit) = self.settings.budget.tool_calls else { return Effect::CallTools(open) };
+        let room = limit.saturating_sub(self.tool_calls) as usize;
+        if room == 0 {
+            return Effect::Refuse { calls: open, why: Refusal::Limit(Limit::ToolCalls) };
+        }
+        open.truncate(room);
+        Effect::CallTools(open)
+    }
+
+    /// Tells whether the model is offered `complete_task`.
+    pub const fn completes_by_call(&self) -> bool {
+        matches!(self.settings.ending, Ending::CompleteTask | Ending::StructuredOrCall)
+    }
+
+    /// Tells whether there is nothing left to do but to answer: looking back said so, or there is only
+    /// one turn, whose calls nobody would ever see the answers of.
+    pub(super) fn only_answers(&self) -> bool {
+        self.due.contains(&Due::WrapUp) || self.settings.budget.turns <= 1
+    }
+}
+
+const fn enough(left: u64, limit: Limit) -> Result<u64, Limit> {
+    if left < MIN_OUTPUT { Err(limit) } else { Ok(left) }
+}

@@ -1,0 +1,201 @@
+//! What a run may use, how it ends and how it thinks: everything about it that does not change.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Cause;
+use crate::time::Millis;
+use crate::usage::{ModelFacts, Money};
+use crate::word::word_enum;
+
+/// What a run may use. What is absent has no limit of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Budget {
+    /// Turns: answers of the model that may call tools, and the last one, which is kept for the end.
+    pub turns: u32,
+    /// Wall time, without the time spent waiting for people.
+    pub time_ms: Millis,
+    /// Wall time of one turn's answer.
+    pub turn_time_ms: Millis,
+    /// Tokens, sent and received.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
+    /// Calls of tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<u32>,
+}
+
+impl Budget {
+    /// How much of the time is kept for a last answer, at most.
+    const GRACE: Duration = Duration::from_mins(1);
+
+    /// Returns the turns in which tools may be called: all but the last, if there are several.
+    pub fn working_turns(&self) -> u32 {
+        if self.turns > 1 { self.turns - 1 } else { self.turns }
+    }
+
+    /// Returns the time in which tools may be called: a minute, or a quarter of a short time, is kept
+    /// for the last answer.
+    pub fn working_time(&self) -> Duration {
+        let time = self.time_ms.get();
+        time.saturating_sub(Self::GRACE.min(time / 4))
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            turns: 30,
+            time_ms: Millis::new(Duration::from_mins(10)),
+            turn_time_ms: Millis::new(Duration::from_mins(5)),
+            tokens: None,
+            cost: None,
+            tool_calls: None,
+        }
+    }
+}
+
+word_enum! {
+    /// A limit of a run.
+    Limit {
+        /// Turns.
+        Turns = "turns",
+        /// Wall time.
+        Time = "time",
+        /// Wall time of one turn's answer.
+        TurnTime = "turn_time",
+        /// Tokens.
+        Tokens = "tokens",
+        /// Money.
+        Cost = "cost",
+        /// Calls of tools.
+        ToolCalls = "tool_calls",
+    }
+}
+
+impl Limit {
+    /// Returns the cause a run has that ended because of it.
+    pub const fn cause(self) -> Cause {
+        match self {
+            Self::Turns => Cause::MaxTurns,
+            Self::Time | Self::TurnTime => Cause::Timeout,
+            Self::Tokens => Cause::MaxTokens,
+            Self::Cost => Cause::MaxCost,
+            Self::ToolCalls => Cause::MaxToolCalls,
+        }
+    }
+
+    /// Tells whether a last answer is still possible: one that costs more than there is left is not.
+    pub const fn leaves_room_for_grace(self) -> bool {
+        !matches!(self, Self::Tokens | Self::Cost)
+    }
+}
+
+word_enum! {
+    /// What a model is asked for.
+    Purpose {
+        /// To work on the task.
+        Main = "main",
+        /// To finish with what there is.
+        Grace = "grace",
+        /// To sum up the conversation.
+        Compact = "compact",
+        /// To look back.
+        Reflect = "reflect",
+        /// To make a plan.
+        Plan = "plan",
+    }
+}
+
+impl Purpose {
+    /// Tells whether the answer becomes part of the conversation.
+    pub const fn is_turn(self) -> bool {
+        matches!(self, Self::Main | Self::Grace)
+    }
+}
+
+word_enum! {
+    /// How a run says that it is done.
+    Ending {
+        /// By an answer without a call.
+        Text = "text",
+        /// By an answer without a call, which has to be JSON of a given shape.
+        Structured = "structured",
+        /// By an answer of a given shape, or by calling `complete_task` with it.
+        StructuredOrCall = "structured_or_call",
+        /// By calling `complete_task`.
+        CompleteTask = "complete_task",
+    }
+}
+
+word_enum! {
+    /// How a run goes about its task.
+    Strategy {
+        /// It starts at once.
+        Direct = "direct",
+        /// It makes a plan first, and another one when looking back says so.
+        Planned = "planned",
+    }
+}
+
+word_enum! {
+    /// When a run looks back.
+    ReflectionMode {
+        /// Never.
+        Off = "off",
+        /// After a turn in which a call failed.
+        OnFailure = "on_failure",
+        /// After every turn with calls.
+        Always = "always",
+    }
+}
+
+impl ReflectionMode {
+    /// Returns when a run looks back where nobody says: one that plans, after failures.
+    pub const fn default_for(strategy: Strategy) -> Self {
+        match strategy {
+            Strategy::Direct => Self::Off,
+            Strategy::Planned => Self::OnFailure,
+        }
+    }
+}
+
+/// Everything about a run that does not change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunSettings {
+    /// What it may use.
+    pub budget: Budget,
+    /// How it says that it is done.
+    pub ending: Ending,
+    /// How it goes about its task.
+    pub strategy: Strategy,
+    /// When it looks back.
+    pub reflection: ReflectionMode,
+    /// What is known about its model.
+    pub model: ModelFacts,
+    /// How many times in a row the same may happen before the model is told.
+    pub max_repeats: u32,
+    /// At how much of the model's window the conversation is summed up, in percent.
+    pub compact_at_percent: u8,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self {
+            budget: Budget::default(),
+            ending: Ending::Text,
+            strategy: Strategy::Direct,
+            reflection: ReflectionMode::Off,
+            model: ModelFacts::default(),
+            max_repeats: 3,
+            compact_at_percent: 50,
+        }
+    }
+}

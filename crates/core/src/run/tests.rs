@@ -1,0 +1,635 @@
+//! A simulated world drives the machine: a model, tools, people and a clock that do anything they like,
+//! in any order. Whatever they do, the promises hold.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{
+    Budget, COMPLETE_TASK, Effect, Ending, Purpose, ReflectionMode, Run, RunSettings, Told,
+};
+use crate::effect::Effects;
+use crate::error::ToolError;
+use crate::event::{Event, EventBody, Position, Reflection, VERSION, Verdict};
+use crate::id::{AgentPath, CallId, RunId, TaskId};
+use crate::message::{Message, Part, Role, StopReason, ToolCall};
+use crate::outcome::{Cause, Outcome, Status};
+use crate::time::{Millis, Timestamp};
+use crate::usage::{ModelFacts, Price, Usage};
+
+/// What the world does at one step. Which of it matters depends on what the machine asks for.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a whim of its own")]
+struct Whim {
+    calls: Vec<(u8, bool)>,
+    words: bool,
+    complete: bool,
+    stop: u8,
+    fails: bool,
+    too_long: bool,
+    tokens: (u16, u16),
+    order: u64,
+    asks: bool,
+    pause_ms: u32,
+    cancel: bool,
+    user: bool,
+    verdict: u8,
+    summary_bytes: u16,
+}
+
+fn whim() -> impl Strategy<Value = Whim> {
+    let calls = prop::collection::vec((0u8..4, any::<bool>()), 0..4);
+    let rare = || prop::bool::weighted(0.03);
+    (
+        (calls, any::<bool>(), prop::bool::weighted(0.2), 0u8..8, rare(), rare()),
+        ((0u16..4_000, 0u16..2_000), any::<u64>(), any::<bool>(), 0u32..30_000),
+        (rare(), rare(), 0u8..3, 0u16..4_000),
+    )
+        .prop_map(|(model, tools, rest)| {
+            let (calls, words, complete, stop, fails, too_long) = model;
+            let (tokens, order, asks, pause_ms) = tools;
+            let (cancel, user, verdict, summary_bytes) = rest;
+            Whim {
+                calls,
+                words,
+                complete,
+                stop,
+                fails,
+                too_long,
+                tokens,
+                order,
+                asks,
+                pause_ms,
+                cancel,
+                user,
+                verdict,
+                summary_bytes,
+            }
+        })
+}
+
+fn settings() -> impl Strategy<Value = RunSettings> {
+    let budget = (
+        1u32..8,
+        1_000u64..400_000,
+        prop::option::of(500u64..60_000),
+        prop::option::of(1u32..400),
+        prop::option::of(1u32..6),
+    )
+        .prop_map(|(turns, time, tokens, cents, tool_calls)| Budget {
+            turns,
+            time_ms: Millis::new(Duration::from_millis(time)),
+            tokens,
+            cost: cents.map(|cents| format!("0.{cents:03}").parse().unwrap()),
+            tool_calls,
+            ..Budget::default()
+        });
+    let ending = prop::sample::select(Ending::ALL);
+    let strategy = prop::sample::select(crate::Strategy::ALL);
+    let reflection = prop::sample::select(ReflectionMode::ALL);
+    let priced = prop::bool::weighted(0.8);
+    let window = prop::option::of(2_000u64..50_000);
+    (budget, ending, strategy, reflection, priced, window).prop_map(
+        |(budget, ending, strategy, reflection, priced, window)| RunSettings {
+            budget,
+            ending,
+            strategy,
+            reflection,
+            model: ModelFacts {
+                window,
+                max_output: Some(4_000),
+                price: priced.then(|| Price {
+                    input: "3".parse().unwrap(),
+                    cached_input: None,
+                    cache_write: None,
+                    output: "15".parse().unwrap(),
+                }),
+            },
+            ..RunSettings::default()
+        },
+    )
+}
+
+/// Drives a machine the way a real driver does, and keeps every event.
+struct World {
+    run: Run,
+    events: Vec<Event>,
+    now: Timestamp,
+    whims: Vec<Whim>,
+    step: usize,
+    ids: u32,
+}
+
+impl World {
+    fn new(settings: RunSettings, whims: Vec<Whim>) -> Self {
+        let mut world = Self {
+            run: Run::new(RunId::new("r")),
+            events: Vec::new(),
+            now: Timestamp::from_millis(1_000),
+            whims,
+            step: 0,
+            ids: 0,
+        };
+        world.record(
+            None,
+            EventBody::RunStarted {
+                task: TaskId::new("t"),
+                model: "m".into(),
+                prompt: "do it".into(),
+                attachments: Vec::new(),
+                history: Vec::new(),
+                system: "be good".into(),
+                tools: Arc::from([]),
+                settings,
+            },
+        );
+        world
+    }
+
+    fn record(&mut self, call: Option<&CallId>, body: EventBody) {
+        let event = Event {
+            v: VERSION,
+            position: Position::Durable { seq: self.events.len() as u64 + 1 },
+            ts: self.now,
+            run: RunId::new("r"),
+            parent: None,
+            agent: AgentPath::default(),
+            call: call.cloned(),
+            body,
+        };
+        self.run.apply(&event);
+        self.events.push(event);
+    }
+
+    fn whim(&mut self) -> Whim {
+        let whim = self.whims[self.step % self.whims.len()].clone();
+        self.step += 1;
+        whim
+    }
+
+    fn wait(&mut self, millis: u32) {
+        self.now = self.now.after(Duration::from_millis(u64::from(millis)));
+    }
+
+    /// Carries out one effect; tells whether there was one.
+    fn perform(&mut self, effect: Effect) -> bool {
+        let whim = self.whim();
+        if whim.cancel {
+            self.record(None, EventBody::RunCancelled { cause: Cause::Interrupted });
+        }
+        if whim.user {
+            let message = Message::text(Role::User, "and this");
+            self.record(None, EventBody::UserMessage { message });
+        }
+        match effect {
+            Effect::Rest => return false,
+            Effect::StartTurn(turn) => self.record(None, EventBody::TurnStarted { turn }),
+            Effect::EndTurn(turn) => self.record(None, EventBody::TurnEnded { turn }),
+            Effect::Exceed(budget) => self.record(None, EventBody::BudgetExceeded { budget }),
+            Effect::Tell(told) => self.tell(told),
+            Effect::CallModel { purpose, max_output, .. } => self.model(purpose, max_output, &whim),
+            Effect::Compact { kept_from, max_output } => {
+                self.model(Purpose::Compact, max_output, &whim);
+                let summary = "s".repeat(usize::from(whim.summary_bytes));
+                let (before, after) =
+                    (self.run.context_tokens(), self.run.after_compaction(kept_from, &summary));
+                let summary = (after < before).then_some(summary);
+                self.record(None, EventBody::Compaction { before, after, kept_from, summary });
+            }
+            Effect::CallTools(calls) => self.tools(calls, &whim),
+            Effect::Refuse { calls, .. } => {
+                for call in calls {
+                    self.end_call(&call, Err("not run"));
+                }
+            }
+            Effect::Complete(call) => {
+                let good = whim.words;
+                self.end_call(&call, if good { Ok(json!("done")) } else { Err("wrong shape") });
+            }
+            Effect::CheckAnswer(words) => {
+                let problems = if whim.words { vec![] } else { vec!["not that".into()] };
+                self.record(None, EventBody::AnswerChecked { value: json!(words), problems });
+            }
+            Effect::Finish { outcome, answer } => {
+                let usage = *self.run.spent();
+                self.record(None, EventBody::RunEnded { outcome, answer, usage });
+            }
+        }
+        true
+    }
+
+    fn tell(&mut self, told: Told) {
+        let message = "listen".to_owned();
+        let body = match told {
+            Told::BudgetIsShort { limit, used } => {
+                EventBody::BudgetWarning { budget: limit, used, message }
+            }
+            Told::YouRepeatYourself { tool_name, times } => {
+                EventBody::LoopDetected { tool_name, times, message }
+            }
+            Told::YouWereCutOff => EventBody::Notice { message },
+        };
+        self.record(None, body);
+    }
+
+    fn model(&mut self, purpose: Purpose, max_output: Option<u64>, whim: &Whim) {
+        let notice = (purpose == Purpose::Grace).then(|| "finish".to_owned());
+        let estimate = self.run.context_tokens();
+        let model = "m".to_owned();
+        self.record(None, EventBody::ModelRequest { model, purpose, notice, estimate });
+        self.wait(whim.pause_ms);
+        if whim.fails || whim.too_long {
+            let cause = if whim.fails { Cause::ModelUnavailable } else { Cause::ContextWindow };
+            return self.record(
+                None,
+                EventBody::ModelFailed {
+                    purpose,
+                    cause,
+                    error: "server".into(),
+                    message: "no".into(),
+                    hint: None,
+                    partial: None,
+                    usage: Usage::default(),
+                },
+            );
+        }
+        let output = u64::from(whim.tokens.1).min(max_output.unwrap_or(u64::MAX));
+        // A provider counts in its own way, which may be more than was expected.
+        let input = estimate + u64::from(whim.tokens.0) / 4;
+        let mut usage = Usage { input_tokens: input, output_tokens: output, ..Usage::default() };
+        usage.cost = self.run.settings().model.price.map(|price| price.of(&usage));
+        let message = self.answer(whim);
+        let stop = match whim.stop {
+            0 => StopReason::Length,
+            1 => StopReason::Refused,
+            _ => StopReason::Done,
+        };
+        self.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+        match purpose {
+            Purpose::Reflect => {
+                let verdict = [Verdict::Continue, Verdict::Replan, Verdict::Complete];
+                let verdict = verdict[usize::from(whim.verdict)];
+                self.record(
+                    None,
+                    EventBody::Reflection(Reflection {
+                        verdict,
+                        assessment: "so so".into(),
+                        lessons: vec![],
+                        next_focus: None,
+                        tool_failures: vec![],
+                    }),
+                );
+            }
+            Purpose::Plan => self.record(None, EventBody::Plan { steps: vec![] }),
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, whim: &Whim) -> Message {
+        let mut parts = Vec::new();
+        if whim.words {
+            parts.push(Part::text(format!("words {}", whim.tokens.0)));
+        }
+        for (tool, _) in &whim.calls {
+            self.ids += 1;
+            let id = format!("c{}", self.ids);
+            parts.push(Part::ToolCall(ToolCall::new(
+                id.as_str(),
+                format!("tool{tool}"),
+                json!({}),
+            )));
+        }
+        if whim.complete {
+            self.ids += 1;
+            let id = format!("c{}", self.ids);
+            parts.push(Part::ToolCall(ToolCall::new(id.as_str(), COMPLETE_TASK, json!({}))));
+        }
+        Message { role: Role::Assistant, parts }
+    }
+
+    /// Runs calls; they end in an order of the world's own choice.
+    fn tools(&mut self, mut calls: Vec<ToolCall>, whim: &Whim) {
+        let mut order = whim.order;
+        let mut working = 0;
+        while !calls.is_empty() {
+            let index = usize::try_from(order).unwrap_or_default() % calls.len();
+            order = order.rotate_right(7);
+            let call = calls.remove(index);
+            if whim.asks {
+                let asked = EventBody::ApprovalAsked {
+                    tool_name: call.name.clone(),
+                    kind: crate::Kind::Edit,
+                    description: String::new(),
+                    preview: None,
+                    reason: String::new(),
+                };
+                self.record(Some(&call.id), asked);
+                self.wait(3_600_000);
+                let answered = EventBody::ApprovalAnswered {
+                    tool_name: call.name.clone(),
+                    approved: true,
+                    message: None,
+                };
+                self.record(Some(&call.id), answered);
+            }
+            let started = EventBody::ToolCallStarted {
+                tool_name: call.name.clone(),
+                description: String::new(),
+                effects: Effects::default(),
+            };
+            self.record(Some(&call.id), started);
+            self.wait(whim.pause_ms / 8);
+            let good = whim.calls.get(working).is_none_or(|(_, good)| *good);
+            working += 1;
+            self.end_call(&call, if good { Ok(json!(1)) } else { Err("broken") });
+        }
+    }
+
+    fn end_call(&mut self, call: &ToolCall, end: Result<Value, &str>) {
+        let (tool_name, duration_ms) = (call.name.clone(), Millis::default());
+        let body = match end {
+            Ok(value) => EventBody::ToolCallCompleted {
+                tool_name,
+                result: Arc::new(value),
+                content: vec![Part::text(format!("answer to {}", call.id))],
+                display: None,
+                duration_ms,
+            },
+            Err(why) => EventBody::ToolCallFailed {
+                tool_name,
+                error: ToolError::failed(why),
+                content: vec![Part::text(format!("answer to {}", call.id))],
+                duration_ms,
+            },
+        };
+        self.record(Some(&call.id), body);
+        // Somebody says it again; the first answer counts.
+        let (tool_name, content) = (call.name.clone(), vec![Part::text("again")]);
+        let result = Arc::new(json!("again"));
+        let again = EventBody::ToolCallCompleted {
+            tool_name,
+            result,
+            content,
+            display: None,
+            duration_ms: Millis::default(),
+        };
+        if call.name != COMPLETE_TASK {
+            self.record(Some(&call.id), again);
+        }
+    }
+
+    fn spent_before_the_last_call(&self) -> Usage {
+        let mut used: Vec<Usage> = self
+            .events
+            .iter()
+            .filter_map(|event| match &event.body {
+                EventBody::ModelResponse { usage, .. } => Some(*usage),
+                _ => None,
+            })
+            .collect();
+        used.pop();
+        used.into_iter().sum()
+    }
+
+    /// Every call has one answer; they follow the calls, in their order, before anything else.
+    fn check_answers(&self) {
+        let messages = self.run.messages();
+        for (index, message) in messages.iter().enumerate() {
+            let asked: Vec<&CallId> = message.calls().map(|call| &call.id).collect();
+            if asked.is_empty() {
+                continue;
+            }
+            let after = messages.get(index + 1);
+            let answered: Vec<&CallId> = after.map(answers).unwrap_or_default();
+            assert_eq!(asked, answered, "in {messages:#?}");
+        }
+        let text = format!("{messages:?}");
+        assert!(!text.contains("\"again\""), "a second answer counted: {text}");
+        let all: Vec<&CallId> = messages.iter().flat_map(answers).collect();
+        let unique: BTreeSet<_> = all.iter().collect();
+        assert_eq!(all.len(), unique.len(), "a call was answered twice");
+    }
+
+    /// No limit is passed by more than the call in flight.
+    fn check_limits(&self) {
+        let budget = &self.run.settings().budget;
+        assert!(self.run.turns() <= budget.turns, "{} turns", self.run.turns());
+        if let Some(limit) = budget.tool_calls {
+            assert!(self.run.tool_calls() <= limit, "{} calls", self.run.tool_calls());
+        }
+        let spent = self.spent_before_the_last_call();
+        if let Some(limit) = budget.tokens {
+            let used = spent.input_tokens + spent.output_tokens;
+            assert!(used <= limit, "{used} tokens of {limit}");
+        }
+        if let Some(limit) = budget.cost {
+            assert!(spent.cost.unwrap_or_default() <= limit, "{:?} of {limit}", spent.cost);
+        }
+        let mut late = 0;
+        for event in &self.events {
+            let main =
+                matches!(&event.body, EventBody::ModelRequest { purpose, .. } if purpose.is_turn());
+            let before = Run::replay(
+                RunId::new("r"),
+                self.events.iter().take_while(|earlier| earlier.position != event.position),
+            );
+            if main && before.elapsed(event.ts) >= budget.working_time() {
+                late += 1;
+            }
+        }
+        assert!(
+            late <= 1,
+            "{late} requests after the time was up; only the last answer may be one"
+        );
+    }
+}
+
+fn answers(message: &Message) -> Vec<&CallId> {
+    let parts = message.parts.iter();
+    parts
+        .filter_map(|part| match part {
+            Part::ToolResult { call, .. } => Some(call),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Runs until it ends. It must: the number of steps is bounded by its budget.
+fn run_to_end(settings: RunSettings, whims: Vec<Whim>) -> World {
+    let mut world = World::new(settings, whims);
+    for _ in 0..2_000 {
+        let effect = world.run.decide(world.now);
+        if !world.perform(effect) {
+            return world;
+        }
+    }
+    panic!("it does not end: {:#?}", world.run);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_the_promises_hold(
+        settings in settings(),
+        whims in prop::collection::vec(whim(), 1..30),
+    ) {
+        let world = run_to_end(settings, whims);
+        world.check_answers();
+        world.check_limits();
+        let outcome = world.run.outcome().unwrap();
+        prop_assert_eq!(outcome.status, outcome.cause.status());
+        prop_assert_eq!(outcome.recovered, outcome.cause != Cause::Goal && world.ended_with_answer());
+        prop_assert_eq!(outcome.status == Status::Completed, outcome.cause == Cause::Goal);
+        prop_assert_eq!(world.run.decide(world.now), Effect::Rest);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn folding_the_events_gives_the_same_run_and_the_same_next_step(
+        settings in settings(),
+        whims in prop::collection::vec(whim(), 1..20),
+    ) {
+        let mut world = World::new(settings, whims);
+        for _ in 0..2_000 {
+            let again = Run::replay(RunId::new("r"), &world.events);
+            prop_assert_eq!(&again, &world.run);
+            prop_assert_eq!(again.decide(world.now), world.run.decide(world.now));
+            let effect = world.run.decide(world.now);
+            if !world.perform(effect) {
+                break;
+            }
+        }
+        let json = serde_json::to_string(&world.run).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Run>(&json).unwrap(), world.run);
+    }
+}
+
+impl World {
+    fn ended_with_answer(&self) -> bool {
+        let ended = self.events.iter().find_map(|event| match &event.body {
+            EventBody::RunEnded { answer, .. } => Some(answer.is_some()),
+            _ => None,
+        });
+        ended.unwrap_or_default()
+    }
+}
+
+/// A world that does what it is told.
+fn plain() -> Whim {
+    Whim {
+        calls: vec![],
+        words: true,
+        complete: false,
+        stop: 7,
+        fails: false,
+        too_long: false,
+        tokens: (0, 10),
+        order: 0,
+        asks: false,
+        pause_ms: 0,
+        cancel: false,
+        user: false,
+        verdict: 0,
+        summary_bytes: 0,
+    }
+}
+
+fn calling() -> Whim {
+    Whim { calls: vec![(1, true)], words: false, ..plain() }
+}
+
+/// Runs with the model's whims in order; what follows one call of the model goes by its whim, too.
+fn outcome_of(settings: RunSettings, model: Vec<Whim>) -> (World, Outcome) {
+    let mut world = World::new(settings, vec![plain()]);
+    let mut model = model.into_iter();
+    for _ in 0..500 {
+        let effect = world.run.decide(world.now);
+        if let Effect::CallModel { .. } = &effect {
+            world.whims = vec![model.next().unwrap_or_else(plain)];
+        }
+        if !world.perform(effect) {
+            break;
+        }
+    }
+    let outcome = world.run.outcome().unwrap().clone();
+    (world, outcome)
+}
+
+fn with_turns(turns: u32) -> RunSettings {
+    RunSettings { budget: Budget { turns, ..Budget::default() }, ..RunSettings::default() }
+}
+
+#[test]
+fn what_is_answered_in_the_last_turn_is_recovered() {
+    let (world, outcome) = outcome_of(with_turns(2), vec![calling(), plain()]);
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::MaxTurns, true));
+    assert!(world.ended_with_answer());
+    let (_, outcome) = outcome_of(with_turns(3), vec![calling(), plain()]);
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::Goal, false));
+}
+
+#[test]
+fn waiting_for_a_person_takes_no_time() {
+    let slow = Whim { asks: true, ..calling() };
+    let (world, outcome) = outcome_of(with_turns(9), vec![slow.clone(), slow, plain()]);
+    assert_eq!(outcome.cause, Cause::Goal, "hours of waiting do not count");
+    assert!(world.run.elapsed(world.now) < Duration::from_secs(1));
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_not_run() {
+    let cut = Whim { stop: 0, ..calling() };
+    let (world, outcome) = outcome_of(with_turns(9), vec![cut, plain()]);
+    assert_eq!((outcome.cause, world.run.tool_calls()), (Cause::Goal, 0));
+    world.check_answers();
+}
+
+#[test]
+fn an_answer_in_pieces_is_put_together() {
+    let cut = |tokens| Whim { stop: 0, tokens: (tokens, 10), ..plain() };
+    let end = Whim { tokens: (3, 10), ..plain() };
+    let (world, outcome) = outcome_of(with_turns(9), vec![cut(1), cut(2), end]);
+    assert_eq!(outcome.cause, Cause::Goal);
+    assert_eq!(world.run.answer(), Some(&json!("words 1words 2words 3")));
+    let (_, outcome) = outcome_of(with_turns(30), vec![cut(1); 30]);
+    assert_eq!(outcome.cause, Cause::Loop, "the same piece again and again is a loop");
+}
+
+#[test]
+fn a_refusal_of_the_last_answer_does_not_hide_why_it_was_the_last() {
+    let refuses = Whim { stop: 1, words: false, ..plain() };
+    let (_, outcome) = outcome_of(with_turns(2), vec![calling(), refuses]);
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::MaxTurns, false));
+}
+
+#[test]
+fn a_single_turn_is_for_the_answer() {
+    let mut world = World::new(with_turns(1), vec![plain()]);
+    let effect = world.run.decide(world.now);
+    assert!(world.perform(effect), "the turn starts");
+    let asked = world.run.decide(world.now);
+    assert!(matches!(asked, Effect::CallModel { with_tools: false, .. }), "{asked:?}");
+    let (world, outcome) = outcome_of(with_turns(1), vec![calling()]);
+    assert_eq!((outcome.cause, world.run.tool_calls()), (Cause::MaxTurns, 0));
+}
+
+#[test]
+fn a_huge_limit_is_no_reason_to_break_down() {
+    let price = Price {
+        input: "0.0000000001".parse().unwrap(),
+        cached_input: None,
+        cache_write: None,
+        output: "0.0000000000000000000001".parse().unwrap(),
+    };
+    let mut settings = with_turns(3);
+    settings.budget.cost = Some("79228162514264337593543950335".parse().unwrap());
+    settings.model.price = Some(price);
+    assert_eq!(outcome_of(settings, vec![plain()]).1.cause, Cause::Goal);
+}
