@@ -1,0 +1,264 @@
+//! One use of the model: its answer as it comes, until it is whole, fails, or there is no time left.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use convoke_core::run::{COMPLETE_TASK, estimate};
+use convoke_core::{Cause, Ending, EventBody, Limit, Message, Millis, Purpose, Role, Usage};
+use convoke_model::{
+    Answer, Chunk, ModelError, ModelErrorKind, ModelStream, OutputSchema, Request, ToolChoice,
+};
+use futures_util::StreamExt;
+
+use crate::drive::{Driver, Unrecorded};
+use crate::prompts;
+
+/// What one request is.
+pub(crate) struct Question {
+    pub(crate) purpose: Purpose,
+    pub(crate) max_output: Option<u64>,
+    pub(crate) with_tools: bool,
+    /// How much of the conversation is sent; all of it, unless it is summed up.
+    pub(crate) messages: Option<usize>,
+}
+
+/// What came of an answer so far.
+#[derive(Default)]
+struct Heard {
+    words: String,
+    /// How much came of all kinds.
+    bytes: u64,
+}
+
+/// Why there is no answer.
+enum NoAnswer {
+    Failed(ModelError),
+    OutOfTime(Limit),
+    Cancelled(Cause),
+}
+
+impl Driver {
+    /// Asks, and records the answer or that there is none. Returns what was said, if there is an
+    /// answer.
+    pub(crate) async fn ask(&self, question: Question) -> Result<Option<Message>, Unrecorded> {
+        let purpose = question.purpose;
+        let estimate = self.state.lock().context_tokens();
+        self.record(EventBody::ModelRequest {
+            model: self.agent.model.name().to_string(),
+            purpose,
+            notice: self.notice(purpose),
+            estimate,
+        })?;
+        let mut heard = Heard::default();
+        match self.answer(&question, &mut heard, estimate).await {
+            Ok(answer) => self.answered(purpose, answer).map(Some),
+            Err(why) => self.unanswered(purpose, why, heard, estimate).map(|()| None),
+        }
+    }
+
+    fn notice(&self, purpose: Purpose) -> Option<String> {
+        if purpose != Purpose::Grace {
+            return None;
+        }
+        let run = self.state.lock();
+        let cause = run.grace_cause();
+        Some(prompts::grace(cause, run.settings().ending))
+    }
+
+    /// Waits for the whole answer, handing out its pieces.
+    async fn answer(
+        &self,
+        question: &Question,
+        heard: &mut Heard,
+        estimate: u64,
+    ) -> Result<Answer, NoAnswer> {
+        let mut stream = self.open(question);
+        // One timer and one waiter for the whole answer, which may come in a thousand pieces.
+        let (patience, limit) = self.patience();
+        let mut deadline = pin!(tokio::time::sleep(patience));
+        let mut cancelled = pin!(self.control.cancelled());
+        loop {
+            let chunk = tokio::select! {
+                biased;
+                cause = &mut cancelled => return Err(NoAnswer::Cancelled(cause)),
+                () = &mut deadline => return Err(NoAnswer::OutOfTime(limit)),
+                chunk = stream.next() => chunk,
+            };
+            match chunk {
+                Some(Ok(Chunk::End(answer))) => return Ok(answer),
+                Some(Ok(chunk)) => self.hand_out(chunk, heard, estimate),
+                Some(Err(error)) => return Err(NoAnswer::Failed(error)),
+                None => {
+                    let provider = self.agent.model.name().provider().to_owned();
+                    let message = "the answer ended before it was whole";
+                    return Err(NoAnswer::Failed(ModelError::new(
+                        ModelErrorKind::Cut,
+                        provider,
+                        message,
+                    )));
+                }
+            }
+        }
+    }
+
+    /// Returns how long an answer may take, and which limit that is.
+    fn patience(&self) -> (Duration, Limit) {
+        let run = self.state.lock();
+        let turn = run.settings().budget.turn_time_ms.get();
+        match run.time_left(self.now()) {
+            Some(left) if left <= turn => (left, Limit::Time),
+            _ => (turn, Limit::TurnTime),
+        }
+    }
+
+    fn open(&self, question: &Question) -> ModelStream {
+        let run = self.state.lock();
+        let all = run.messages();
+        let aside = match question.purpose {
+            Purpose::Main | Purpose::Grace => None,
+            Purpose::Compact => Some(prompts::COMPACT),
+            Purpose::Reflect => Some(prompts::REFLECT),
+            Purpose::Plan => Some(prompts::PLAN),
+        };
+        let with_aside = aside.map(|text| {
+            let sent = question.messages.and_then(|end| all.get(..end)).unwrap_or(all);
+            let mut messages = sent.to_vec();
+            messages.push(Message::text(Role::User, text.trim_end()));
+            messages
+        });
+        let structured = run.settings().ending == Ending::Structured && question.purpose.is_turn();
+        let output = self
+            .agent
+            .completion
+            .spec()
+            .filter(|_| structured)
+            .map(|spec| OutputSchema { name: spec.name.clone(), schema: spec.schema.clone() });
+        let tool_choice = match question {
+            _ if run.tools().is_empty() => ToolChoice::Auto,
+            Question { with_tools: true, .. } => ToolChoice::Auto,
+            Question { purpose, .. } if purpose.is_turn() && run.completes_by_call() => {
+                ToolChoice::Only(COMPLETE_TASK)
+            }
+            _ => ToolChoice::None,
+        };
+        self.agent.model.stream(&Request {
+            system: run.system(),
+            tools: run.tools(),
+            tool_choice,
+            messages: with_aside.as_deref().unwrap_or(all),
+            settings: &self.agent.model_settings,
+            max_output_tokens: match (
+                question.max_output,
+                self.agent.model_settings.max_output_tokens,
+            ) {
+                (Some(room), Some(wish)) => Some(room.min(wish)),
+                (room, wish) => room.or(wish),
+            },
+            output: output.as_ref(),
+        })
+    }
+
+    fn hand_out(&self, chunk: Chunk, heard: &mut Heard, estimate: u64) {
+        let body = match chunk {
+            Chunk::Text(text) => {
+                heard.bytes += text.len() as u64;
+                heard.words.push_str(&text);
+                EventBody::ModelDelta { text }
+            }
+            Chunk::Thought(text) => {
+                heard.bytes += text.len() as u64;
+                EventBody::ModelThought { text }
+            }
+            Chunk::ToolCall { name } => EventBody::ModelToolCall { tool_name: name },
+            Chunk::Retry(retry) => EventBody::ModelRetry {
+                attempt: retry.attempt,
+                delay_ms: Millis::new(retry.delay),
+                reason: retry.reason,
+                usage: self.broken_off(retry.accepted, retry.received_bytes, estimate),
+            },
+            _ => return,
+        };
+        // What cannot be recorded closes the stream, which the next durable event reports.
+        drop(self.record(body));
+    }
+
+    fn answered(&self, purpose: Purpose, answer: Answer) -> Result<Message, Unrecorded> {
+        let Answer { mut message, usage, stop, .. } = answer;
+        self.state.lock().name_calls(&mut message);
+        let usage = self.priced(self.known(usage, &message));
+        self.record(EventBody::ModelResponse { purpose, message: message.clone(), usage, stop })?;
+        let total = *self.state.lock().spent();
+        self.record(EventBody::Usage(total))?;
+        Ok(message)
+    }
+
+    /// A provider that does not say what an answer used has not given it for nothing.
+    fn known(&self, usage: Usage, message: &Message) -> Usage {
+        if !usage.is_empty() {
+            return usage;
+        }
+        let input_tokens = self.state.lock().context_tokens();
+        Usage { input_tokens, output_tokens: estimate(message), estimated: true, ..usage }
+    }
+
+    fn priced(&self, mut usage: Usage) -> Usage {
+        usage.cost = self.agent.model.facts().price.map(|price| price.of(&usage));
+        usage
+    }
+
+    /// What an attempt that broke off is taken to have used: nothing if it was never accepted, and what
+    /// was sent and received otherwise.
+    fn broken_off(&self, accepted: bool, bytes: u64, estimate: u64) -> Usage {
+        if !accepted && bytes == 0 {
+            return Usage::default();
+        }
+        self.priced(Usage {
+            input_tokens: estimate,
+            output_tokens: bytes.div_ceil(4),
+            estimated: true,
+            ..Usage::default()
+        })
+    }
+
+    fn unanswered(
+        &self,
+        purpose: Purpose,
+        why: NoAnswer,
+        heard: Heard,
+        estimate: u64,
+    ) -> Result<(), Unrecorded> {
+        let begun = self.broken_off(true, heard.bytes, estimate);
+        let (cause, error, message, hint, usage) = match why {
+            NoAnswer::Cancelled(cause) => {
+                self.record(EventBody::RunCancelled { cause })?;
+                (cause, "cancelled", "the run was stopped".to_owned(), None, begun)
+            }
+            NoAnswer::OutOfTime(limit) => {
+                if limit == Limit::Time && purpose != Purpose::Grace {
+                    self.record(EventBody::BudgetExceeded { budget: limit })?;
+                }
+                let message = "the answer did not come in time".to_owned();
+                (Cause::Timeout, "timeout", message, None, begun)
+            }
+            NoAnswer::Failed(error) => {
+                let cause = match error.kind {
+                    ModelErrorKind::ContextTooLong => Cause::ContextWindow,
+                    ModelErrorKind::NotRecorded => Cause::Error,
+                    _ => Cause::ModelUnavailable,
+                };
+                let received = error.received_bytes.max(heard.bytes);
+                let usage = self.broken_off(error.accepted, received, estimate);
+                (cause, error.kind.as_str(), error.to_string(), error.hint, usage)
+            }
+        };
+        self.record(EventBody::ModelFailed {
+            purpose,
+            cause,
+            error: error.to_owned(),
+            message,
+            hint,
+            partial: (!heard.words.trim().is_empty()).then_some(heard.words),
+            usage,
+        })
+    }
+}

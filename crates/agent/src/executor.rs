@@ -1,0 +1,311 @@
+//! What the runs of one agent share, and how one starts.
+
+use std::sync::Arc;
+
+use convoke_core::run::{Budget, COMPLETE_TASK};
+use convoke_core::{
+    Declaration, Ending, EventBody, Message, Part, ReflectionMode, RunId, RunSettings, Strategy,
+};
+use convoke_model::{Model, Settings};
+use convoke_tool::{EventSink, ExecutorBuilder, NullSink, Recorder, ToolContext, ToolView};
+use tokio_util::sync::CancellationToken;
+
+use crate::completion::{Completion, OutputSpec};
+use crate::drive::Driver;
+use crate::prompts;
+use crate::running::{Control, Running, shown};
+use crate::state::RunState;
+
+/// What an agent is asked to do.
+#[derive(Clone, Debug, Default)]
+pub struct Task {
+    prompt: String,
+    attachments: Vec<Part>,
+    history: Vec<Message>,
+}
+
+impl Task {
+    /// Makes a task of words.
+    pub fn new(prompt: impl Into<String>) -> Self {
+        Self { prompt: prompt.into(), ..Self::default() }
+    }
+
+    /// Adds an image, a document or a text that comes before the prompt.
+    #[must_use]
+    pub fn attach(mut self, part: Part) -> Self {
+        self.attachments.push(part);
+        self
+    }
+
+    /// Begins with a conversation: examples, or what was said before.
+    #[must_use]
+    pub fn after(mut self, history: Vec<Message>) -> Self {
+        self.history = history;
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for Task {
+    fn from(prompt: T) -> Self {
+        Self::new(prompt)
+    }
+}
+
+/// An agent that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentSetupError {
+    /// The shape of its output is not a JSON Schema.
+    #[error("the schema of the output cannot be used: {0}")]
+    OutputSchema(String),
+    /// A tool has the name by which runs complete their tasks.
+    #[error("a tool is called `complete_task`, which is how a run says that it is done")]
+    ReservedName,
+    /// There is a money limit, and nobody knows what the model costs.
+    #[error("there is a limit of {limit} but no price is known for `{model}`")]
+    UnknownPrice {
+        /// The model.
+        model: String,
+        /// The limit.
+        limit: String,
+    },
+}
+
+/// Starts the runs of one agent. Cheap to clone.
+///
+/// ```
+/// use convoke_agent::AgentExecutor;
+/// use convoke_model::scripted::{ScriptedModel, Turn};
+/// use convoke_tool::{ToolContext, ToolExecutor, ToolRegistry, ToolView};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedModel::new([Turn::text("Hello!")]);
+/// let view = ToolView::of(ToolRegistry::new());
+/// let tools = ToolExecutor::builder(view, ToolContext::builder("greeting").build());
+/// let agent = AgentExecutor::builder(model, tools).build()?;
+///
+/// let report = agent.start("Say hello.").finish().await;
+/// assert_eq!(report.text().as_deref(), Some("Hello!"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct AgentExecutor(Arc<Agent>);
+
+/// The parts of an agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) model_settings: Settings,
+    pub(crate) completion: Completion,
+    tools: ExecutorBuilder,
+    context: ToolContext,
+    system: Arc<str>,
+    declarations: Arc<[Declaration]>,
+    settings: RunSettings,
+    sink: Arc<dyn EventSink>,
+    cancellation: CancellationToken,
+}
+
+impl AgentExecutor {
+    /// Starts an agent with this model and the tools of this pipeline.
+    pub fn builder(model: impl Model + 'static, tools: ExecutorBuilder) -> AgentBuilder {
+        Self::with_model(Arc::new(model), tools)
+    }
+
+    /// Starts an agent with a model that others use too.
+    pub fn with_model(model: Arc<dyn Model>, tools: ExecutorBuilder) -> AgentBuilder {
+        AgentBuilder {
+            model,
+            tools,
+            model_settings: Settings::UNSET,
+            system: prompts::SYSTEM.trim_end().to_owned(),
+            settings: RunSettings::default(),
+            reflection: None,
+            output: None,
+            by_call: false,
+            sink: Arc::new(NullSink),
+            cancellation: CancellationToken::new(),
+        }
+    }
+
+    /// Starts a run. Nothing happens until the stream is polled.
+    pub fn start(&self, task: impl Into<Task>) -> Running {
+        self.start_as(new_id(), task)
+    }
+
+    /// Starts a run under this id.
+    pub fn start_as(&self, id: RunId, task: impl Into<Task>) -> Running {
+        let agent = Arc::clone(&self.0);
+        let Task { prompt, attachments, history } = task.into();
+        let started = EventBody::RunStarted {
+            task: agent.context.task().clone(),
+            model: agent.model.name().to_string(),
+            prompt,
+            attachments,
+            history,
+            system: Arc::clone(&agent.system),
+            tools: Arc::clone(&agent.declarations),
+            settings: agent.settings.clone(),
+        };
+        let (sink, reader) = shown(Arc::clone(&agent.sink));
+        let clock = Arc::clone(agent.context.clock());
+        let state = Arc::new(RunState::new(id.clone()));
+        let recorder =
+            Recorder::new(id, Arc::new(sink), Arc::clone(&clock)).observed_by(state.clone());
+        let (handle, control) = Control::new(&agent.cancellation);
+        let stop_tools = CancellationToken::new();
+        let tools = agent
+            .tools
+            .clone()
+            .context(agent.context.for_run(stop_tools.clone()))
+            .recorder(recorder.clone())
+            .build();
+        let driver = Driver { agent, state, recorder, tools, stop_tools, clock, control };
+        Running::new(driver.run(started), reader, handle)
+    }
+}
+
+/// Makes an [`AgentExecutor`].
+#[derive(Debug)]
+#[must_use]
+pub struct AgentBuilder {
+    model: Arc<dyn Model>,
+    tools: ExecutorBuilder,
+    model_settings: Settings,
+    system: String,
+    settings: RunSettings,
+    reflection: Option<ReflectionMode>,
+    output: Option<OutputSpec>,
+    by_call: bool,
+    sink: Arc<dyn EventSink>,
+    cancellation: CancellationToken,
+}
+
+impl AgentBuilder {
+    /// Asks the model in this way.
+    pub fn model_settings(mut self, settings: Settings) -> Self {
+        self.model_settings = settings;
+        self
+    }
+
+    /// Gives it these standing instructions in place of the usual ones.
+    pub fn system(mut self, system: impl Into<String>) -> Self {
+        self.system = system.into();
+        self
+    }
+
+    /// Takes all settings of a run at once; what is known about the model is kept.
+    pub fn run_settings(mut self, settings: RunSettings) -> Self {
+        self.reflection = Some(settings.reflection);
+        self.settings = settings;
+        self
+    }
+
+    /// Limits what a run may use.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.settings.budget = budget;
+        self
+    }
+
+    /// Goes about its tasks in this way. Planning looks back after failures, unless
+    /// [`reflection`](Self::reflection) says otherwise.
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.settings.strategy = strategy;
+        self
+    }
+
+    /// Looks back at these moments.
+    pub fn reflection(mut self, mode: ReflectionMode) -> Self {
+        self.reflection = Some(mode);
+        self
+    }
+
+    /// Tells the model after so many repetitions, and stops the run if it goes on.
+    pub fn max_repeats(mut self, times: u32) -> Self {
+        self.settings.max_repeats = times;
+        self
+    }
+
+    /// Sums up the conversation when it fills this much of the model's window.
+    pub fn compact_at_percent(mut self, percent: u8) -> Self {
+        self.settings.compact_at_percent = percent;
+        self
+    }
+
+    /// Wants an answer of this shape.
+    pub fn output(mut self, output: OutputSpec) -> Self {
+        self.output = Some(output);
+        self
+    }
+
+    /// Ends by a call of `complete_task` only, not by an answer in words.
+    pub fn completes_by_call(mut self) -> Self {
+        self.by_call = true;
+        self
+    }
+
+    /// Records all events here.
+    pub fn sink(mut self, sink: Arc<dyn EventSink>) -> Self {
+        self.sink = sink;
+        self
+    }
+
+    /// Stops all runs when this token says so.
+    pub fn cancellation(mut self, token: CancellationToken) -> Self {
+        self.cancellation = token;
+        self
+    }
+
+    /// Makes the agent.
+    pub fn build(self) -> Result<AgentExecutor, AgentSetupError> {
+        let Self { model, tools, model_settings, system, mut settings, output, by_call, .. } = self;
+        settings.model = *model.facts();
+        settings.reflection =
+            self.reflection.unwrap_or_else(|| ReflectionMode::default_for(settings.strategy));
+        if let (Some(limit), None) = (settings.budget.cost, settings.model.price) {
+            return Err(AgentSetupError::UnknownPrice {
+                model: model.name().to_string(),
+                limit: limit.to_string(),
+            });
+        }
+        let executor = tools.clone().build();
+        let mut declarations = declared(executor.view());
+        settings.ending = match &output {
+            _ if by_call => Ending::CompleteTask,
+            None => Ending::Text,
+            // A provider can keep to a schema, but not while it may also call tools.
+            Some(_) if declarations.is_empty() => Ending::Structured,
+            Some(_) => Ending::StructuredOrCall,
+        };
+        let completion = Completion::new(output).map_err(AgentSetupError::OutputSchema)?;
+        if matches!(settings.ending, Ending::CompleteTask | Ending::StructuredOrCall) {
+            if declarations.iter().any(|tool| tool.name == COMPLETE_TASK) {
+                return Err(AgentSetupError::ReservedName);
+            }
+            declarations.push(completion.declaration());
+        }
+        Ok(AgentExecutor(Arc::new(Agent {
+            model,
+            model_settings,
+            completion,
+            context: executor.context().clone(),
+            tools,
+            system: system.into(),
+            declarations: declarations.into(),
+            settings,
+            sink: self.sink,
+            cancellation: self.cancellation,
+        })))
+    }
+}
+
+fn declared(view: &ToolView) -> Vec<Declaration> {
+    view.declarations().iter().map(|declaration| Declaration::clone(declaration)).collect()
+}
+
+/// Makes up an id that no other run has.
+fn new_id() -> RunId {
+    RunId::new(format!("r-{:012x}", fastrand::u64(..) & 0xffff_ffff_ffff))
+}

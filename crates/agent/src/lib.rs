@@ -1,0 +1,36 @@
+//! Drives the run machine: asks the model, runs its tools, keeps the limits, records what happens.
+//!
+//! [`convoke_core::Run`] decides; this crate carries out. An [`AgentExecutor`] holds what the runs of
+//! one agent share (model, tools, instructions, settings) and starts [`Running`] runs, each of which is a
+//! stream of events that ends with a [`RunReport`]. The main agent and every subagent are driven by
+//! the same code; what differs is data.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | [`executor`] | what the runs of an agent share, and how one starts |
+//! | [`running`] | a run under way: its events, a handle to talk to it, its report |
+//! | `drive` | the loop: decide, carry out, record |
+//! | `ask` | one use of the model: deltas, deadline, cancellation, cost |
+//! | `completion` | `complete_task` and answers that have to have a shape |
+//! | `compact`, `look_back` | summing up, planning, looking back |
+//! | `surroundings` | what an agent is told about where it works |
+//! | [`prompts`] | every text a model is told, from files beside the source |
+
+mod ask;
+mod compact;
+mod completion;
+mod drive;
+pub mod executor;
+mod look_back;
+pub mod prompts;
+pub mod running;
+mod state;
+mod surroundings;
+
+pub use completion::OutputSpec;
+pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
+pub use running::{RunHandle, RunReport, Running};
+pub use surroundings::Surroundings;
+
+/// The main agent is driven like any other; what makes it the main one is how it is set up.
+pub type MainAgent = AgentExecutor;

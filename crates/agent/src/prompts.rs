@@ -1,0 +1,117 @@
+//! Every text a model is told by the runtime. The texts are files in `prompts/`, so that they can be
+//! read, compared and measured without reading code.
+
+use convoke_core::{Cause, Ending, Limit};
+
+/// The standing instructions of the main agent.
+pub const SYSTEM: &str = include_str!("../prompts/system.md");
+
+const GRACE: &str = include_str!("../prompts/grace.md");
+const GRACE_COMPLETE: &str = include_str!("../prompts/grace_complete.md");
+const GRACE_STRUCTURED: &str = include_str!("../prompts/grace_structured.md");
+const BUDGET: &str = include_str!("../prompts/budget.md");
+const LOOP: &str = include_str!("../prompts/loop.md");
+const CUT_OFF: &str = include_str!("../prompts/cut_off.md");
+const COMPACTED: &str = include_str!("../prompts/compacted.md");
+const WRONG_ANSWER: &str = include_str!("../prompts/wrong_answer.md");
+
+/// Asks for a summary.
+pub(crate) const COMPACT: &str = include_str!("../prompts/compact.md");
+/// Asks for a look back.
+pub(crate) const REFLECT: &str = include_str!("../prompts/reflect.md");
+/// Asks for a plan.
+pub(crate) const PLAN: &str = include_str!("../prompts/plan.md");
+
+/// Puts values in the place of `${name}`. The texts are ours, so a name without a value is a mistake
+/// that a test finds, and stays as it is.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template.trim_end();
+    while let Some((before, after)) = rest.split_once("${") {
+        text.push_str(before);
+        let known = after.split_once('}').and_then(|(name, after)| {
+            let value = values.iter().find(|(known, _)| *known == name)?.1;
+            Some((value, after))
+        });
+        if let Some((value, after)) = known {
+            text.push_str(value);
+            rest = after;
+        } else {
+            text.push_str("${");
+            rest = after;
+        }
+    }
+    text.push_str(rest);
+    text
+}
+
+pub(crate) fn grace(cause: Cause, ending: Ending) -> String {
+    let reason = match cause {
+        Cause::MaxTurns => "all turns but this one are used",
+        Cause::Timeout => "the time is up",
+        Cause::MaxToolCalls => "all tool calls are used",
+        _ => "you have not completed the task",
+    };
+    let template = match ending {
+        Ending::Text => GRACE,
+        Ending::Structured => GRACE_STRUCTURED,
+        Ending::StructuredOrCall | Ending::CompleteTask => GRACE_COMPLETE,
+    };
+    fill(template, &[("reason", reason)])
+}
+
+pub(crate) fn budget(limit: Limit, used: f64) -> String {
+    let budget = match limit {
+        Limit::Turns => "turns",
+        Limit::Time | Limit::TurnTime => "seconds",
+        Limit::Tokens => "tokens",
+        Limit::Cost => "dollars",
+        Limit::ToolCalls => "tool calls",
+    };
+    fill(BUDGET, &[("used", &format!("{:.0}", used * 100.0)), ("budget", budget)])
+}
+
+pub(crate) fn repetition(tool: &str, times: u32) -> String {
+    fill(LOOP, &[("tool", tool), ("times", &times.to_string())])
+}
+
+pub(crate) fn cut_off() -> String {
+    fill(CUT_OFF, &[])
+}
+
+pub(crate) fn compacted(summary: &str, read: &str, changed: &str) -> String {
+    fill(COMPACTED, &[("summary", summary), ("read", read), ("changed", changed)])
+}
+
+pub(crate) fn wrong_answer(problems: &str, schema: &str) -> String {
+    fill(WRONG_ANSWER, &[("problems", problems), ("schema", schema)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_put_in_once_and_never_read_again() {
+        assert_eq!(fill("a ${x} b ${y}", &[("x", "${y}"), ("y", "2")]), "a ${y} b 2");
+        assert_eq!(fill("${unknown} and ${", &[]), "${unknown} and ${");
+    }
+
+    #[test]
+    fn no_text_has_a_gap() {
+        let texts = [
+            grace(Cause::MaxTurns, Ending::CompleteTask),
+            grace(Cause::NoCompletion, Ending::Text),
+            grace(Cause::Timeout, Ending::Structured),
+            budget(Limit::Cost, 0.81),
+            repetition("grep", 3),
+            cut_off(),
+            compacted("s", "r", "c"),
+            wrong_answer("- x", "{}"),
+            SYSTEM.to_owned(),
+        ];
+        for text in texts {
+            assert!(!text.contains("${"), "{text}");
+        }
+    }
+}

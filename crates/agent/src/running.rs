@@ -1,0 +1,270 @@
+//! A run under way.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use convoke_core::{
+    Cause, Event, ExitCode, Message, Millis, Outcome, Role, Run, RunId, TaskContext, Timestamp,
+    Usage,
+};
+use convoke_tool::{EventSink, RecordError};
+use futures_util::Stream;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// How many events wait for a reader before deltas and progress are left out for it.
+const MAX_WAITING: usize = 4_096;
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunReport {
+    /// The run.
+    pub run: RunId,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Its answer: a text, or a value of the shape that was asked for. One that came from a last chance
+    /// is here as well; the outcome says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Value>,
+    /// What it used, its children included.
+    pub usage: Usage,
+    /// How many turns it took.
+    pub turns: u32,
+    /// How many calls of tools began.
+    pub tool_calls: u32,
+    /// How long it took, waiting for people included.
+    pub duration_ms: Millis,
+    /// What was done and learned.
+    #[serde(skip)]
+    pub task: Option<TaskContext>,
+}
+
+impl RunReport {
+    pub(crate) fn new(run: &Run, outcome: Outcome, began: Timestamp, ended: Timestamp) -> Self {
+        let millis = u64::try_from(ended.as_millis() - began.as_millis()).unwrap_or_default();
+        let answered = outcome.recovered || outcome.cause == Cause::Goal;
+        Self {
+            run: run.id().clone(),
+            answer: run.answer().filter(|_| answered).cloned(),
+            outcome,
+            usage: *run.spent(),
+            turns: run.turns(),
+            tool_calls: run.tool_calls(),
+            duration_ms: Millis::new(Duration::from_millis(millis)),
+            task: run.task().cloned(),
+        }
+    }
+
+    /// Returns the answer as text: a text as it is, any other value as JSON.
+    pub fn text(&self) -> Option<String> {
+        self.answer.as_ref().map(|answer| match answer {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        })
+    }
+
+    /// Returns the exit code of a command that ran it.
+    pub fn exit_code(&self) -> ExitCode {
+        self.outcome.cause.exit_code()
+    }
+}
+
+/// A run under way: a stream of its events, which drives it. Polling goes on until the run has ended and
+/// all events were handed out; then there is a report. Dropping it stops everything it started.
+pub struct Running {
+    driver: Option<Pin<Box<dyn Future<Output = RunReport> + Send>>>,
+    events: Reader,
+    report: Option<RunReport>,
+    handle: RunHandle,
+}
+
+impl Running {
+    pub(crate) fn new(
+        driver: impl Future<Output = RunReport> + Send + 'static,
+        events: Reader,
+        handle: RunHandle,
+    ) -> Self {
+        Self { driver: Some(Box::pin(driver)), events, report: None, handle }
+    }
+
+    /// Returns a handle to talk to the run while it works.
+    pub fn handle(&self) -> RunHandle {
+        self.handle.clone()
+    }
+
+    /// Returns what came of the run, once all its events were read.
+    pub const fn report(&self) -> Option<&RunReport> {
+        self.report.as_ref()
+    }
+
+    /// Runs to the end without looking at events.
+    pub async fn finish(mut self) -> RunReport {
+        self.events.receiver.close();
+        if let Some(report) = self.report {
+            return report;
+        }
+        match self.driver.take() {
+            Some(driver) => driver.await,
+            // There is a report as soon as there is no driver.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Stream for Running {
+    type Item = Arc<Event>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Arc<Event>>> {
+        if let Poll::Ready(Some(event)) = self.events.poll(context) {
+            return Poll::Ready(Some(event));
+        }
+        if let Some(driver) = &mut self.driver
+            && let Poll::Ready(report) = driver.as_mut().poll(context)
+        {
+            self.report = Some(report);
+            self.driver = None;
+            self.events.receiver.close();
+        }
+        self.events.poll(context)
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Running").field("report", &self.report).finish_non_exhaustive()
+    }
+}
+
+/// Talks to a run while it works. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RunHandle {
+    messages: mpsc::UnboundedSender<Message>,
+    stop: CancellationToken,
+    cause: Arc<Mutex<Option<Cause>>>,
+}
+
+impl RunHandle {
+    /// Says something; it reaches the model at the next turn.
+    pub fn say(&self, text: impl Into<String>) {
+        // A run that is over does not listen.
+        drop(self.messages.send(Message::text(Role::User, text)));
+    }
+
+    /// Stops the run: what is under way is told to stop, every call is answered, and the run ends.
+    pub fn cancel(&self) {
+        self.cancel_because(Cause::Interrupted);
+    }
+
+    /// Stops the run, and says why: `Interrupted` or `Terminated`.
+    pub fn cancel_because(&self, cause: Cause) {
+        self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+        self.stop.cancel();
+    }
+}
+
+/// The run's end of a [`RunHandle`].
+#[derive(Debug)]
+pub(crate) struct Control {
+    messages: Mutex<mpsc::UnboundedReceiver<Message>>,
+    stop: CancellationToken,
+    cause: Arc<Mutex<Option<Cause>>>,
+}
+
+impl Control {
+    /// Makes both ends. The run also stops when `outer` does.
+    pub(crate) fn new(outer: &CancellationToken) -> (RunHandle, Self) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let (stop, cause) = (outer.child_token(), Arc::default());
+        let handle = RunHandle { messages: sender, stop: stop.clone(), cause: Arc::clone(&cause) };
+        (handle, Self { messages: Mutex::new(receiver), stop, cause })
+    }
+
+    /// Returns what was said since it was last asked.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| messages.try_recv().ok()).collect()
+    }
+
+    /// Returns why the run is to stop, if it is.
+    pub(crate) fn is_cancelled(&self) -> Option<Cause> {
+        self.stop.is_cancelled().then(|| self.why())
+    }
+
+    /// Waits until the run is to stop.
+    pub(crate) async fn cancelled(&self) -> Cause {
+        self.stop.cancelled().await;
+        self.why()
+    }
+
+    fn why(&self) -> Cause {
+        let cause = *self.cause.lock().unwrap_or_else(PoisonError::into_inner);
+        cause.unwrap_or(Cause::Interrupted)
+    }
+}
+
+/// Makes the two ends of a stream of events: one for the recorder, one for the reader.
+pub(crate) fn shown(kept: Arc<dyn EventSink>) -> (Shown, Reader) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let shown = Shown { kept, sender, waiting: Arc::clone(&waiting) };
+    (shown, Reader { receiver, waiting })
+}
+
+/// Keeps events with somebody, and shows them to whoever reads the stream.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    kept: Arc<dyn EventSink>,
+    sender: mpsc::UnboundedSender<Arc<Event>>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl EventSink for Shown {
+    fn append(&self, event: &Arc<Event>) -> Result<(), RecordError> {
+        self.kept.append(event)?;
+        self.show(event);
+        Ok(())
+    }
+
+    /// Who is far behind misses what would not be kept anyway.
+    fn stream(&self, event: &Arc<Event>) {
+        self.kept.stream(event);
+        if self.waiting.load(Ordering::Relaxed) < MAX_WAITING {
+            self.show(event);
+        }
+    }
+}
+
+impl Shown {
+    /// Nobody has to read.
+    fn show(&self, event: &Arc<Event>) {
+        if self.sender.send(Arc::clone(event)).is_ok() {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The reader's end of a stream of events.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    receiver: mpsc::UnboundedReceiver<Arc<Event>>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Reader {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Arc<Event>>> {
+        let polled = self.receiver.poll_recv(context);
+        if let Poll::Ready(Some(_)) = polled {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        polled
+    }
+}

@@ -1,0 +1,40 @@
+//! The run as its driver holds it: folded as its events are recorded.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use convoke_core::{Event, EventBody, Run, RunId};
+use convoke_tool::Observer;
+use tokio::sync::Notify;
+
+/// A run that follows its own events. Every event that is recorded for it, by the driver or by the tool
+/// pipeline, is folded right after it was accepted: there is no other way to change it.
+#[derive(Debug)]
+pub(crate) struct RunState {
+    run: Mutex<Run>,
+    /// Somebody is waited for, or not any more: deadlines have to be looked at again.
+    waiting_changed: Notify,
+}
+
+impl RunState {
+    pub(crate) fn new(id: RunId) -> Self {
+        Self { run: Mutex::new(Run::new(id)), waiting_changed: Notify::new() }
+    }
+
+    /// Looks at the run. Nothing may be recorded while the guard is held.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Run> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) async fn waiting_changed(&self) {
+        self.waiting_changed.notified().await;
+    }
+}
+
+impl Observer for RunState {
+    fn observe(&self, event: &Event) {
+        self.lock().apply(event);
+        if let EventBody::ApprovalAsked { .. } | EventBody::ApprovalAnswered { .. } = event.body {
+            self.waiting_changed.notify_one();
+        }
+    }
+}

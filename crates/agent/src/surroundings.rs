@@ -1,0 +1,71 @@
+//! What an agent is told about where it works.
+
+/// Where an agent works, and what its users wrote down for agents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Surroundings {
+    /// The directory that relative paths start from.
+    pub working_directory: String,
+    /// The operating system.
+    pub platform: String,
+    /// Today, as `2026-03-01`.
+    pub date: String,
+    /// Notes for agents, the nearest first: where they are, and what they say.
+    pub notes: Vec<(String, String)>,
+}
+
+impl Surroundings {
+    /// The most that is told of all notes together, in bytes.
+    pub const MAX_NOTES: usize = 16 * 1024;
+
+    /// Returns standing instructions with these surroundings added. What is cut is said.
+    pub fn with(&self, instructions: &str) -> String {
+        let mut text = instructions.trim_end().to_owned();
+        text.push_str(&format!(
+            "\n\nWorking directory: {}\nSystem: {}\nDate: {}\n",
+            self.working_directory, self.platform, self.date
+        ));
+        let mut left = Self::MAX_NOTES;
+        for (path, note) in &self.notes {
+            let kept = floor(note, left);
+            left -= kept.len();
+            text.push_str(&format!("\nFrom {path}:\n{}\n", kept.trim_end()));
+            if kept.len() < note.len() {
+                let cut = note.len() - kept.len();
+                text.push_str(&format!(
+                    "[{cut} bytes of {path} are not shown; read it if needed]\n"
+                ));
+            }
+        }
+        text
+    }
+}
+
+/// Returns the beginning of a text, at most so many bytes.
+fn floor(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_is_said() {
+        let surroundings = Surroundings {
+            working_directory: "/work".into(),
+            platform: "linux".into(),
+            date: "2026-03-01".into(),
+            notes: vec![
+                ("AGENTS.md".into(), "ä".repeat(9_000)),
+                ("../AGENTS.md".into(), "Use tabs.".into()),
+            ],
+        };
+        let text = surroundings.with("Be good.\n");
+        assert!(text.starts_with("Be good.\n\nWorking directory: /work\n"), "{text}");
+        assert!(text.contains("[1616 bytes of AGENTS.md are not shown"), "{}", text.len());
+        assert!(text.contains("[9 bytes of ../AGENTS.md are not shown"));
+        assert!(text.len() < Surroundings::MAX_NOTES + 500);
+    }
+}

@@ -1,0 +1,9 @@
+//! Runs driven by scripted models, with real tools and a clock that only moves when nothing else does.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
+
+mod ends;
+mod limits;
+mod stopping;
+mod support;
+mod thinking;
