@@ -30,24 +30,31 @@
 //! # Ok::<(), convoke::config::ConfigError>(())
 //! ```
 
+mod agent;
+mod amount;
+mod budget;
 mod check;
 mod coerce;
 mod command;
-mod disk;
+pub(crate) mod disk;
 mod expand;
 mod explain;
+mod facts;
 mod interpolate;
 mod key;
 mod load;
 mod loaded;
+mod model;
 mod narrow;
 mod network;
 mod node;
 mod origin;
 mod overrides;
 mod paths;
+mod pattern;
 mod permission;
 mod problem;
+mod provider;
 mod schema;
 mod secret;
 mod settings;
@@ -59,19 +66,28 @@ mod trust_store;
 mod walk;
 mod yaml;
 
+pub use agent::AgentConfig;
+pub use amount::Dollars;
+pub use budget::BudgetConfig;
 pub use command::CommandConfig;
 pub use explain::{ExplainError, Explanation, Overridden};
+pub use facts::{FactsConfig, PriceConfig};
 pub use load::load;
 pub use loaded::{ConfigFile, Entry, FileState, Loaded};
+pub use model::ModelConfig;
 pub use network::{HttpConfig, McpServerConfig, WebSearchConfig, WebSearchProvider};
 pub use origin::{Layer, Origin, Place, Position};
 pub use overrides::VARIABLE_PREFIX;
 pub use permission::PolicyConfig;
 pub use problem::{ConfigError, Problem};
+pub use provider::{ProviderConfig, WireWord};
 pub use schema::config_schema;
 pub use secret::{MASK, Secret};
-pub use settings::{AgentConfig, Config};
+pub use settings::Config;
 pub use sources::{PROJECT_FILE_NAMES, Sources, Trust};
 pub use timeout::Timeout;
 pub use tools::{TimeoutsConfig, ToolsConfig};
 pub use trust_store::{TrustError, TrustStore};
+
+pub(crate) use pattern::covers;
+pub(crate) use problem::printable;

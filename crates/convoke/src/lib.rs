@@ -20,15 +20,19 @@
 //! ```
 
 pub mod config;
+pub mod models;
+mod notes;
 mod runtime;
 
+pub use convoke_agent as agent;
 pub use convoke_builtin as builtin;
 pub use convoke_core as core;
 pub use convoke_macros::tool;
+pub use convoke_model as model;
 pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
-pub use runtime::{Runtime, RuntimeBuilder, RuntimeError};
+pub use runtime::{ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};
 
 /// What most programs need.
 pub mod prelude {
@@ -36,14 +40,19 @@ pub mod prelude {
     pub use crate::tool;
     pub use crate::{Runtime, RuntimeBuilder, RuntimeError};
     pub use async_trait::async_trait;
-    pub use convoke_core::{
-        Category, ErrorKind, Event, EventBody, Kind, Permission, Repeat, ToolCall, ToolError,
-        ToolResult, ToolSpec,
+    pub use convoke_agent::{
+        AgentExecutor, MainAgent, OutputSpec, RunHandle, RunReport, Running, Task,
     };
+    pub use convoke_core::{
+        Budget, Category, Cause, ErrorKind, Event, EventBody, Kind, Mode, Outcome, Permission,
+        Repeat, Status, ToolCall, ToolError, ToolResult, ToolSpec,
+    };
+    pub use convoke_model::{Model, ScriptedModel, Turn};
     pub use convoke_tool::{
         CallOptions, FunctionTool, Invocation, Rendered, Roots, Selection, Tool, ToolContext,
         ToolExecutor, ToolOutput, ToolRegistry, ToolView,
     };
+    pub use futures_util::StreamExt;
     pub use serde_json::json;
 }
 

@@ -3,16 +3,20 @@
 //! A [`Runtime`] holds what a run needs and no run of its own: make as many executors from it as there
 //! are runs. It adds nothing to what the crates below decide.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use convoke_agent::{AgentBuilder, AgentExecutor, Surroundings, prompts};
 use convoke_builtin::network::HttpSettings;
 use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
-use convoke_core::{Kind, Millis, Permission, TaskId, ToolSpec};
+use convoke_core::{Kind, Millis, Mode, ModelFacts, Permission, TaskId, ToolSpec};
+use convoke_model::{
+    Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
+};
 use convoke_tool::{
     Clock, CommandTool, ExecutorBuilder, IntoTool, KindAuthorizer, Limits, NoProcesses, ReadCache,
     RegistryError, RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool,
@@ -20,6 +24,8 @@ use convoke_tool::{
 };
 
 use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
+use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
+use crate::notes;
 
 /// How many bytes of unchanged files are remembered.
 const READ_CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -59,9 +65,26 @@ impl RuntimeError {
     }
 }
 
-/// Tools, roots, limits and permission, ready for runs. Cheap to clone.
+/// A model that cannot be asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelSetupError {
+    /// It cannot be said which one is meant.
+    #[error(transparent)]
+    Choice(#[from] ModelChoiceError),
+    /// Its provider's address or headers cannot be used.
+    #[error("{}", .0.message)]
+    Provider(ModelError),
+}
+
+/// Tools, roots, limits, permission and models, ready for runs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Runtime {
+    config: Arc<Config>,
+    variables: Arc<BTreeMap<String, String>>,
+    home: Option<PathBuf>,
+    /// Made with the first model: what is never asked needs no connections.
+    transport: Arc<OnceLock<Transport>>,
     registry: ToolRegistry,
     callable: ToolView,
     offered: ToolView,
@@ -80,6 +103,8 @@ impl Runtime {
             variables: BTreeMap::new(),
             clock: Arc::new(SystemClock),
             spawner: None,
+            mode: Mode::Default,
+            home: None,
             tools: Vec::new(),
         }
     }
@@ -119,6 +144,90 @@ impl Runtime {
         &self.permissions
     }
 
+    /// Finds a model by name: `provider/model`, an alias, or none for the one to ask where nobody says.
+    pub fn model<'a>(
+        &self,
+        name: impl Into<Option<&'a str>>,
+    ) -> Result<Arc<dyn Model>, ModelSetupError> {
+        let resolved = self.models().resolve(name.into())?;
+        self.connect(&resolved)
+    }
+
+    /// Returns how models are chosen here.
+    pub fn models(&self) -> ModelSources<'_> {
+        ModelSources::new(&self.config, &self.variables)
+    }
+
+    /// Makes a model that was chosen ready to be asked. Nothing is opened yet.
+    pub fn connect(&self, resolved: &Resolved) -> Result<Arc<dyn Model>, ModelSetupError> {
+        let facts = self.facts(resolved);
+        let provider = resolved.provider.clone();
+        let model = ProviderModel::new(
+            resolved.name.model(),
+            facts,
+            provider,
+            self.transport(&resolved.network).clone(),
+        );
+        Ok(Arc::new(model.map_err(ModelSetupError::Provider)?))
+    }
+
+    /// Returns what is known about a model.
+    pub fn facts(&self, resolved: &Resolved) -> ModelFacts {
+        resolved.facts_over(Catalogue::new().facts(&resolved.name))
+    }
+
+    /// Returns the connections all models share.
+    pub fn transport(&self, network: &Network) -> &Transport {
+        self.transport.get_or_init(|| {
+            // Reading a long prompt takes longer than any pause in the middle of an answer.
+            let timeouts = Timeouts {
+                first_byte: network.idle_timeout.saturating_mul(5),
+                idle: network.idle_timeout,
+                ..Timeouts::default()
+            };
+            let retry = RetryPolicy {
+                max_attempts: network.retries.saturating_add(1),
+                ..RetryPolicy::default()
+            };
+            Transport::builder()
+                .proxy(network.proxies.clone())
+                .timeouts(timeouts)
+                .retry(retry)
+                .build()
+        })
+    }
+
+    /// Starts the main agent: this model, the offered tools, the configured limits, and instructions that
+    /// say where it works and what the project's `AGENTS.md` files say.
+    pub fn main_agent(&self, model: Arc<dyn Model>) -> AgentBuilder {
+        self.main_agent_with(model, |tools| tools)
+    }
+
+    /// Starts the main agent with a tool pipeline that was changed: with somebody to ask, for instance.
+    pub fn main_agent_with(
+        &self,
+        model: Arc<dyn Model>,
+        change: impl FnOnce(ExecutorBuilder) -> ExecutorBuilder,
+    ) -> AgentBuilder {
+        let settings = self.config.run_settings(*model.facts());
+        let tools = change(self.executor().view(self.offered.clone()));
+        AgentExecutor::with_model(model, tools)
+            .model_settings(self.config.model.settings())
+            .run_settings(settings)
+            .system(self.surroundings().with(prompts::SYSTEM))
+    }
+
+    /// Returns what the main agent is told about where it works.
+    pub fn surroundings(&self) -> Surroundings {
+        let directory = self.context.working_directory();
+        let mut surroundings = Surroundings::default();
+        surroundings.working_directory = directory.display().to_string();
+        std::env::consts::OS.clone_into(&mut surroundings.platform);
+        surroundings.date = self.context.clock().now().date();
+        surroundings.notes = notes::find(directory, self.home.as_deref());
+        surroundings
+    }
+
     /// Starts an executor over the tools that may be called.
     pub fn executor(&self) -> ExecutorBuilder {
         ToolExecutor::builder(self.callable.clone(), self.context.clone())
@@ -137,6 +246,8 @@ pub struct RuntimeBuilder {
     variables: BTreeMap<String, String>,
     clock: Arc<dyn Clock>,
     spawner: Option<Arc<dyn Spawner>>,
+    mode: Mode,
+    home: Option<PathBuf>,
     tools: Vec<ToolHandle>,
 }
 
@@ -162,7 +273,20 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Gives tools and programs these environment variables.
+    /// Lets runs act this freely.
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Says where the user's home directory is: notes for agents are not looked for there.
+    pub fn home(mut self, home: Option<PathBuf>) -> Self {
+        self.home = home;
+        self
+    }
+
+    /// Gives tools and programs these environment variables. Keys and addresses of models are looked
+    /// for here as well.
     pub fn environment(mut self, variables: BTreeMap<String, String>) -> Self {
         self.variables = variables;
         self
@@ -189,13 +313,15 @@ impl RuntimeBuilder {
 
     /// Makes the runtime.
     pub fn build(self) -> Result<Runtime, RuntimeError> {
-        let Self { working_directory, config, task, variables, clock, spawner, tools } = self;
+        let Self { working_directory, config, task, variables, clock, spawner, mode, home, tools } =
+            self;
         let working_directory = working_directory
             .canonicalize()
             .map_err(|source| RuntimeError::WorkingDirectory { path: working_directory, source })?;
-        let permissions = permissions(&config);
+        let permissions = permissions(&config, mode);
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
+        let built_in = names(&registry);
         registry.register_many(
             config.tools.commands.iter().map(|command| command_tool(command).into_tool()),
         )?;
@@ -204,11 +330,11 @@ impl RuntimeBuilder {
         let exclude =
             config.tools.exclude.iter().filter(|name| is_pattern(name) || registry.has(name));
         let callable = all.select(&Selection::all().without(exclude.clone()))?;
-        let offered = callable.select(&offered(&config.tools, &callable))?;
+        let offered = callable.select(&offered(&config.tools, &callable, &built_in))?;
         let context = ToolContext::builder(task)
             .roots(roots(&config.tools, &working_directory)?)
             .working_directory(working_directory)
-            .environment(SessionEnvironment::new(variables))
+            .environment(SessionEnvironment::new(variables.clone()))
             .clock(clock)
             .spawner(spawner.unwrap_or_else(|| default_spawner(&permissions)))
             .read_cache(if config.tools.read_cache {
@@ -218,12 +344,24 @@ impl RuntimeBuilder {
             })
             .build();
         let limits = limits(&config.tools);
-        Ok(Runtime { registry, callable, offered, context, limits, permissions })
+        Ok(Runtime {
+            config: Arc::new(config),
+            variables: Arc::new(variables),
+            home,
+            transport: Arc::default(),
+            registry,
+            callable,
+            offered,
+            context,
+            limits,
+            permissions,
+        })
     }
 }
 
-fn permissions(config: &Config) -> BTreeMap<Kind, Permission> {
-    Kind::ALL.iter().map(|kind| (*kind, config.policy.permission(*kind))).collect()
+fn permissions(config: &Config, mode: Mode) -> BTreeMap<Kind, Permission> {
+    let decide = |kind: &Kind| (*kind, mode.permission(*kind, config.policy.permission(*kind)));
+    Kind::ALL.iter().map(decide).collect()
 }
 
 fn default_spawner(permissions: &BTreeMap<Kind, Permission>) -> Arc<dyn Spawner> {
@@ -273,19 +411,19 @@ fn roots(tools: &ToolsConfig, working_directory: &Path) -> Result<Roots, RootErr
 
 /// What a model is offered: what the configuration names, or the default set and every tool that was
 /// added beside the built-in ones.
-fn offered(tools: &ToolsConfig, callable: &ToolView) -> Selection {
+fn offered(tools: &ToolsConfig, callable: &ToolView, built_in: &BTreeSet<String>) -> Selection {
     if let Some(names) = &tools.enabled {
         return Selection::only(names.clone());
     }
-    let built_in: Vec<String> = convoke_builtin::tools(&Settings::default())
-        .iter()
-        .map(|tool| tool.spec().name.clone())
-        .collect();
     let names = callable.list().into_iter().map(|tool| tool.spec().name.clone());
     Selection::only(
         names
             .filter(|name| OFFERED_BY_DEFAULT.contains(&name.as_str()) || !built_in.contains(name)),
     )
+}
+
+fn names(registry: &ToolRegistry) -> BTreeSet<String> {
+    registry.list().iter().map(|tool| tool.spec().name.clone()).collect()
 }
 
 fn is_pattern(name: &str) -> bool {

@@ -95,8 +95,14 @@ impl<'a> Checker<'a> {
         let Child::Known(schema) = self.schema.get(&key) else { return None };
         let place = &node.origin.place;
         match error.kind() {
-            ValidationErrorKind::AdditionalProperties { .. }
-            | ValidationErrorKind::PropertyNames { .. } => None,
+            ValidationErrorKind::AdditionalProperties { .. } => None,
+            ValidationErrorKind::PropertyNames { error } => {
+                let pattern = schema.name_pattern()?;
+                let name = error.instance().as_str()?;
+                let Body::Map(fields) = &node.body else { return None };
+                let message = format!("expected a name that matches `{pattern}`");
+                Some(Problem::new(&fields.get(name)?.key_place, &key.name(name), message))
+            }
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
                 Some(Problem::new(place, &key, format!("`{name}` is missing")))
@@ -174,7 +180,9 @@ fn found(node: &Node, schema: Schema<'_>) -> String {
 
 fn is_hidden(node: &Node, schema: Schema<'_>) -> bool {
     let from_environment = matches!(node.origin.place, Place::Variable(_));
-    schema.is_secret() || node.template.is_some() || from_environment
+    // Where the name of a variable belongs, people put what belongs into the variable.
+    let may_be_secret = schema.is_secret() || schema.is_variable();
+    may_be_secret || node.template.is_some() || from_environment
 }
 
 fn shortened(text: &str) -> String {
@@ -193,8 +201,9 @@ fn hint(node: &Node, schema: Schema<'_>) -> Option<String> {
         let close = nearest(text, choices);
         return close.first().map(|word| format!("did you mean `{word}`?"));
     }
-    let scalar = matches!(&node.body, Body::Scalar(value) if !value.is_null());
-    (schema.expected() == "text" && scalar).then(|| "put it in quotes to make it text".to_owned())
+    let other = matches!(&node.body, Body::Scalar(value) if !value.is_null() && !value.is_string());
+    let text = schema.shape() == Shape::Text && schema.choices().is_none();
+    (text && other).then(|| "put it in quotes to make it text".to_owned())
 }
 
 fn key_of(path: &Location) -> Key {

@@ -6,11 +6,11 @@
 
 use std::path::Path;
 
-use convoke_core::{Kind, Permission};
+use convoke_core::{Kind, Money, Permission};
 
 use super::key::{Key, Segment};
 use super::node::{Body, Field, Node};
-
+use super::pattern::covers;
 use super::problem::Problem;
 
 mod paths;
@@ -22,6 +22,7 @@ const HINT: &str = "only your own file, variables and flags can allow more";
 pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Vec<Problem> {
     let mut narrowing = Narrowing { project, allowed, warnings: Vec::new() };
     narrowing.kinds();
+    narrowing.budget();
     narrowing.allowed_paths(directory);
     narrowing.private_hosts();
     narrowing.exclude();
@@ -50,6 +51,21 @@ impl Narrowing<'_> {
             let message = format!("`{wanted}` is ignored: a project cannot loosen your `{limit}`");
             let place = &node.origin.place;
             self.warnings.push(Problem::new(place, &key, message).with_hint(HINT));
+            false
+        });
+    }
+
+    fn budget(&mut self) {
+        let key = Key::default().name("budget");
+        let allowed = self.allowed.get(&key);
+        let Some(limits) = self.project.map_mut(&key) else { return };
+        limits.retain(|name, Field { node, .. }| {
+            let own = allowed.and_then(|budget| budget.get(&Key::default().name(name)));
+            let Some(own) = own.filter(|own| amount(node) > amount(own)) else { return true };
+            let (wanted, limit) = (as_written(node), as_written(own));
+            let message = format!("`{wanted}` is ignored: a project cannot raise your `{limit}`");
+            let warning = Problem::new(&node.origin.place, &key.name(name), message);
+            self.warnings.push(warning.with_hint(HINT));
             false
         });
     }
@@ -155,28 +171,22 @@ fn strictness(kind: &str, allowed: Option<&Node>) -> Permission {
     written.unwrap_or_else(built_in)
 }
 
+/// Returns how much a limit is. A number and money compare alike: both are decimals.
+fn amount(node: &Node) -> Option<Money> {
+    let Body::Scalar(value) = &node.body else { return None };
+    value.as_str().map_or_else(|| value.to_string().parse(), str::parse).ok()
+}
+
+/// Returns a plain value for messages, without what came from the environment.
+fn as_written(node: &Node) -> String {
+    node.written().map_or_else(|| node.to_json().to_string(), str::to_owned)
+}
+
 fn texts(node: Option<&Node>) -> Vec<String> {
     match node.map(|node| &node.body) {
         Some(Body::List(items)) => items.iter().filter_map(Node::text).map(str::to_owned).collect(),
         _ => Vec::new(),
     }
-}
-
-/// Returns whether every name that `narrow` matches is matched by `wide`. Only `*` has a meaning,
-/// and a `*` in `narrow` can only be covered by one in `wide`.
-fn covers(wide: &str, narrow: &str) -> bool {
-    let mut parts = wide.split('*');
-    let Some(mut rest) = narrow.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let Some(end) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    rest.ends_with(end)
 }
 
 #[cfg(test)]

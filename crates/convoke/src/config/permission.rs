@@ -43,6 +43,6 @@ mod tests {
         assert_eq!(policy.permission(Kind::Read), Permission::Allow);
         assert_eq!(policy.permission(Kind::Edit), Permission::Ask);
         let empty = PolicyConfig { kinds: BTreeMap::new() };
-        assert_eq!(empty.permission(Kind::Execute), Permission::Deny);
+        assert_eq!(empty.permission(Kind::Execute), Permission::Ask);
     }
 }

@@ -35,7 +35,9 @@ impl Transform for Plain {
         drop_null(object);
         join_words(object);
         join_lines(object);
-        let number_format = |format: &str| format.starts_with("uint") || format.starts_with("int");
+        let number_format = |format: &str| {
+            format.starts_with("uint") || format.starts_with("int") || format == "double"
+        };
         if object.get("format").and_then(Value::as_str).is_some_and(number_format) {
             object.remove("format");
         }
@@ -235,6 +237,16 @@ impl<'a> Schema<'a> {
     /// Returns whether the value is a path.
     pub(crate) fn is_path(self) -> bool {
         self.0.get("format").and_then(Value::as_str) == Some("path")
+    }
+
+    /// Returns whether the value is the name of an environment variable.
+    pub(crate) fn is_variable(self) -> bool {
+        self.0.get("format").and_then(Value::as_str) == Some("environment-variable")
+    }
+
+    /// Returns what the names in a mapping have to match, where they have to.
+    pub(crate) fn name_pattern(self) -> Option<&'a str> {
+        self.0.get("propertyNames")?.get("pattern")?.as_str()
     }
 
     /// Returns what the key is for.

@@ -1,8 +1,12 @@
 //! The whole configuration as one value. Its `Default` is the built-in layer.
 
+use convoke_core::{ModelFacts, ReflectionMode, RunSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::agent::AgentConfig;
+use super::budget::BudgetConfig;
+use super::model::ModelConfig;
 use super::permission::PolicyConfig;
 use super::tools::ToolsConfig;
 
@@ -12,25 +16,34 @@ use super::tools::ToolsConfig;
 #[schemars(title = "Convoke configuration")]
 #[non_exhaustive]
 pub struct Config {
+    /// Models: which is asked, where it is, and how it is to answer.
+    pub model: ModelConfig,
     /// Tools: which there are, what they may reach and how much they may take.
     pub tools: ToolsConfig,
-    /// Agents.
+    /// Agents: how a run goes about its task.
     pub agent: AgentConfig,
+    /// What a run may use. A project's file can only lower what the user allows.
+    pub budget: BudgetConfig,
     /// What may happen without asking, with asking, and not at all.
     pub policy: PolicyConfig,
 }
 
-/// Settings of agents.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct AgentConfig {
-    /// Another spelling of `tools.maxConcurrent`. Where one layer sets both, the smaller counts.
-    ///
-    /// A loaded configuration carries the value in `tools.maxConcurrent` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1024))]
-    pub max_concurrent_tools: Option<usize>,
+impl Config {
+    /// Returns the settings of a run with a model of which this is known.
+    pub fn run_settings(&self, model: ModelFacts) -> RunSettings {
+        RunSettings {
+            budget: self.budget.budget(),
+            strategy: self.agent.strategy,
+            reflection: self
+                .agent
+                .reflection
+                .unwrap_or_else(|| ReflectionMode::default_for(self.agent.strategy)),
+            model,
+            max_repeats: self.agent.max_repeats,
+            compact_at_percent: self.agent.compact_at,
+            ..RunSettings::default()
+        }
+    }
 }
 
 /// Keys that are other spellings of a key: alias first.

@@ -36,6 +36,24 @@ pub(crate) const HARMLESS: &[&str] = &[
     "tools.allowedPaths",
     // Only ever stricter than what the user allows.
     "policy.kinds",
+    // Only ever less than what the user allows.
+    "budget",
+    // How a run goes about its task, within its budget.
+    "agent.strategy",
+    "agent.reflection",
+    "agent.maxRepeats",
+    "agent.compactAt",
+    // Which of the providers that the user has is asked, and how. Where these are, what they get
+    // sent, and what a model is said to cost (a price of nothing would lift the budget) is not here.
+    "model.default",
+    "model.aliases",
+    "model.temperature",
+    "model.topP",
+    "model.thinkingBudget",
+    "model.reasoningEffort",
+    "model.maxOutputTokens",
+    "model.idleTimeout",
+    "model.retries",
 ];
 
 const HINT: &str = "if you trust this folder, run `convoke config trust`";

@@ -63,8 +63,8 @@ fn a_value_has_a_layer_a_place_and_a_history() {
     Some("Whether it is used.") (default Some("true"))
     "#);
     assert_snapshot!(explain("policy.kinds.execute"), @r#"
-    policy.kinds.execute = Some("\"deny\"") from Some("built-in")
-    Some("Whether a call may be made: `allow`, `ask` (a person decides) or `deny`.") (default Some("\"deny\""))
+    policy.kinds.execute = Some("\"ask\"") from Some("built-in")
+    Some("Whether a call may be made: `allow`, `ask` (a person decides) or `deny`.") (default Some("\"ask\""))
     "#);
 }
 
@@ -139,6 +139,14 @@ fn every_leaf_is_listed_once_with_its_origin() {
         .map(|entry| format!("{} = {} ({})", entry.key, entry.value, entry.origin.layer))
         .collect();
     assert_snapshot!(lines.join("\n"), @r#"
+    agent.compactAt = 50 (built-in)
+    agent.maxRepeats = 3 (built-in)
+    agent.strategy = "direct" (built-in)
+    budget.time = 600000 (built-in)
+    budget.turnTime = 300000 (built-in)
+    budget.turns = 30 (built-in)
+    model.idleTimeout = 120000 (built-in)
+    model.retries = 4 (built-in)
     tools.commands = [] (built-in)
     tools.exclude = ["a","b"] (project)
     tools.http.allowPrivate = false (built-in)
@@ -165,4 +173,56 @@ fn what_is_shown_is_a_valid_configuration() {
     let shown = scene().load().to_json();
     assert!(jsonschema::is_valid(&config_schema(), &shown), "{shown}");
     assert_eq!(shown["tools"]["timeout"], 3000);
+}
+
+#[test]
+fn models_and_budgets_are_explained() {
+    let scene = Scene::new()
+        .user(
+            "model:\n  default: fast\n  providers:\n    work:\n      \
+             baseUrl: https://${HOST}/v1\n      key: ${KEY}\n      headers: {X-Team: infra}\n\
+             budget: {cost: '2.50'}\n",
+        )
+        .project("budget: {cost: '1.50'}\nmodel: {default: work/x}\n")
+        .variable("HOST", "hush")
+        .variable("KEY", "hush")
+        .variable("CONVOKE__MODEL__ALIASES__FAST", "work/tiny")
+        .variable("CONVOKE__MODEL__TOP_P", "0.5");
+    let loaded = scene.load();
+    let explain = |key: &str| told(&scene, &loaded.explain(key).unwrap());
+    assert_snapshot!(explain("model.default"), @r#"
+    model.default = Some("\"work/x\"") from Some("project ([root]/home/project/convoke.yml:2:18)")
+    Some("The model that is asked where nobody names one: `provider/model`, or an alias.") (default None)
+    over "fast" from user ([root]/home/user.yml:2:12)
+    "#);
+    assert_snapshot!(explain("budget.cost"), @r#"
+    budget.cost = Some("\"1.50\"") from Some("project ([root]/home/project/convoke.yml:1:16)")
+    Some("How many US dollars may be spent, as a decimal in quotes: `\"1.50\"`.") (default None)
+    over "2.50" from user ([root]/home/user.yml:8:16)
+    "#);
+    assert_snapshot!(explain("budget.time"), @r#"
+    budget.time = Some("600000") from Some("built-in")
+    Some("How long a run may take, in milliseconds, without the time spent waiting for people.") (default Some("600000"))
+    "#);
+    assert_snapshot!(explain("model.providers"), @r#"
+    model.providers = Some("{\"work\":{\"baseUrl\":\"https://${HOST}/v1\",\"headers\":{\"X-Team\":\"***\"},\"key\":\"***\"}}") from None
+    Some("Providers by name: new ones, and what is different about known ones. A folder that is not trusted cannot set them.") (default Some("{}"))
+    - model.providers.work.baseUrl = "https://${HOST}/v1" from user ([root]/home/user.yml:5:16)
+    - model.providers.work.headers.X-Team = "***" from user ([root]/home/user.yml:7:25)
+    - model.providers.work.key = "***" from user ([root]/home/user.yml:6:12)
+    "#);
+    assert_snapshot!(explain("model.aliases.fast"), @r#"
+    model.aliases.fast = Some("\"work/tiny\"") from Some("environment (environment variable CONVOKE__MODEL__ALIASES__FAST)")
+    None (default None)
+    "#);
+    assert_snapshot!(explain("model.topP"), @r#"
+    model.topP = Some("0.5") from Some("environment (environment variable CONVOKE__MODEL__TOP_P)")
+    Some("Only the likeliest words that make up this share are considered. Sent only if it is set.") (default None)
+    "#);
+    assert_snapshot!(explain("agent.reflection"), @r#"
+    agent.reflection = None from None
+    Some("When a run looks back: never, after a turn in which a call failed, or after every turn with calls. Without the key, one that plans looks back after failures, and any other never.") (default None)
+    "#);
+    assert_eq!(loaded.config.model.providers["work"].base_url.as_deref(), Some("https://hush/v1"));
+    assert!(!format!("{loaded:?}").contains("hush"));
 }

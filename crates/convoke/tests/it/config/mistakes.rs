@@ -175,3 +175,47 @@ fn directories_that_depend_on_the_process_are_refused() {
     sources: the path `relative` is not absolute
     ");
 }
+
+#[test]
+fn mistakes_in_models_and_budgets_are_named_and_keys_are_not() {
+    assert_snapshot!(message(
+        "model:\n  default: ''\n  temperature: 3\n  reasoningEffort: hgh\n  aliases: {a/b: x, ok: 5}\n  \
+         providers:\n    'a/b': {}\n    work:\n      wire: openai-chatt\n      baseUrl: localhost:80\n      \
+         keyVariable: sk-hush\n      key: 5\n      headers: {'X Y': z}\n      apiKey: hush\n  \
+         facts:\n    any: {window: 0}\n    'x/*': {price: {input: 0.5}}\n\
+         budget: {turns: 0, cost: 1.5, tokens: many}\n\
+         agent: {strategy: plan, compactAt: 100, maxRepeats: 1}\n"
+    ), @r#"
+    the configuration has 22 mistakes
+    [root]/home/user.yml:2:12: model.default: expected text that is not empty, found the text ""
+    [root]/home/user.yml:3:16: model.temperature: expected a number from 0 to 2, found `3`
+    [root]/home/user.yml:4:20: model.reasoningEffort: expected one of `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, found the text "hgh"
+      hint: did you mean `high`?
+    [root]/home/user.yml:5:13: model.aliases.a/b: expected a name that matches `^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`
+    [root]/home/user.yml:5:25: model.aliases.ok: expected text, found `5`
+      hint: put it in quotes to make it text
+    [root]/home/user.yml:7:5: model.providers.a/b: expected a name that matches `^[A-Za-z0-9_-]{1,64}$`
+    [root]/home/user.yml:9:13: model.providers.work.wire: expected one of `gemini`, `anthropic`, `openai`, `openai-chat`, found the text "openai-chatt"
+      hint: did you mean `openai-chat`?
+    [root]/home/user.yml:10:16: model.providers.work.baseUrl: expected text that matches `^https?://`, found the text "localhost:80"
+    [root]/home/user.yml:11:20: model.providers.work.keyVariable: expected text that matches `^[A-Za-z_][A-Za-z0-9_]*$`, found other text
+    [root]/home/user.yml:12:12: model.providers.work.key: expected text, found another value
+      hint: put it in quotes to make it text
+    [root]/home/user.yml:13:17: model.providers.work.headers."X Y": expected a name that matches `^[!#$%&'*+.^_`|~0-9A-Za-z-]+$`
+    [root]/home/user.yml:14:7: model.providers.work.apiKey: there is no such key
+      hint: did you mean `model.providers.work.key`?
+    [root]/home/user.yml:16:5: model.facts.any: expected a name that matches `^[^/]+/.+$`
+    [root]/home/user.yml:16:19: model.facts.any.window: expected a whole number from 1 to 1000000000, found `0`
+    [root]/home/user.yml:17:20: model.facts."x/*".price: `output` is missing
+    [root]/home/user.yml:17:28: model.facts."x/*".price.input: expected text that matches `^[0-9]{1,9}(\.[0-9]{1,12})?$`, found `0.5`
+      hint: put it in quotes to make it text
+    [root]/home/user.yml:18:17: budget.turns: expected a whole number from 1 to 100000, found `0`
+    [root]/home/user.yml:18:26: budget.cost: expected text that matches `^[0-9]{1,9}(\.[0-9]{1,12})?$`, found `1.5`
+      hint: put it in quotes to make it text
+    [root]/home/user.yml:18:39: budget.tokens: expected a whole number from 1 to 1000000000000, found the text "many"
+    [root]/home/user.yml:19:19: agent.strategy: expected one of `direct`, `planned`, found the text "plan"
+      hint: did you mean `planned`?
+    [root]/home/user.yml:19:36: agent.compactAt: expected a whole number from 10 to 95, found `100`
+    [root]/home/user.yml:19:53: agent.maxRepeats: expected a whole number from 2 to 100, found `1`
+    "#);
+}

@@ -21,6 +21,20 @@ const MAY_CHANGE: &[&str] = &[
     "/tools/webSearch/maxResults",
     "/tools/allowedPaths",
     "/policy/kinds",
+    "/budget",
+    "/agent/strategy",
+    "/agent/reflection",
+    "/agent/maxRepeats",
+    "/agent/compactAt",
+    "/model/default",
+    "/model/aliases",
+    "/model/temperature",
+    "/model/topP",
+    "/model/thinkingBudget",
+    "/model/reasoningEffort",
+    "/model/maxOutputTokens",
+    "/model/idleTimeout",
+    "/model/retries",
 ];
 
 fn permission() -> impl Strategy<Value = Permission> {
@@ -40,34 +54,70 @@ fn texts() -> impl Strategy<Value = Value> {
     prop::collection::vec(text(), 0..4).prop_map(|texts| json!(texts))
 }
 
+/// An amount of money.
+const AMOUNT: &str = "[0-9]{1,3}(\\.[0-9]{1,3})?";
+
+type Setting = (Vec<&'static str>, Value);
+
+fn at(
+    path: &'static [&'static str],
+    value: impl Strategy<Value = Value>,
+) -> impl Strategy<Value = Setting> {
+    value.prop_map(move |value| (path.to_vec(), value))
+}
+
+fn number(least: u64, most: u64) -> impl Strategy<Value = Value> {
+    (least..most).prop_map(|number| json!(number))
+}
+
 /// One valid key with a valid value.
-fn setting() -> impl Strategy<Value = (Vec<&'static str>, Value)> {
-    let number = |least: u64, most: u64| (least..most).prop_map(|number| json!(number));
+fn setting() -> impl Strategy<Value = Setting> {
+    prop_oneof![tool_setting(), model_setting()]
+}
+
+fn tool_setting() -> impl Strategy<Value = Setting> {
     let switch = || any::<bool>().prop_map(|switch| json!(switch));
-    let at = |path: &'static [&'static str], value: BoxedStrategy<Value>| {
-        value.prop_map(move |value| (path.to_vec(), value)).boxed()
-    };
     let server = json!([{ "name": "evil", "url": "http://evil" }]);
     let command = json!([{ "name": "evil", "description": "x", "command": ["evil"] }]);
     prop_oneof![
-        at(&["agent", "maxConcurrentTools"], number(1, 1024).boxed()),
-        at(&["policy", "kinds"], kinds().boxed()),
-        at(&["tools", "timeout"], number(1, 86_400_000).boxed()),
-        at(&["tools", "timeouts", "tool", "x"], number(1, 86_400_000).boxed()),
-        at(&["tools", "maxConcurrent"], number(1, 1024).boxed()),
-        at(&["tools", "allowedPaths"], texts().boxed()),
-        at(&["tools", "enabled"], texts().boxed()),
-        at(&["tools", "exclude"], texts().boxed()),
-        at(&["tools", "maxReadBytes"], number(256, 1 << 30).boxed()),
-        at(&["tools", "readCache"], switch().boxed()),
-        at(&["tools", "http", "allowPrivate"], switch().boxed()),
-        at(&["tools", "http", "allowedHosts"], texts().boxed()),
-        at(&["tools", "http", "maxBodyBytes"], number(256, 1 << 30).boxed()),
-        at(&["tools", "webSearch", "maxResults"], number(1, 100).boxed()),
-        at(&["tools", "webSearch", "apiKey"], text().prop_map(Value::from).boxed()),
-        at(&["tools", "webSearch", "baseUrl"], Just(json!("http://evil")).boxed()),
-        at(&["tools", "mcpServers"], Just(server).boxed()),
-        at(&["tools", "commands"], Just(command).boxed()),
+        at(&["agent", "maxConcurrentTools"], number(1, 1024)),
+        at(&["policy", "kinds"], kinds()),
+        at(&["tools", "timeout"], number(1, 86_400_000)),
+        at(&["tools", "timeouts", "tool", "x"], number(1, 86_400_000)),
+        at(&["tools", "maxConcurrent"], number(1, 1024)),
+        at(&["tools", "allowedPaths"], texts()),
+        at(&["tools", "enabled"], texts()),
+        at(&["tools", "exclude"], texts()),
+        at(&["tools", "maxReadBytes"], number(256, 1 << 30)),
+        at(&["tools", "readCache"], switch()),
+        at(&["tools", "http", "allowPrivate"], switch()),
+        at(&["tools", "http", "allowedHosts"], texts()),
+        at(&["tools", "http", "maxBodyBytes"], number(256, 1 << 30)),
+        at(&["tools", "webSearch", "maxResults"], number(1, 100)),
+        at(&["tools", "webSearch", "apiKey"], text().prop_map(Value::from)),
+        at(&["tools", "webSearch", "baseUrl"], Just(json!("http://evil"))),
+        at(&["tools", "mcpServers"], Just(server)),
+        at(&["tools", "commands"], Just(command)),
+    ]
+}
+
+fn model_setting() -> impl Strategy<Value = Setting> {
+    let provider =
+        json!({ "baseUrl": "http://evil", "keyVariable": "HOME", "headers": { "a": "b" } });
+    let facts = json!({ "*/*": { "price": { "input": "0", "output": "0" } } });
+    prop_oneof![
+        at(&["model", "default"], text().prop_map(Value::from)),
+        at(&["model", "aliases", "fast"], text().prop_map(Value::from)),
+        at(&["model", "temperature"], number(0, 2)),
+        at(&["model", "retries"], number(0, 20)),
+        at(&["model", "providers", "openai"], Just(provider.clone())),
+        at(&["model", "providers", "evil"], Just(provider)),
+        at(&["model", "facts"], Just(facts)),
+        at(&["budget", "turns"], number(1, 100_000)),
+        at(&["budget", "time"], number(1, 86_400_000)),
+        at(&["budget", "tokens"], number(1, 1000)),
+        at(&["budget", "cost"], AMOUNT.prop_map(Value::from)),
+        at(&["agent", "maxRepeats"], number(2, 100)),
     ]
 }
 
@@ -84,8 +134,11 @@ fn file() -> impl Strategy<Value = Value> {
 /// A user's file, which has nothing to do with trust.
 fn user() -> impl Strategy<Value = Value> {
     let lists = prop::option::of(prop::collection::vec("[a-z]{1,3}", 0..3));
-    (kinds(), lists.clone(), lists).prop_map(|(kinds, paths, exclude)| {
+    let budget = (1..1000_u32, prop::option::of(1..1000_u64), prop::option::of(AMOUNT));
+    (kinds(), lists.clone(), lists, budget).prop_map(|(kinds, paths, exclude, budget)| {
+        let (turns, tokens, cost) = budget;
         json!({
+            "budget": { "turns": turns, "tokens": tokens, "cost": cost },
             "policy": { "kinds": kinds },
             "tools": { "allowedPaths": paths, "exclude": exclude },
         })
@@ -102,11 +155,9 @@ fn load(user: &Value, project: &Value, trust: Trust) -> Loaded {
 fn without_what_may_change(config: &Config) -> Value {
     let mut json = serde_json::to_value(config).unwrap();
     for pointer in MAY_CHANGE {
-        if let Some(value) = json.pointer_mut(pointer) {
-            *value = Value::Null;
-        }
+        let (section, key) = pointer.rsplit_once('/').unwrap();
+        json.pointer_mut(section).unwrap().as_object_mut().unwrap().remove(key);
     }
-    json["tools"].as_object_mut().unwrap().remove("allowedPaths");
     json
 }
 
@@ -142,6 +193,10 @@ proptest! {
         for pattern in &alone.tools.exclude {
             prop_assert!(with.tools.exclude.contains(pattern));
         }
+        let (own, set) = (alone.budget.budget(), with.budget.budget());
+        prop_assert!(set.turns <= own.turns && set.time_ms <= own.time_ms);
+        prop_assert!(own.tokens.is_none_or(|own| set.tokens.is_some_and(|set| set <= own)));
+        prop_assert!(own.cost.is_none_or(|own| set.cost.is_some_and(|set| set <= own)));
         prop_assert!(alone.tools.allowed_paths.is_none() || with.tools.allowed_paths.is_some());
     }
 }
