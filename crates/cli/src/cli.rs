@@ -15,19 +15,21 @@ use crate::output::{Colour, Output, Verbosity};
 
 const AFTER_HELP: &str = "\
 Examples:
-  convoke tools list                          list the tools
-  convoke tools call grep --arg pattern=TODO  call one
-  convoke config explain tools.timeout        ask why
-  convoke doctor                              find out
+  convoke demo                                see it work, without a key
+  convoke run \"Which tests are slow?\"        work on a task
+  convoke models check                        find out which model answers
+  convoke tools call grep --arg pattern=TODO  call a tool yourself
+  convoke config explain model.default        ask why
 
 Exit codes:
-  0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 out of time,
-  7 configuration wrong, 9 state directory, 130 interrupted, 143 terminated";
+  0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 a budget or limit was reached, 5 stuck,
+  6 the model did not answer, 7 configuration wrong, 9 state directory, 130 interrupted,
+  143 terminated";
 
 const CONFIG_HELP: &str = "Use this file in place of the user's own [env: CONVOKE_CONFIG=]";
 const TRUST_HELP: &str = "Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]";
 
-/// Convoke, an agent runtime: its tools and its configuration.
+/// Convoke, an agent runtime: models and tools work on a task, and the end is told honestly.
 #[derive(Debug, Parser)]
 #[command(
     name = "convoke",

@@ -2,7 +2,10 @@
 
 mod completions;
 mod config;
+mod demo;
 mod doctor;
+mod models;
+mod run;
 mod tools;
 
 use clap::Subcommand;
@@ -17,6 +20,11 @@ use crate::session::Session;
 /// A command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(Box<run::Run>),
+    Demo(demo::Demo),
+    /// List models, and check that one answers
+    #[command(subcommand, arg_required_else_help = true)]
+    Models(models::Models),
     /// List, describe and call tools
     #[command(subcommand, arg_required_else_help = true)]
     Tools(tools::Tools),
@@ -36,6 +44,9 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let session = || Session::open(global, environment);
     match command {
+        Command::Run(command) => command.run(&session()?, output),
+        Command::Demo(command) => command.run(&session()?, output),
+        Command::Models(command) => command.run(&session()?, output),
         Command::Tools(command) => command.run(&session()?, output),
         Command::Config(command) => command.run(&session()?, output),
         Command::Doctor(command) => Ok(command.run(&session()?, output)),

@@ -80,6 +80,30 @@ impl Failure {
         }
     }
 
+    /// It was the command line that said it.
+    pub(crate) fn into_usage(mut self) -> Self {
+        self.cause = Cause::Usage;
+        self.lines.retain(|line| !matches!(line, Line::Hint(_)));
+        self.hint("`convoke tools list` shows the tools there are")
+    }
+
+    /// Returns it as programs read it: the words a report of a run has.
+    pub(crate) fn report(&self) -> serde_json::Value {
+        let hints = self.lines.iter().filter_map(|line| match line {
+            Line::Hint(hint) => Some(hint.as_str()),
+            Line::Cause(_) => None,
+        });
+        serde_json::json!({
+            "status": self.cause.status(),
+            "cause": self.cause,
+            "recovered": false,
+            "answer": null,
+            "message": self.to_string(),
+            "hints": hints.collect::<Vec<_>>(),
+            "exitCode": self.code() as u8,
+        })
+    }
+
     /// Returns the exit code the command ends with.
     pub(crate) fn code(&self) -> ExitCode {
         self.cause.exit_code()

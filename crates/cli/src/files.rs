@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// The most that is read from a file or from standard input.
@@ -23,6 +23,27 @@ pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
 #[expect(clippy::disallowed_methods, reason = "the person named this very file")]
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     read_text(fs::File::open(path)?)
+}
+
+/// Reads a file of any kind.
+pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens a file to be read.
+#[expect(clippy::disallowed_methods, reason = "the person named this very file")]
+pub(crate) fn open(path: &Path) -> io::Result<fs::File> {
+    if path.metadata()?.is_dir() {
+        return Err(io::Error::other("it is a directory"));
+    }
+    fs::File::open(path)
+}
+
+/// Makes a file that only its owner may read, or empties it.
+pub(crate) fn create_private(path: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Reads text to its end, up to a limit that only a mistake passes.

@@ -11,6 +11,7 @@
 //! | [`session`] | configuration, trust and runtime for one command |
 //! | [`commands`] | one file a command |
 //! | [`output`] | everything that is printed |
+//! | [`view`] | what is seen of a run |
 //! | [`failure`] | errors, and how they look |
 //! | [`files`] | the few files the command itself reads and writes |
 //! | [`signals`] | Ctrl-C and its kin |
@@ -25,6 +26,7 @@ mod output;
 mod session;
 mod signals;
 mod trust;
+mod view;
 
 use std::process;
 

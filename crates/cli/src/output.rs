@@ -13,10 +13,10 @@ use std::io::{self, IsTerminal};
 
 use crate::environment::Environment;
 
-pub(crate) use stream::Stream;
+pub(crate) use stream::{Size, Stream};
 pub(crate) use style::{Colour, Style};
 pub(crate) use table::Table;
-pub(crate) use text::{first_sentence, wrap};
+pub(crate) use text::{columns, cut, first_sentence, harmless, wrap};
 
 /// How much is said beside the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +49,17 @@ impl Output {
         let stderr = io::stderr();
         let (out_terminal, err_terminal) = (stdout.is_terminal(), stderr.is_terminal());
         let shows_unicode = environment.shows_unicode();
+        let moves = !environment.is_dumb_terminal();
         Self {
             out: Stream::new(Box::new(io::BufWriter::new(stdout)))
                 .colour(colour.applies(out_terminal))
                 .terminal(out_terminal.then(|| width(&io::stdout())))
+                .measured((out_terminal && moves).then_some(size_of_stdout as fn() -> Size))
                 .unicode(shows_unicode),
             err: Stream::new(Box::new(stderr))
                 .colour(colour.applies(err_terminal))
                 .terminal(err_terminal.then(|| width(&io::stderr())))
+                .measured((err_terminal && moves).then_some(size_of_stderr as fn() -> Size))
                 .unicode(shows_unicode),
             verbosity,
         }
@@ -83,15 +86,34 @@ impl Output {
     /// Streams that keep what is written, without colour and terminal.
     #[cfg(test)]
     pub(crate) fn in_memory() -> Self {
-        Self { out: Stream::in_memory(), err: Stream::in_memory(), verbosity: Verbosity::Usual }
+        Self::of(Stream::in_memory(), Stream::in_memory())
+    }
+
+    /// These streams.
+    #[cfg(test)]
+    pub(crate) fn of(out: Stream, err: Stream) -> Self {
+        Self { out, err, verbosity: Verbosity::Usual }
     }
 }
 
 /// Returns how many columns a terminal has.
 fn width(terminal: &impl std::os::fd::AsFd) -> usize {
-    const USUAL: usize = 80;
-    match rustix::termios::tcgetwinsize(terminal) {
-        Ok(size) if size.ws_col > 0 => size.ws_col.into(),
-        _ => USUAL,
-    }
+    size(terminal).columns
+}
+
+/// Returns how large a terminal is, or how large they usually are.
+fn size(terminal: &impl std::os::fd::AsFd) -> Size {
+    let usual = Size::USUAL;
+    rustix::termios::tcgetwinsize(terminal).map_or(usual, |size| {
+        let or = |said: u16, usual| if said > 0 { said.into() } else { usual };
+        Size { columns: or(size.ws_col, usual.columns), rows: or(size.ws_row, usual.rows) }
+    })
+}
+
+fn size_of_stdout() -> Size {
+    size(&io::stdout())
+}
+
+fn size_of_stderr() -> Size {
+    size(&io::stderr())
 }

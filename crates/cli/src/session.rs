@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use convoke::Runtime;
 use convoke::config::{Config, Loaded, Sources, Trust, load};
+use convoke_core::Mode;
 
 use crate::cli::Global;
 use crate::environment::{self, CONFIG, Environment};
@@ -79,8 +80,15 @@ impl<'a> Session<'a> {
 
     /// Makes a runtime that works here.
     pub(crate) fn runtime(&self, config: Config) -> Result<Runtime, Failure> {
+        self.runtime_in(Mode::Default, config)
+    }
+
+    /// Makes a runtime that works here, as freely as the mode says.
+    pub(crate) fn runtime_in(&self, mode: Mode, config: Config) -> Result<Runtime, Failure> {
         Ok(Runtime::builder(&self.working_directory)
             .config(config)
+            .mode(mode)
+            .home(self.environment.home())
             .environment(self.environment.variables())
             .build()?)
     }

@@ -7,12 +7,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::style::{Painted, Style};
 use super::text::Printable;
 
+/// How much room a terminal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// From left to right.
+    pub(crate) columns: usize,
+    /// From top to bottom.
+    pub(crate) rows: usize,
+}
+
+impl Size {
+    /// What is assumed of a terminal that does not say.
+    pub(super) const USUAL: Self = Self { columns: 80, rows: 24 };
+}
+
 /// A stream. Clones write to the same place.
 #[derive(Clone)]
 pub(crate) struct Stream {
     sink: Arc<Mutex<Sink>>,
     coloured: bool,
     width: Option<usize>,
+    measure: Option<fn() -> Size>,
     unicode: bool,
 }
 
@@ -31,7 +46,13 @@ impl Stream {
             #[cfg(test)]
             kept: Vec::new(),
         };
-        Self { sink: Arc::new(Mutex::new(sink)), coloured: false, width: None, unicode: false }
+        Self {
+            sink: Arc::new(Mutex::new(sink)),
+            coloured: false,
+            width: None,
+            measure: None,
+            unicode: false,
+        }
     }
 
     pub(super) fn colour(mut self, coloured: bool) -> Self {
@@ -44,6 +65,12 @@ impl Stream {
         self
     }
 
+    /// Says how large the terminal is at the moment. Only one that can move its cursor is measured.
+    pub(super) fn measured(mut self, measure: Option<fn() -> Size>) -> Self {
+        self.measure = measure;
+        self
+    }
+
     pub(super) fn unicode(mut self, unicode: bool) -> Self {
         self.unicode = unicode;
         self
@@ -52,6 +79,22 @@ impl Stream {
     /// Returns how many columns there are; nothing where it is not a terminal.
     pub(crate) const fn width(&self) -> Option<usize> {
         self.width
+    }
+
+    /// Returns how large the terminal is now, if it is one whose cursor can be moved. It may have
+    /// changed since it was asked last.
+    pub(crate) fn screen(&self) -> Option<Size> {
+        self.measure.map(|measure| measure())
+    }
+
+    /// Returns how many columns there are now; nothing where it is not a terminal.
+    pub(crate) fn width_now(&self) -> Option<usize> {
+        self.screen().map(|size| size.columns).or(self.width)
+    }
+
+    /// Tells whether more than ASCII is shown.
+    pub(crate) const fn shows_unicode(&self) -> bool {
+        self.unicode
     }
 
     /// Tells whether a person looks at it.
@@ -84,6 +127,11 @@ impl Stream {
         self.line("");
     }
 
+    /// Tells whether nothing more can be written: whoever read it has gone, as a rule.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.with(|sink| sink.state.is_err())
+    }
+
     /// Hands over what was written so far.
     pub(crate) fn flush(&self) {
         self.with(|sink| {
@@ -93,7 +141,7 @@ impl Stream {
     }
 
     /// Keeps an error, to be reported at the end.
-    pub(super) fn fail(&self, error: io::Error) {
+    pub(crate) fn fail(&self, error: io::Error) {
         self.with(|sink| sink.note(Err(error)));
     }
 
@@ -164,6 +212,21 @@ impl Stream {
     /// The same on a coloured terminal of this width.
     pub(crate) fn on_terminal(width: usize) -> Self {
         Self::in_memory().terminal(Some(width)).colour(true).unicode(true)
+    }
+
+    /// The same without colour.
+    pub(crate) fn without_colour(self) -> Self {
+        self.colour(false)
+    }
+
+    /// The same on a terminal that shows nothing but ASCII.
+    pub(crate) fn without_unicode(self) -> Self {
+        self.unicode(false)
+    }
+
+    /// The same on a terminal whose cursor can be moved.
+    pub(crate) fn with_screen(self, measure: fn() -> Size) -> Self {
+        self.measured(Some(measure))
     }
 
     /// Returns what was written.

@@ -55,8 +55,12 @@ pub(crate) enum Style {
     Warn,
     /// Wrong; removed.
     Bad,
-    /// A place in a diff.
+    /// A place in a diff; code in a text.
     Place,
+    /// Said with stress.
+    Emphasis,
+    /// No longer meant.
+    Struck,
 }
 
 impl Style {
@@ -71,6 +75,8 @@ impl Style {
             Self::Warn => colour(AnsiColor::Yellow).bold(),
             Self::Bad => colour(AnsiColor::Red).bold(),
             Self::Place => colour(AnsiColor::Cyan),
+            Self::Emphasis => plain.italic(),
+            Self::Struck => plain.strikethrough(),
         }
     }
 }

@@ -77,6 +77,17 @@ impl<'a> Printable<'a> {
     }
 }
 
+/// Returns a text from somewhere else with its control characters made visible.
+pub(crate) fn harmless(text: &str) -> String {
+    Printable::new(text, true).to_string()
+}
+
+/// Tells whether a letter changes the direction in which its neighbours are shown, so that a text can
+/// look like another.
+const fn turns_around(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 impl Display for Printable<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.guarded {
@@ -87,7 +98,9 @@ impl Display for Printable<'_> {
             match letter {
                 '\n' | '\t' => formatter.write_char(letter)?,
                 '\r' if letters.peek() == Some(&'\n') => {}
-                letter if letter.is_control() => write!(formatter, "{}", letter.escape_default())?,
+                letter if letter.is_control() || turns_around(letter) => {
+                    write!(formatter, "{}", letter.escape_default())?;
+                }
                 letter => formatter.write_char(letter)?,
             }
         }
@@ -116,6 +129,12 @@ mod tests {
         assert_eq!(wrap(text, Some(20)), ["one two three four", "five six", "seven"]);
         let long = "x".repeat(30);
         assert_eq!(wrap(&format!("a {long} b"), Some(20)), ["a", &long, "b"]);
+    }
+
+    #[test]
+    fn a_text_does_not_look_like_another() {
+        assert_eq!(harmless("rm \u{202e}txt.a\u{9b}2J"), "rm \\u{202e}txt.a\\u{9b}2J");
+        assert_eq!(harmless("שלום été\n\t"), "שלום été\n\t");
     }
 
     #[test]

@@ -84,8 +84,8 @@ fn failures_say_what_why_and_what_to_do() {
     "#);
     assert_snapshot!(call(&["run_command", "--arg", "command=ls"]), @"
     --- stderr
-    error: Permission denied: tools of kind `execute` are not allowed here
-    hint: `--allow execute` permits it for this call; `convoke config explain policy.kinds.execute` says who denies it
+    error: Permission denied: tools of kind `execute` need a person's consent, and nobody can be asked here
+    hint: `--yes` consents
     --- exit 3
     ");
 }
@@ -113,15 +113,20 @@ fn programs_run_only_if_they_are_allowed_to() {
     --- stderr
     --- exit 0
     ");
-    let ask = || Scene::new().user("policy:\n  kinds: {execute: ask}\n");
-    assert_snapshot!(run(ask(), &[]).shown(), @"
+    assert_snapshot!(run(Scene::new(), &[]).shown(), @"
     --- stderr
     error: Permission denied: tools of kind `execute` need a person's consent, and nobody can be asked here
     hint: `--yes` consents
     --- exit 3
     ");
-    assert_eq!(run(ask(), &["--yes"]).code, Some(0));
-    assert_eq!(run(Scene::new(), &["--yes"]).code, Some(3), "yes answers, it does not allow");
+    assert_eq!(run(Scene::new(), &["--yes"]).code, Some(0));
+    let deny = Scene::new().user("policy:\n  kinds: {execute: deny}\n");
+    assert_snapshot!(run(deny, &["--yes"]).shown(), @"
+    --- stderr
+    error: Permission denied: tools of kind `execute` are not allowed here
+    hint: `--allow execute` permits it for this call; `convoke config explain policy.kinds.execute` says who denies it
+    --- exit 3
+    ");
     let allow = Scene::new().user("policy:\n  kinds: {execute: allow}\n");
     assert_eq!(run(allow, &[]).code, Some(0));
 }

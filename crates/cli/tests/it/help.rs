@@ -11,11 +11,14 @@ fn the_command_alone_prints_help() {
     assert_eq!((alone.code, alone.stderr.as_str()), (Some(0), ""));
     assert_eq!(alone.stdout, scene.stdout(&["--help"]));
     assert_snapshot!(alone.stdout, @"
-    Convoke, an agent runtime: its tools and its configuration
+    Convoke, an agent runtime: models and tools work on a task, and the end is told honestly
 
     Usage: convoke [OPTIONS] [COMMAND]
 
     Commands:
+      run          Work on a task
+      demo         See an agent work, without a key
+      models       List models, and check that one answers
       tools        List, describe and call tools
       config       Show, explain and check the configuration
       doctor       Check that everything is in order
@@ -35,14 +38,16 @@ fn the_command_alone_prints_help() {
       -q, --quiet            Print no warnings and no summaries
 
     Examples:
-      convoke tools list                          list the tools
-      convoke tools call grep --arg pattern=TODO  call one
-      convoke config explain tools.timeout        ask why
-      convoke doctor                              find out
+      convoke demo                                see it work, without a key
+      convoke run \"Which tests are slow?\"        work on a task
+      convoke models check                        find out which model answers
+      convoke tools call grep --arg pattern=TODO  call a tool yourself
+      convoke config explain model.default        ask why
 
     Exit codes:
-      0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 out of time,
-      7 configuration wrong, 9 state directory, 130 interrupted, 143 terminated
+      0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 a budget or limit was reached, 5 stuck,
+      6 the model did not answer, 7 configuration wrong, 9 state directory, 130 interrupted,
+      143 terminated
     ");
 }
 

@@ -11,11 +11,13 @@
 mod arguments;
 mod call;
 mod config;
+mod demo;
 mod doctor;
 mod help;
 mod hostile;
 mod pipes;
 mod pty;
+mod run;
 mod schemas;
 mod signals;
 mod support;

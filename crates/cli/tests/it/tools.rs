@@ -25,7 +25,7 @@ fn categories_are_listed_one_after_the_other() {
     assert!(position("system\n") < position("\nfile\n"));
     assert!(position("\nfile\n") < position("\ncode\n"));
     assert!(text.contains("  edit_file       *  edit     ask    Replaces exact text in a file.\n"));
-    assert!(text.contains("  run_command     *  execute  deny   "), "{text}");
+    assert!(text.contains("  run_command     *  execute  ask    "), "{text}");
     assert!(text.trim_end().ends_with("offered to models (*)"), "{text}");
 }
 
@@ -57,7 +57,7 @@ fn programs_get_specs() {
     assert_eq!(grep["permission"], "allow");
     assert_eq!(grep["parameters"]["required"], serde_json::json!(["pattern"]));
     let run = tools.iter().find(|tool| tool["name"] == "run_command").unwrap();
-    assert_eq!(run["permission"], "deny");
+    assert_eq!(run["permission"], "ask");
     assert_eq!(Scene::new().json(&["tools", "show", "grep", "--json"]), *grep);
 }
 
@@ -99,7 +99,7 @@ fn a_tool_is_described_in_full() {
 
       category    code
       kind        execute
-      permission  deny
+      permission  ask (a person is asked first)
       offered     yes
       timeout     2m
       repeat      unsafe
@@ -124,7 +124,7 @@ fn a_tool_is_described_in_full() {
           How many bytes of its output were left out.
 
     Example
-      convoke tools call run_command --arg 'command=git status' --allow execute
+      convoke tools call run_command --arg 'command=git status'
     ");
 }
 

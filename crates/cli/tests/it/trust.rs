@@ -32,7 +32,7 @@ fn a_strange_folder_decides_nothing_that_matters() {
     warning: [root]/home/project/convoke.yml:3:3: tools.commands: ignored, because this folder is not trusted
     warning: [root]/home/project/convoke.yml:8:3: tools.http: ignored, because this folder is not trusted
     hint: if you trust this folder, run `convoke config trust`
-    warning: [root]/home/project/convoke.yml:11:20: policy.kinds.execute: `allow` is ignored: a project cannot loosen your `deny`
+    warning: [root]/home/project/convoke.yml:11:20: policy.kinds.execute: `allow` is ignored: a project cannot loosen your `ask`
     hint: only your own file, variables and flags can allow more
     error: Tool "evil" not found; did you mean `move_file` or `edit_file`?
     hint: `convoke tools list` shows them all

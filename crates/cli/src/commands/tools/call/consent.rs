@@ -96,9 +96,7 @@ mod tests {
         let plain = Consent::new(&policy, &[]);
         assert_eq!(plain.permission(Kind::Edit), Permission::Allow);
         assert_eq!(plain.permission(Kind::Delete), Permission::Deny);
-        assert_eq!(plain.permission(Kind::Execute), Permission::Deny);
-        policy.kinds.insert(Kind::Execute, Permission::Ask);
-        assert_eq!(Consent::new(&policy, &[]).permission(Kind::Execute), Permission::Ask);
+        assert_eq!(plain.permission(Kind::Execute), Permission::Ask);
         let lifted = Consent::new(&policy, &[Kind::Execute, Kind::Delete]);
         lifted.apply(&mut policy);
         assert_eq!(policy.permission(Kind::Execute), Permission::Allow);

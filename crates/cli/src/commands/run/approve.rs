@@ -1,0 +1,176 @@
+//! Asking the person at the terminal, one question at a time, without losing sight of the run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, BufRead};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use convoke_core::{DisplayFormat, Kind};
+use convoke_tool::{Answer, Approver, Question};
+use rustix::termios::QueueSelector;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::files;
+use crate::output::{Output, Stream, Style};
+
+/// A question and the way back.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) question: Question,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// Carries questions from calls to the person.
+#[derive(Debug)]
+pub(in crate::commands) struct Approvals {
+    sender: mpsc::UnboundedSender<Asked>,
+    receiver: Option<mpsc::UnboundedReceiver<Asked>>,
+    somebody: bool,
+    always: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Approvals {
+    /// Finds out whether there is somebody to ask.
+    pub(in crate::commands) fn new(output: &Output) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let somebody = output.err.is_terminal() && terminal().is_some();
+        Self { sender, receiver: Some(receiver), somebody, always: Arc::default() }
+    }
+
+    pub(super) fn approver(&self) -> AskAtTerminal {
+        AskAtTerminal {
+            sender: self.somebody.then(|| self.sender.clone()),
+            always: Arc::clone(&self.always),
+        }
+    }
+
+    /// Waits for the next question.
+    pub(super) async fn next(&mut self) -> Asked {
+        let next = match &mut self.receiver {
+            Some(receiver) => receiver.recv().await,
+            None => None,
+        };
+        match next {
+            Some(asked) => asked,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Asks through the one who watches the run.
+#[derive(Debug)]
+pub(super) struct AskAtTerminal {
+    sender: Option<mpsc::UnboundedSender<Asked>>,
+    always: Arc<Mutex<BTreeSet<String>>>,
+}
+
+#[async_trait]
+impl Approver for AskAtTerminal {
+    async fn ask(&self, question: Question) -> Answer {
+        let Some(sender) = &self.sender else { return Answer::Nobody };
+        let matter = matter(&question);
+        if self.always.lock().unwrap_or_else(PoisonError::into_inner).contains(&matter) {
+            return Answer::Yes;
+        }
+        let (answer, answered) = oneshot::channel();
+        if sender.send(Asked { question, answer }).is_err() {
+            return Answer::Nobody;
+        }
+        answered.await.unwrap_or(Answer::Nobody)
+    }
+}
+
+impl Asked {
+    /// Shows what it is about and asks.
+    pub(super) fn show(&self, stream: &Stream) {
+        let question = &self.question;
+        stream.gap();
+        let name = stream.paint(Style::Name, stream.printable(&question.tool_name));
+        let wants = match question.kind {
+            Kind::Execute => "wants to run a program",
+            Kind::Fetch => "wants to use the network",
+            Kind::Delete => "wants to delete",
+            _ => "wants to change something",
+        };
+        stream.line(format_args!("{name} {wants}:"));
+        match &question.preview {
+            Some(preview) if preview.text.trim().is_empty() => {
+                indented(stream, &question.description);
+                indented(stream, "(nothing in the file changes, or a new file stays empty)");
+            }
+            Some(preview) if preview.format == DisplayFormat::Diff => {
+                crate::view::diff::show(stream, &preview.text);
+            }
+            Some(preview) => indented(stream, &preview.text),
+            None => indented(stream, &what(question)),
+        }
+        let always = match question.kind {
+            Kind::Execute => "this command".to_owned(),
+            _ => question.tool_name.clone(),
+        };
+        stream.text(format_args!(
+            "[y]es, [n]o, [a]lways {} in this run, or say what to do instead: ",
+            stream.printable(&always)
+        ));
+        stream.flush();
+    }
+
+    /// Hands back what the person said.
+    pub(super) fn answer(self, line: Option<&str>, approvals: &Approvals) {
+        let said = line.map(str::trim);
+        let answer = match said.map(str::to_lowercase).as_deref() {
+            Some("y" | "yes") => Answer::Yes,
+            Some("a" | "always") => {
+                let mut always = approvals.always.lock().unwrap_or_else(PoisonError::into_inner);
+                always.insert(matter(&self.question));
+                Answer::Yes
+            }
+            None | Some("" | "n" | "no") => Answer::No { message: None },
+            Some(_) => Answer::No { message: said.map(str::to_owned) },
+        };
+        // A call that was stopped meanwhile does not wait for it any more.
+        drop(self.answer.send(answer));
+    }
+}
+
+/// What a yes for always is a yes to: a tool, or one very command.
+fn matter(question: &Question) -> String {
+    match question.kind {
+        Kind::Execute => format!("{} {}", question.tool_name, question.arguments),
+        _ => question.tool_name.clone(),
+    }
+}
+
+/// What a call would do, as a person reads it: a command whole, and everything else that is said with it.
+fn what(question: &Question) -> String {
+    let arguments = question.arguments.as_object();
+    let Some(command) = arguments.and_then(|all| all.get("command")?.as_str()) else {
+        return question.description.clone();
+    };
+    let others = arguments.into_iter().flatten().filter(|(name, _)| *name != "command");
+    let others = others.map(|(name, value)| format!("\n({name}: {value})"));
+    format!("{command}{}", others.collect::<String>())
+}
+
+fn indented(stream: &Stream, text: &str) {
+    for line in text.lines() {
+        stream.line(format_args!("  {}", stream.printable(line)));
+    }
+}
+
+/// Reads a line from the terminal, also where standard input is something else. There is none at the end
+/// of input. What was typed before the question was asked is no answer to it.
+pub(super) fn read_line() -> Option<String> {
+    let terminal = terminal()?;
+    rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok()?;
+    let mut line = String::new();
+    let bytes = io::BufReader::new(terminal).read_line(&mut line).ok()?;
+    (bytes > 0).then_some(line)
+}
+
+/// Opens the terminal of the person, if there is one.
+fn terminal() -> Option<fs::File> {
+    files::open(Path::new("/dev/tty")).ok()
+}

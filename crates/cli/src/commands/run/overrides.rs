@@ -1,0 +1,31 @@
+//! What flags say goes before what is configured.
+
+use convoke::config::{Config, Dollars, Timeout};
+
+use super::Run;
+
+pub(super) fn apply(run: &Run, config: &mut Config) {
+    let limits = &run.limits;
+    if let Some(turns) = limits.max_turns {
+        config.budget.turns = turns;
+    }
+    if let Some(cost) = limits.max_cost {
+        config.budget.cost = Some(Dollars::from(cost));
+    }
+    if let Some(tokens) = limits.max_tokens {
+        config.budget.tokens = Some(tokens);
+    }
+    if let Some(time) = limits.timeout {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        config.budget.time = Timeout::from_millis(millis);
+    }
+    if let Some(names) = &run.tools {
+        config.tools.enabled = Some(names.iter().map(|name| name.trim().to_owned()).collect());
+    }
+    if run.no_tools {
+        config.tools.enabled = Some(Vec::new());
+    }
+    if let Some(strategy) = run.strategy {
+        config.agent.strategy = strategy;
+    }
+}

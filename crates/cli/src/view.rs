@@ -1,0 +1,298 @@
+//! What a person or a program sees of a run, made from its events.
+//!
+//! A [`View`] is shown every event and woken about ten times a second. What it makes of that
+//! depends on where the two streams of the process lead:
+//!
+//! | standard error | what happens | standard output | the answer |
+//! | --- | --- | --- | --- |
+//! | a terminal | [`live`]: a tree that moves | the same terminal | appears as it is written |
+//! | a file or pipe | [`plain`]: a line for each thing that ended | a terminal | rendered, at the end |
+//! | | | a file or pipe | as it is, and nothing else |
+//!
+//! `--output json` puts one object in the place of the answer, `--output stream-json` the events
+//! themselves ([`json`]). [`tree`] is the model that all of them share, [`ending`] the words for a run
+//! that did not reach its goal. Everything that comes from a model or a tool is made harmless before it
+//! is shown.
+
+pub(crate) mod amounts;
+pub(crate) mod brief;
+pub(crate) mod diff;
+pub(crate) mod ending;
+pub(crate) mod json;
+mod line;
+mod live;
+pub(crate) mod look;
+pub(crate) mod markdown;
+mod plain;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tree;
+
+use std::time::Instant;
+
+use convoke_core::{Ending, Event, EventBody, Timestamp};
+use serde_json::Value;
+
+use self::json::RunReport;
+use self::live::Live;
+use self::markdown::{Page, render};
+use self::plain::Plain;
+use self::tree::Tree;
+use crate::output::{Output, Stream};
+
+/// How much is told beside the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Warnings and errors.
+    Quiet,
+    /// What happens.
+    Usual,
+    /// Also thoughts, arguments, decisions and what each answer used.
+    Verbose,
+}
+
+/// What is written to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// The answer.
+    Text,
+    /// One object at the end.
+    Json,
+    /// Every event, one a line.
+    StreamJson,
+}
+
+/// Shows a run.
+#[derive(Debug)]
+pub(crate) struct View {
+    out: Stream,
+    format: Format,
+    tree: Tree,
+    teller: Teller,
+    words: Words,
+    clock: Clock,
+}
+
+#[derive(Debug)]
+enum Teller {
+    Live(Box<Live>),
+    Plain(Plain),
+}
+
+/// What the main agent's model says.
+#[derive(Debug, Default)]
+struct Words {
+    /// Whether it is speaking to the user, and not summing up or planning.
+    to_user: bool,
+    /// Whether they are data and not for reading.
+    is_data: bool,
+    /// The last thing that was shown.
+    shown: Option<String>,
+}
+
+impl View {
+    /// Shows a run to a person: what happens, and the answer.
+    pub(crate) fn text(output: &Output, detail: Detail) -> Self {
+        Self::new(output, Format::Text, detail)
+    }
+
+    /// Shows what happens to a person, and the report to a program.
+    pub(crate) fn json(output: &Output, detail: Detail) -> Self {
+        Self::new(output, Format::Json, detail)
+    }
+
+    /// Shows everything to a program. A person sees only warnings: the events say the rest already.
+    pub(crate) fn stream_json(output: &Output) -> Self {
+        Self::new(output, Format::StreamJson, Detail::Quiet)
+    }
+
+    fn new(output: &Output, format: Format, detail: Detail) -> Self {
+        let (out, err) = (output.out.clone(), output.err.clone());
+        let watched = err.screen().is_some() && detail != Detail::Quiet;
+        let teller = if watched {
+            let words = (format == Format::Text && out.is_terminal()).then(|| out.clone());
+            Teller::Live(Box::new(Live::new(err, words, detail)))
+        } else {
+            Teller::Plain(Plain::new(err, detail))
+        };
+        let (tree, words, clock) = (Tree::default(), Words::default(), Clock::default());
+        Self { out, format, tree, teller, words, clock }
+    }
+
+    /// Shows an event.
+    pub(crate) fn event(&mut self, event: &Event) {
+        self.clock.set(event.ts);
+        if self.format == Format::StreamJson {
+            json::line(event, &self.out);
+        }
+        let entries = self.tree.fold(event);
+        match &mut self.teller {
+            Teller::Plain(plain) => plain.tell(&entries),
+            Teller::Live(live) => {
+                if self.tree.is_root(event) {
+                    self.words.hear(&event.body, live);
+                }
+                live.tell(entries);
+                live.draw(&self.tree, event.ts);
+            }
+        }
+    }
+
+    /// Tells whether there is something that moves, and [`View::tick`] has something to do.
+    pub(crate) const fn is_live(&self) -> bool {
+        matches!(self.teller, Teller::Live(_))
+    }
+
+    /// Lets time pass: what moves moves on, and what was held back is shown. Wants to be called about
+    /// ten times a second.
+    pub(crate) fn tick(&mut self) {
+        self.tick_at(self.clock.now());
+    }
+
+    fn tick_at(&mut self, now: Timestamp) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.draw(&self.tree, now);
+        }
+    }
+
+    /// Takes the moving part away and holds still, so that a question can be asked on the terminal.
+    pub(crate) fn pause(&mut self) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.pause();
+        }
+    }
+
+    /// Goes on after a pause.
+    pub(crate) fn go_on(&mut self) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.go_on();
+        }
+    }
+
+    /// Returns how the run ended, once it has.
+    pub(crate) fn report(&self) -> Option<RunReport> {
+        RunReport::of(&self.tree)
+    }
+
+    /// Leaves a run that did not end: on a clean line, and without another word.
+    pub(crate) fn abandon(&mut self) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.go_on();
+            live.clear();
+        }
+    }
+
+    /// Ends the view: prints the answer or the report, what the run used, and why it did not reach its
+    /// goal if it did not.
+    pub(crate) fn finish(&mut self, output: &mut Output) {
+        self.abandon();
+        let Some(report) = self.report() else { return };
+        match (self.format, &report.answer) {
+            (Format::Text, Some(answer)) => self.answer(answer),
+            (Format::Json, _) => output.json(&report),
+            (Format::Text | Format::StreamJson, _) => {}
+        }
+        self.out.flush();
+        let summary = self.summary();
+        match &mut self.teller {
+            Teller::Live(live) => live.close(&summary),
+            Teller::Plain(plain) => plain.close(&summary),
+        }
+        if let Some(failure) = ending::failure(&report, &self.tree.totals().budget) {
+            failure.print(output);
+        }
+    }
+
+    /// Prints the answer, unless it stands there already.
+    fn answer(&mut self, answer: &Value) {
+        if answer.as_str().is_some_and(|text| self.words.shown.as_deref() == Some(text)) {
+            return;
+        }
+        if let Teller::Live(live) = &mut self.teller
+            && self.out.is_terminal()
+        {
+            live.set_apart();
+        }
+        print_answer(answer, &self.out);
+    }
+
+    fn summary(&self) -> String {
+        let totals = self.tree.totals();
+        let look = match &self.teller {
+            Teller::Live(live) => live.look(),
+            Teller::Plain(plain) => plain.look(),
+        };
+        let calls = match totals.tool_calls {
+            0 => None,
+            calls => Some(amounts::count(calls.into(), "call")),
+        };
+        look.joined([
+            Some(amounts::count(totals.turns.into(), "turn")),
+            calls,
+            (!totals.usage.is_empty()).then(|| amounts::usage(&totals.usage, look)),
+            Some(amounts::time(totals.elapsed(totals.latest))),
+        ])
+    }
+}
+
+/// The time of the events, carried on from the last one.
+#[derive(Debug, Default)]
+struct Clock(Option<(Timestamp, Instant)>);
+
+impl Clock {
+    fn set(&mut self, at: Timestamp) {
+        self.0 = Some((at, Instant::now()));
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.map_or_else(Timestamp::default, |(at, since)| at.after(since.elapsed()))
+    }
+}
+
+/// Prints an answer: rendered on a terminal, and as it is anywhere else.
+pub(crate) fn print_answer(answer: &Value, out: &Stream) {
+    match answer {
+        Value::String(text) if out.is_terminal() => {
+            for line in render(text, Page::of(out)) {
+                out.line(line);
+            }
+        }
+        Value::String(text) => {
+            out.text(text);
+            if !text.ends_with('\n') {
+                out.gap();
+            }
+        }
+        value => {
+            let text = serde_json::to_string_pretty(value).unwrap_or_default();
+            out.line(out.printable(&text));
+        }
+    }
+}
+
+impl Words {
+    /// Hands on what the model says to its user. What it says otherwise (a summary, a plan) and data
+    /// are not for reading.
+    fn hear(&mut self, body: &EventBody, live: &mut Live) {
+        match body {
+            EventBody::RunStarted { settings, .. } => {
+                self.is_data = settings.ending == Ending::Structured;
+            }
+            EventBody::ModelRequest { purpose, .. } => {
+                self.to_user = purpose.is_turn() && !self.is_data && live.shows_words();
+            }
+            EventBody::ModelDelta { text } if self.to_user => live.hear(text),
+            EventBody::ModelResponse { message, .. } if self.to_user => {
+                let words = message.words();
+                if !live.hears() {
+                    live.hear(&words);
+                }
+                live.end_words();
+                self.shown = Some(words);
+            }
+            // It starts from the beginning.
+            EventBody::ModelRetry { .. } | EventBody::ModelFailed { .. } => live.end_words(),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Calls and their results in a few words, bounded and safe to show.
+//!
+//! Everything that a model or a tool said becomes one harmless line here, before it is kept or shown:
+//! whoever has a text from this module may print it.
+
+use convoke_core::{Display, DisplayFormat, Part};
+use serde_json::{Map, Value};
+
+use super::look::{Look, Sign};
+use crate::output::{columns, cut, harmless};
+
+/// How long the arguments of a call are, in columns.
+const ARGUMENTS: usize = 100;
+/// How long a remark is, in columns.
+pub(crate) const REMARK: usize = 300;
+/// How long a result is that is shown itself and not described.
+const RESULT: usize = 60;
+
+/// What stands for text that was left out: these texts are made before it is known where they are shown.
+const MARK: &str = "...";
+
+/// The arguments that say most about a call, most telling first.
+const TELLING: &[&str] = &[
+    "command",
+    "pattern",
+    "query",
+    "url",
+    "agent_name",
+    "source",
+    "path",
+    "file_path",
+    "name",
+    "key",
+    "expression",
+    "question",
+    "prompt",
+    "task",
+];
+/// The arguments that say where: worth a second place.
+const PLACES: &[&str] = &["path", "destination", "directory", "working_directory"];
+
+/// Returns a text as one harmless line of at most `width` columns.
+pub(crate) fn one_line(text: &str, width: usize) -> String {
+    // A letter takes a column or none; four times as many letters are more than enough.
+    let bounded: String = text.chars().take(width.saturating_mul(4).max(64)).collect();
+    let words: Vec<&str> = bounded.split_whitespace().collect();
+    let rest = if bounded.len() < text.len() { MARK } else { "" };
+    cut(&(harmless(&words.join(" ")) + rest), width, MARK)
+}
+
+/// Returns a harmless text of several lines, without those beyond a limit.
+pub(crate) fn some_lines(text: &str, limit: usize, look: Look) -> Vec<String> {
+    const LONGEST: usize = 2_000;
+    let mut rest = text.lines();
+    let mut lines: Vec<String> = rest
+        .by_ref()
+        .take(limit)
+        .map(|line| cut(&harmless(&line.replace('\t', "    ")), LONGEST, MARK))
+        .collect();
+    match rest.count() {
+        0 => {}
+        1 => lines.push(format!("{} 1 more line", look.sign(Sign::More))),
+        more => lines.push(format!("{} {more} more lines", look.sign(Sign::More))),
+    }
+    lines
+}
+
+/// Returns what a call is about: `README.md`, `cargo test`, `TODO src`.
+pub(crate) fn arguments(params: &Value) -> String {
+    let Value::Object(params) = params else {
+        return if params.is_null() {
+            String::new()
+        } else {
+            one_line(&params.to_string(), ARGUMENTS)
+        };
+    };
+    let first = TELLING.iter().copied().find(|key| scalar(params, key).is_some());
+    let first = first
+        .or_else(|| params.keys().map(String::as_str).find(|key| scalar(params, key).is_some()));
+    let Some(first) = first else { return String::new() };
+    let second = PLACES.iter().copied().find(|key| *key != first && scalar(params, key).is_some());
+    let second = second.filter(|_| first != "file_path");
+    let mut text = scalar(params, first).unwrap_or_default();
+    if let Some(place) = second.and_then(|key| scalar(params, key)) {
+        if text.contains(char::is_whitespace) {
+            text = format!("\"{text}\"");
+        }
+        text = format!("{text} {place}");
+    }
+    one_line(&text, ARGUMENTS)
+}
+
+/// Returns an argument that is not a list or an object.
+fn scalar(params: &Map<String, Value>, key: &str) -> Option<String> {
+    match params.get(key)? {
+        Value::String(text) if text.trim().is_empty() => None,
+        Value::String(text) => Some(text.chars().take(ARGUMENTS * 4).collect()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Returns what came of a call: a short result itself, or how much there is of a long one.
+pub(crate) fn result(content: &[Part], display: Option<&Display>) -> Option<String> {
+    if let Some(Display { format: DisplayFormat::Diff, text }) = display {
+        return Some(changes(text));
+    }
+    let mut texts = content.iter().filter_map(Part::as_text).filter(|text| !text.trim().is_empty());
+    let (first, more) = (texts.next()?, texts.next());
+    let lines = first.trim_end().lines().count();
+    match (lines, more) {
+        (1, None) if columns(first.trim()) <= RESULT => Some(one_line(first, RESULT)),
+        (1, None) => Some(size_of(first.len())),
+        (lines, _) => Some(format!("{lines} lines")),
+    }
+}
+
+fn size_of(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        _ => format!("{} MiB", bytes / 1_048_576),
+    }
+}
+
+/// Returns how many lines a unified diff adds and removes.
+fn changes(diff: &str) -> String {
+    let count = |sign: char, head: &str| {
+        diff.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head)).count()
+    };
+    format!("+{} -{}", count('+', "+++"), count('-', "---"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_known_by_its_most_telling_argument() {
+        for (params, shown) in [
+            (json!({ "path": "README.md", "limit": 20 }), "README.md"),
+            (json!({ "command": "cargo test\n  --all" }), "cargo test --all"),
+            (json!({ "pattern": "fn main", "path": "src" }), "\"fn main\" src"),
+            (json!({ "source": "a", "destination": "b" }), "a b"),
+            (json!({ "agent_name": "digger", "task": "dig" }), "digger"),
+            (json!({ "zeta": [1], "number": 5 }), "5"),
+            (json!({ "deep": { "path": "x" } }), ""),
+            (json!({}), ""),
+            (Value::Null, ""),
+            (json!("just text"), "\"just text\""),
+        ] {
+            assert_eq!(arguments(&params), shown, "{params}");
+        }
+    }
+
+    #[test]
+    fn hostile_arguments_are_one_harmless_line() {
+        let params = json!({ "path": format!("a\u{1b}[2J\r\n{}", "漢".repeat(100_000)) });
+        let shown = arguments(&params);
+        assert!(shown.starts_with("a\\u{1b}[2J 漢"), "{shown}");
+        assert!(columns(&shown) <= ARGUMENTS && shown.ends_with(MARK), "{shown}");
+    }
+
+    #[test]
+    fn short_results_are_shown_and_long_ones_counted() {
+        let text = |text: &str| result(&[Part::text(text)], None);
+        assert_eq!(text("42\n").as_deref(), Some("42"));
+        assert_eq!(text("a\nb\nc\n").as_deref(), Some("3 lines"));
+        assert_eq!(text(&"x".repeat(5000)).as_deref(), Some("4 KiB"));
+        assert_eq!(text("  \n"), None);
+        let diff = Display {
+            format: DisplayFormat::Diff,
+            text: "--- a\n+++ b\n@@ -1 +1,2 @@\n-old\n+new\n+more\n".into(),
+        };
+        assert_eq!(result(&[Part::text("ok")], Some(&diff)).as_deref(), Some("+2 -1"));
+    }
+
+    #[test]
+    fn lines_beyond_the_limit_are_counted() {
+        let look = Look { unicode: true };
+        assert_eq!(some_lines("a\n\tb\nc\nd", 2, look), ["a", "    b", "… 2 more lines"]);
+        assert_eq!(some_lines("a\nb", 2, look), ["a", "b"]);
+        assert_eq!(some_lines("a\nb\u{7}\nc", 2, look), ["a", "b\\u{7}", "… 1 more line"]);
+    }
+}

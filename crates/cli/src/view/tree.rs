@@ -1,0 +1,116 @@
+//! What is going on, folded from the events: a tree of agents, their calls and what their models do.
+//!
+//! [`Tree::fold`] takes an event and gives back what there is to tell: things that ended or were worth
+//! a word, as [`Entry`]s. Only what is still under way stays in the tree, so that it does not grow with
+//! the length of a run. Nothing here prints, waits or reads a clock; all texts are safe to show.
+
+mod activity;
+mod agent;
+mod entry;
+mod fold;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use convoke_core::{Budget, Event, Outcome, RunId, Timestamp, Usage};
+use serde_json::Value;
+
+pub(crate) use self::activity::Activity;
+pub(crate) use self::agent::{Agent, CallState, OpenCall};
+pub(crate) use self::entry::{CallEnd, End, Entry, Said, Weight, Who};
+
+/// How many names of agents are told apart by numbers.
+const MAX_NAMES: usize = 256;
+
+/// Agents at work, and what they used so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    root: Option<RunId>,
+    /// Those that have not ended, by their runs.
+    agents: BTreeMap<RunId, Agent>,
+    /// How many agents had each name.
+    names: BTreeMap<String, u32>,
+    begun: u64,
+    totals: Totals,
+    ended: Option<Ended>,
+}
+
+/// What the whole tree used.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    /// The run.
+    pub(crate) run: String,
+    /// The model of the main agent.
+    pub(crate) model: String,
+    /// Turns of the main agent.
+    pub(crate) turns: u32,
+    /// Calls of tools by the main agent.
+    pub(crate) tool_calls: u32,
+    /// What the main agent may use.
+    pub(crate) budget: Budget,
+    /// Tokens and money of all agents.
+    pub(crate) usage: Usage,
+    /// When the first event came.
+    pub(crate) started: Timestamp,
+    /// When the last event came.
+    pub(crate) latest: Timestamp,
+}
+
+/// How the run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ended {
+    /// How.
+    pub(crate) outcome: Outcome,
+    /// Its answer.
+    pub(crate) answer: Option<Value>,
+}
+
+impl Totals {
+    /// Returns how long it has taken.
+    pub(crate) fn elapsed(&self, now: Timestamp) -> Duration {
+        between(self.started, now)
+    }
+}
+
+impl Tree {
+    /// Takes in an event, and returns what there is to tell because of it.
+    pub(crate) fn fold(&mut self, event: &Event) -> Vec<Entry> {
+        if self.root.is_none() {
+            self.root = Some(event.run.clone());
+            self.totals.run = event.run.to_string();
+            self.totals.started = event.ts;
+        }
+        self.totals.latest = self.totals.latest.max(event.ts);
+        fold::fold(self, event)
+    }
+
+    /// Returns the agents at work, in the order in which they began.
+    pub(crate) fn agents(&self) -> Vec<&Agent> {
+        let mut agents: Vec<&Agent> = self.agents.values().collect();
+        agents.sort_by_key(|agent| agent.number);
+        agents
+    }
+
+    /// Returns what was used so far.
+    pub(crate) const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Returns how the run ended, if it did.
+    pub(crate) const fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref()
+    }
+
+    /// Tells whether an event is about the main agent.
+    pub(crate) fn is_root(&self, event: &Event) -> bool {
+        self.root.as_ref() == Some(&event.run)
+    }
+}
+
+/// Returns how much later the second moment is.
+pub(crate) fn between(earlier: Timestamp, later: Timestamp) -> Duration {
+    let millis = later.as_millis().saturating_sub(earlier.as_millis());
+    Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+}

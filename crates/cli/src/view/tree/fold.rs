@@ -1,0 +1,340 @@
+//! One event at a time: what it changes in the tree, and what it gives to tell.
+
+mod notes;
+
+use std::time::Duration;
+
+use convoke_core::event::Progress;
+use convoke_core::run::COMPLETE_TASK;
+use convoke_core::{
+    Display, DisplayFormat, Ending, Event, EventBody, Message, Outcome, Part, RunId, StopReason,
+    Timestamp, ToolError, Usage,
+};
+use serde_json::Value;
+
+use super::activity::{Activity, Tail, retry};
+use super::agent::{Agent, CallState, OpenCall};
+use super::between;
+use super::entry::{CallEnd, End, Entry, Said, Weight};
+use super::{Ended, MAX_NAMES, Tree};
+use crate::view::brief::{self, REMARK, one_line};
+
+/// How long the name of a tool is shown, in columns.
+const NAME: usize = 64;
+
+/// What an event gives to tell about the agent that acts.
+type Told = Vec<(Weight, Said)>;
+
+pub(super) fn fold(tree: &mut Tree, event: &Event) -> Vec<Entry> {
+    if let EventBody::AgentEnded { child, outcome, usage } = &event.body {
+        return tree.end(child, outcome, *usage, event.ts).into_iter().collect();
+    }
+    if let EventBody::RunEnded { outcome, usage, answer } = &event.body
+        && tree.is_root(event)
+    {
+        tree.totals.usage = larger(tree.totals.usage, *usage);
+        tree.ended = Some(Ended { outcome: outcome.clone(), answer: answer.clone() });
+        tree.agents.clear();
+        return Vec::new();
+    }
+    if let EventBody::RunEnded { outcome, usage, .. } = &event.body {
+        return tree.end(&event.run, outcome, *usage, event.ts).into_iter().collect();
+    }
+    tree.count(event);
+    let agent = tree.agent(event);
+    let told = agent.fold(event);
+    let who = agent.who.clone();
+    told.into_iter().map(|(weight, said)| Entry { who: who.clone(), weight, said }).collect()
+}
+
+impl Tree {
+    /// Returns the agent an event is about, which begins if it is new.
+    fn agent(&mut self, event: &Event) -> &mut Agent {
+        let Self { agents, names, begun, .. } = self;
+        agents.entry(event.run.clone()).or_insert_with(|| {
+            *begun += 1;
+            Agent::new(event, label(names, Agent::name_in(event)), *begun)
+        })
+    }
+
+    /// Counts what an event adds to the totals.
+    fn count(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::ModelResponse { usage, .. } | EventBody::ModelFailed { usage, .. } => {
+                self.totals.usage += *usage;
+            }
+            _ if !self.is_root(event) => {}
+            EventBody::RunStarted { model, settings, .. } => {
+                self.totals.model = one_line(model, NAME);
+                self.totals.budget = settings.budget.clone();
+            }
+            EventBody::TurnStarted { turn } => self.totals.turns = *turn,
+            EventBody::ToolCallStarted { .. } => self.totals.tool_calls += 1,
+            // A run that goes on after a restart has used more than is seen here.
+            EventBody::Usage(usage) => self.totals.usage = larger(self.totals.usage, *usage),
+            _ => {}
+        }
+    }
+
+    /// Takes an agent out: it ended.
+    fn end(
+        &mut self,
+        run: &RunId,
+        outcome: &Outcome,
+        usage: Usage,
+        at: Timestamp,
+    ) -> Option<Entry> {
+        let agent = self.agents.remove(run)?;
+        let weight = Weight::Usual;
+        let said = Said::Ends {
+            cause: outcome.cause,
+            recovered: outcome.recovered,
+            message: outcome.message.as_ref().map(|message| one_line(message, REMARK)),
+            turns: agent.turn,
+            usage,
+            duration: between(agent.started, at),
+        };
+        Some(Entry { who: agent.who, weight, said })
+    }
+}
+
+/// Numbers agents that have the same name.
+fn label(names: &mut std::collections::BTreeMap<String, u32>, name: String) -> String {
+    if names.len() >= MAX_NAMES && !names.contains_key(&name) {
+        return name;
+    }
+    let count = names.entry(name.clone()).or_default();
+    *count += 1;
+    if *count == 1 { name } else { format!("{name} {count}") }
+}
+
+fn larger(left: Usage, right: Usage) -> Usage {
+    let sum = |usage: Usage| usage.input_tokens.saturating_add(usage.output_tokens);
+    if sum(right) >= sum(left) { right } else { left }
+}
+
+impl Agent {
+    fn fold(&mut self, event: &Event) -> Told {
+        match &event.body {
+            EventBody::RunStarted { prompt, settings, model, tools, .. } => {
+                self.ends_by_text = settings.ending == Ending::Text;
+                self.task = one_line(prompt, REMARK);
+                if self.who.depth > 0 {
+                    return vec![(Weight::Usual, Said::Begins { task: self.task.clone() })];
+                }
+                let model = one_line(model, NAME);
+                let (run, tools) = (&event.run, tools.len());
+                detail(format!("run {run}, model {model}, {tools} tools"))
+            }
+            EventBody::TurnStarted { turn } => {
+                self.turn = *turn;
+                detail(format!("turn {turn}"))
+            }
+            EventBody::AgentSpawned { .. } => {
+                if let Some(call) = self.call(event.call.as_ref()) {
+                    call.is_agent = true;
+                }
+                Told::new()
+            }
+            body => {
+                let told = self.fold_model(event.ts, body);
+                let told = told.or_else(|| self.fold_call(event));
+                told.unwrap_or_else(|| notes::notes(body))
+            }
+        }
+    }
+
+    /// Takes in what the model does.
+    fn fold_model(&mut self, at: Timestamp, body: &EventBody) -> Option<Told> {
+        match body {
+            EventBody::ModelRequest { purpose, .. } => {
+                self.turn_to(Activity::Asked(*purpose), at);
+            }
+            EventBody::ModelThought { text } => self.activity.think(text),
+            EventBody::ModelDelta { text } => self.activity.write(text),
+            EventBody::ModelToolCall { tool_name } => {
+                self.activity = Activity::Calling(one_line(tool_name, NAME));
+            }
+            EventBody::ModelRetry { attempt, delay_ms, reason, .. } => {
+                let (wait, reason) = (delay_ms.get(), one_line(reason, REMARK));
+                let note = retry(wait, *attempt, &reason);
+                let at = at.after(wait);
+                self.turn_to(Activity::Retrying { at, attempt: *attempt, reason }, at);
+                return Some(vec![(Weight::Passing, Said::Note(note))]);
+            }
+            EventBody::ModelResponse { purpose, message, usage, stop } => {
+                let duration = self.active_for(at);
+                self.turn_to(Activity::None, at);
+                let turn = purpose.is_turn();
+                return Some(self.answered(message, *usage, *stop, duration, turn));
+            }
+            EventBody::ModelFailed { .. } => {
+                self.turn_to(Activity::None, at);
+                return None;
+            }
+            _ => return None,
+        }
+        Some(Told::new())
+    }
+
+    fn answered(
+        &self,
+        message: &Message,
+        usage: Usage,
+        stop: StopReason,
+        duration: Duration,
+        in_turn: bool,
+    ) -> Told {
+        let mut told = Told::new();
+        for part in &message.parts {
+            if let Part::Thought { text } = part {
+                let said = Said::Block { title: "thought".into(), text: text.clone() };
+                told.push((Weight::Detail, said));
+            }
+        }
+        let words = message.words();
+        let is_answer = self.ends_by_text && message.calls().next().is_none();
+        if in_turn && !words.trim().is_empty() && !is_answer {
+            let weight = if self.who.depth == 0 { Weight::Usual } else { Weight::Detail };
+            told.push((weight, Said::Words(words)));
+        }
+        told.push((Weight::Detail, Said::Answered { usage, duration }));
+        if stop == StopReason::Length {
+            told.push((Weight::Usual, Said::Note("the answer reached its maximum length".into())));
+        }
+        told
+    }
+
+    /// Takes in what happens to a call.
+    fn fold_call(&mut self, event: &Event) -> Option<Told> {
+        let at = event.ts;
+        match &event.body {
+            EventBody::ToolCallRequested { tool_name, params } => {
+                let name = one_line(tool_name, NAME);
+                let told = arguments(&name, params);
+                self.calls.push(OpenCall {
+                    id: event.call.clone()?,
+                    name,
+                    summary: brief::arguments(params),
+                    state: CallState::Waiting,
+                    since: at,
+                    tail: Tail::default(),
+                    fraction: None,
+                    is_agent: false,
+                });
+                return Some(vec![(Weight::Detail, told)]);
+            }
+            EventBody::ToolCallStarted { .. } => {
+                self.call(event.call.as_ref())?.enter(CallState::Running, at);
+            }
+            EventBody::ToolCallProgress { update, .. } => {
+                self.call(event.call.as_ref())?.progress(update);
+            }
+            EventBody::ApprovalAsked { tool_name, reason, .. } => {
+                let call = self.call(event.call.as_ref());
+                let what = call.map(|call| {
+                    call.enter(CallState::Asking, at);
+                    format!("{} {}", call.name, call.summary)
+                });
+                let what = what.unwrap_or_else(|| one_line(tool_name, NAME));
+                let note = format!("{} asks: {}", what.trim_end(), one_line(reason, REMARK));
+                return Some(vec![(Weight::Passing, Said::Note(note))]);
+            }
+            EventBody::ApprovalAnswered { .. } => {
+                if let Some(call) = self.call(event.call.as_ref()) {
+                    call.enter(CallState::Waiting, at);
+                }
+                return None;
+            }
+            EventBody::ToolCallCompleted { tool_name, content, display, duration_ms, .. } => {
+                let end = CallEnd {
+                    end: End::Ok,
+                    remark: brief::result(content, display.as_ref()),
+                    diff: display.as_ref().and_then(diff_of),
+                    ..self.ending(event, tool_name, duration_ms.get())
+                };
+                return Some(self.ended(event, end));
+            }
+            EventBody::ToolCallFailed { tool_name, error, duration_ms, content } => {
+                let end = self.ending(event, tool_name, duration_ms.get());
+                let end = with_error(end, End::Failed, error);
+                return Some(self.ended(event, with_last_line(end, content)));
+            }
+            EventBody::ToolCallDenied { tool_name, error, duration_ms, .. } => {
+                let end = self.ending(event, tool_name, duration_ms.get());
+                return Some(self.ended(event, with_error(end, End::Denied, error)));
+            }
+            _ => return None,
+        }
+        Some(Told::new())
+    }
+
+    /// Starts to tell about the end of a call.
+    fn ending(&mut self, event: &Event, tool_name: &str, duration: Duration) -> CallEnd {
+        let call = self.call(event.call.as_ref());
+        CallEnd {
+            name: one_line(tool_name, NAME),
+            summary: call.map(|call| call.summary.clone()).unwrap_or_default(),
+            end: End::Ok,
+            duration,
+            remark: None,
+            diff: None,
+        }
+    }
+
+    /// A call that was an agent has been told about already, and the end of a task is told by its answer.
+    fn ended(&mut self, event: &Event, end: CallEnd) -> Told {
+        let was_agent = self.close(event.call.as_ref()).is_some_and(|call| call.is_agent);
+        let completed = end.end == End::Ok && end.name == COMPLETE_TASK;
+        let weight = if was_agent || completed { Weight::Detail } else { Weight::Usual };
+        vec![(weight, Said::Call(end))]
+    }
+}
+
+impl OpenCall {
+    fn progress(&mut self, update: &Progress) {
+        if let Some(text) = &update.text {
+            self.tail.push(text);
+        }
+        self.fraction = update.fraction.or(self.fraction);
+    }
+}
+
+/// Says with what a call was made: on the same line, if that is enough.
+fn arguments(name: &str, params: &Value) -> Said {
+    const SHORT: usize = 60;
+    let text = params.to_string();
+    if text.len() <= SHORT {
+        return Said::Note(format!("arguments of {name}: {}", one_line(&text, SHORT)));
+    }
+    let text = serde_json::to_string_pretty(params).unwrap_or_default();
+    Said::Block { title: format!("arguments of {name}"), text }
+}
+
+fn with_error(call: CallEnd, end: End, error: &ToolError) -> CallEnd {
+    // That it was denied is said already.
+    let message = error.message.strip_prefix("Permission denied: ").filter(|_| end == End::Denied);
+    let message = message.unwrap_or(&error.message);
+    CallEnd { end, remark: Some(one_line(message, REMARK)), ..call }
+}
+
+/// What a call said last before it failed says most about why.
+fn with_last_line(call: CallEnd, content: &[Part]) -> CallEnd {
+    let output = content.iter().skip(1).filter_map(Part::as_text).next_back();
+    let line = output.and_then(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
+    match (line, &call.remark) {
+        (Some(line), Some(remark)) => {
+            let remark = one_line(&format!("{remark}: {}", line.trim()), REMARK);
+            CallEnd { remark: Some(remark), ..call }
+        }
+        _ => call,
+    }
+}
+
+fn diff_of(display: &Display) -> Option<String> {
+    (display.format == DisplayFormat::Diff).then(|| display.text.clone())
+}
+
+fn detail(note: String) -> Told {
+    vec![(Weight::Detail, Said::Note(note))]
+}
