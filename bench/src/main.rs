@@ -5,11 +5,14 @@
 //! ratio. Run it with `bench/run`, which builds everything first.
 #![expect(clippy::disallowed_methods, reason = "a benchmark makes the world it measures")]
 
+mod bare;
 mod commands;
 mod files;
 mod measure;
 mod pipeline;
+mod process;
 mod registry;
+mod runs;
 mod search;
 mod table;
 mod tree;
@@ -22,15 +25,36 @@ use table::Table;
 /// Errors end the run; there is nothing to recover.
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
+const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
+groups: pipeline registry files search runs commands";
+
 fn main() -> Result<()> {
-    let command =
-        PathBuf::from(std::env::args().nth(1).ok_or("usage: convoke-bench PATH-OF-CONVOKE")?);
-    let command = command.canonicalize()?;
+    let mut words = std::env::args().skip(1);
+    let command = words.next().ok_or(USAGE)?;
+    if command == "many" {
+        return runs::play(words);
+    }
+    let command = PathBuf::from(command).canonicalize()?;
+    let groups: Vec<String> = words.collect();
+    let wanted = |group: &str| groups.is_empty() || groups.iter().any(|name| name == group);
     let mut table = Table::default();
-    pipeline::measure(&mut table)?;
-    registry::measure(&mut table)?;
-    files::measure(&mut table)?;
-    search::measure(&mut table, &command)?;
-    commands::measure(&mut table, &command)?;
+    if wanted("pipeline") {
+        pipeline::measure(&mut table)?;
+    }
+    if wanted("registry") {
+        registry::measure(&mut table)?;
+    }
+    if wanted("files") {
+        files::measure(&mut table)?;
+    }
+    if wanted("search") {
+        search::measure(&mut table, &command)?;
+    }
+    if wanted("runs") {
+        runs::measure(&mut table, &command)?;
+    }
+    if wanted("commands") {
+        commands::measure(&mut table, &command)?;
+    }
     table.print()
 }

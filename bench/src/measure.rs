@@ -46,7 +46,8 @@ pub(crate) fn time_many(runs: u32, mut work: impl FnMut() -> Result<()>) -> Resu
     Ok(started.elapsed() / runs)
 }
 
-fn median(mut samples: Vec<Duration>) -> Duration {
+/// Returns the sample in the middle.
+pub(crate) fn median<T: Copy + Default + Ord>(mut samples: Vec<T>) -> T {
     samples.sort_unstable();
     samples.get(samples.len() / 2).copied().unwrap_or_default()
 }

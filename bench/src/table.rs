@@ -34,6 +34,42 @@ impl Table {
         });
     }
 
+    /// Adds a number of bytes beside its peer's.
+    pub(crate) fn sizes(&mut self, what: &str, peer: &str, (ours, theirs): (u64, u64), aim: &str) {
+        #[expect(clippy::cast_precision_loss, reason = "a ratio with two digits")]
+        let ratio = ours as f64 / theirs.max(1) as f64;
+        self.0.push(Row {
+            what: what.into(),
+            ours: bytes(ours),
+            peer: peer.into(),
+            theirs: bytes(theirs),
+            ratio: format!("{ratio:.2}"),
+            aim: aim.into(),
+        });
+    }
+
+    /// Adds a number beside its peer's; neither is better.
+    pub(crate) fn counts(&mut self, what: &str, peer: &str, (ours, theirs): (usize, usize)) {
+        self.0.push(Row {
+            what: what.into(),
+            ours: ours.to_string(),
+            peer: peer.into(),
+            theirs: theirs.to_string(),
+            ratio: "-".into(),
+            aim: String::new(),
+        });
+    }
+
+    /// Adds a time without a peer.
+    pub(crate) fn time(&mut self, what: &str, time: Duration, aim: &str) {
+        self.fact(what, human(time), aim);
+    }
+
+    /// Adds a number of bytes without a peer.
+    pub(crate) fn size(&mut self, what: &str, size: u64, aim: &str) {
+        self.fact(what, bytes(size), aim);
+    }
+
     /// Adds a fact without a peer.
     pub(crate) fn fact(&mut self, what: &str, value: String, aim: &str) {
         let none = || "-".to_owned();
@@ -65,5 +101,15 @@ fn human(duration: Duration) -> String {
         nanos if nanos < 10_000 => format!("{nanos} ns"),
         nanos if nanos < 10_000_000 => format!("{:.1} µs", duration.as_secs_f64() * 1e6),
         _ => format!("{:.1} ms", duration.as_secs_f64() * 1e3),
+    }
+}
+
+fn bytes(count: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a size for people")]
+    let count = count as f64;
+    match count {
+        _ if count < 1e4 => format!("{count} B"),
+        _ if count < 1e6 => format!("{:.1} KB", count / 1e3),
+        _ => format!("{:.1} MB", count / 1e6),
     }
 }

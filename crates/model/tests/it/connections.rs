@@ -60,7 +60,7 @@ async fn nobody_at_the_address(case: Case) {
     talk.server.refuse_connections().await;
     let heard = talk.hello().await;
     let (error, place) = (heard.error(), talk.server.address());
-    assert_eq!((error.kind, error.repeatable), (Kind::Unreachable, true));
+    assert_eq!((error.kind, error.repeatable), (Kind::Unreachable, false), "nobody will start it");
     assert!(error.message.starts_with(&format!("cannot reach {place}: ")), "{error}");
     assert_eq!(error.hint, Some(format!("is a server running at {place}?")));
 }
