@@ -18,8 +18,10 @@
 //! | [`run`] | the run machine: what happened so far, and what to do next |
 //! | [`outcome`] | how a run or a command ends, and its exit code |
 //! | [`word`] | enums whose values are words |
+//! | [`causes`] | what led to an error |
 //! | [`nearest`] | "did you mean" |
 
+pub mod causes;
 pub mod effect;
 pub mod error;
 pub mod event;

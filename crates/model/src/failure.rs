@@ -5,7 +5,8 @@
 //! hold a key, is left out.
 
 use std::error::Error;
-use std::io;
+
+use convoke_core::causes::{chain, find};
 
 use crate::error::ModelErrorKind;
 
@@ -71,20 +72,4 @@ fn doubt(error: &reqwest::Error, root: &str) -> Option<Doubt> {
 /// Returns the words of the error that led to all the others.
 pub(crate) fn root_of(error: &(dyn Error + 'static)) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
-}
-
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| cause_of(*error))
-}
-
-fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    match error.downcast_ref::<io::Error>() {
-        // An I/O error speaks for the error inside it and skips that one as a source.
-        Some(outer) => outer.get_ref().map(|inner| -> &(dyn Error + 'static) { inner }),
-        None => error.source(),
-    }
-}
-
-fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    chain(error).find_map(|cause| cause.downcast_ref())
 }

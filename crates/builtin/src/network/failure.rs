@@ -4,9 +4,9 @@
 //! the operating system said. Here the chain is searched for the one that matters, and the URL, which
 //! may hold a key, is left out of it.
 
-use std::error::Error;
 use std::io;
 
+use convoke_core::causes::{chain, find};
 use convoke_core::{ErrorKind, ToolError};
 use serde_json::json;
 
@@ -46,21 +46,4 @@ fn classify(error: &reqwest::Error) -> (ErrorKind, &'static str) {
         }
         _ => (Failed, "the request failed"),
     }
-}
-
-/// Returns an error and everything that led to it.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| cause_of(*error))
-}
-
-fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    match error.downcast_ref::<io::Error>() {
-        // An I/O error speaks for the error inside it and skips that one as a source.
-        Some(outer) => outer.get_ref().map(|inner| -> &(dyn Error + 'static) { inner }),
-        None => error.source(),
-    }
-}
-
-fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    chain(error).find_map(|cause| cause.downcast_ref())
 }

@@ -1,7 +1,7 @@
 //! Names in the place of values that differ from machine to machine.
 //!
-//! A value is replaced only where it stands for itself: the directory `/work` is not part of `/workshop`,
-//! nor of `/home/work`. What is not text, as the bytes of an image, is left alone.
+//! A value is replaced only where it stands for itself: the directory `/site` is not part of `/siteshop`,
+//! nor of `/home/site`. What is not text, as the bytes of an image, is left alone.
 
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn hidden(mut value: Value) -> Value {
-        let pairs = [("/work", "${cwd}"), ("/work/home", "${home}")];
+        let pairs = [("/site", "${cwd}"), ("/site/home", "${home}")];
         let pairs = pairs.map(|(value, name)| (value.to_owned(), name));
         Placeholders::new(pairs.to_vec()).hide(&mut value);
         value
@@ -110,19 +110,19 @@ mod tests {
     #[test]
     fn a_value_is_not_replaced_inside_of_a_longer_name() {
         for (text, kept) in [
-            ("/work", "${cwd}"),
-            ("in /work.", "in ${cwd}."),
-            ("cd /work/src; ls '/work'", "cd ${cwd}/src; ls '${cwd}'"),
-            ("/work/home/x", "${home}/x"),
-            ("/work/homes", "${cwd}/homes"),
+            ("/site", "${cwd}"),
+            ("in /site.", "in ${cwd}."),
+            ("cd /site/src; ls '/site'", "cd ${cwd}/src; ls '${cwd}'"),
+            ("/site/home/x", "${home}/x"),
+            ("/site/homes", "${cwd}/homes"),
             (
-                "/workshop /work-2 /work_b /work.bak /worké",
-                "/workshop /work-2 /work_b /work.bak /worké",
+                "/siteshop /site-2 /site_b /site.bak /siteé",
+                "/siteshop /site-2 /site_b /site.bak /siteé",
             ),
-            ("/home/work ./work ../work ~/work", "/home/work ./work ../work ~/work"),
-            ("file:///work a:/work=/work", "file://${cwd} a:${cwd}=${cwd}"),
-            (r#"{"text":"one\n/work/a\t/work"}"#, r#"{"text":"one\n${cwd}/a\t${cwd}"}"#),
-            ("/work/work", "${cwd}/work"),
+            ("/home/site ./site ../site ~/site", "/home/site ./site ../site ~/site"),
+            ("file:///site a:/site=/site", "file://${cwd} a:${cwd}=${cwd}"),
+            (r#"{"text":"one\n/site/a\t/site"}"#, r#"{"text":"one\n${cwd}/a\t${cwd}"}"#),
+            ("/site/site", "${cwd}/site"),
         ] {
             assert_eq!(hidden(json!(text)), kept, "{text}");
         }
@@ -130,17 +130,17 @@ mod tests {
 
     #[test]
     fn keys_are_replaced_and_the_bytes_of_media_are_not() {
-        let media = json!({ "type": "media", "mime": "image/png", "data": "a+/work=" });
+        let media = json!({ "type": "media", "mime": "image/png", "data": "a+/site=" });
         assert_eq!(hidden(media.clone()), media);
-        let list = json!([{ "/work/a": ["/work"], "type": "text", "data": "/work" }]);
+        let list = json!([{ "/site/a": ["/site"], "type": "text", "data": "/site" }]);
         let kept = json!([{ "${cwd}/a": ["${cwd}"], "type": "text", "data": "${cwd}" }]);
         assert_eq!(hidden(list), kept);
     }
 
     #[test]
     fn what_was_hidden_comes_back() {
-        let said = json!({ "text": "/work and /workshop and /work/home." });
-        let pairs = vec![("/work".to_owned(), "${cwd}"), ("/work/home".to_owned(), "${home}")];
+        let said = json!({ "text": "/site and /siteshop and /site/home." });
+        let pairs = vec![("/site".to_owned(), "${cwd}"), ("/site/home".to_owned(), "${home}")];
         let placeholders = Placeholders::new(pairs);
         let mut value = said.clone();
         placeholders.hide(&mut value);
