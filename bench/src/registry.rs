@@ -26,7 +26,7 @@ impl Tool for Declared {
 fn tools() -> impl Iterator<Item = Arc<dyn Tool>> {
     (0..TOOLS).map(|number| {
         let mut spec = ToolSpec::new(format!("tool_{number:05}"), "Does one of many things.", Kind::Read);
-        spec.parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] });
+        spec.parameters = json!({ "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] }).into();
         Arc::new(Declared(spec)) as Arc<dyn Tool>
     })
 }

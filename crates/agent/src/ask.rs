@@ -38,9 +38,8 @@ enum NoAnswer {
 }
 
 impl Driver {
-    /// Asks, and records the answer or that there is none. Returns what was said, if there is an
-    /// answer.
-    pub(crate) async fn ask(&self, question: Question) -> Result<Option<Message>, Unrecorded> {
+    /// Asks, and records the answer or that there is none.
+    pub(crate) async fn ask(&self, question: Question) -> Result<(), Unrecorded> {
         let purpose = question.purpose;
         let estimate = self.state.lock().context_tokens();
         self.record(EventBody::ModelRequest {
@@ -51,8 +50,8 @@ impl Driver {
         })?;
         let mut heard = Heard::default();
         match self.answer(&question, &mut heard, estimate).await {
-            Ok(answer) => self.answered(purpose, answer).map(Some),
-            Err(why) => self.unanswered(purpose, why, heard, estimate).map(|()| None),
+            Ok(answer) => self.answered(purpose, answer),
+            Err(why) => self.unanswered(purpose, why, heard, estimate),
         }
     }
 
@@ -182,14 +181,13 @@ impl Driver {
         drop(self.record(body));
     }
 
-    fn answered(&self, purpose: Purpose, answer: Answer) -> Result<Message, Unrecorded> {
+    fn answered(&self, purpose: Purpose, answer: Answer) -> Result<(), Unrecorded> {
         let Answer { mut message, usage, stop, .. } = answer;
         self.state.lock().name_calls(&mut message);
         let usage = self.priced(self.known(usage, &message));
-        self.record(EventBody::ModelResponse { purpose, message: message.clone(), usage, stop })?;
+        self.record(EventBody::ModelResponse { purpose, message, usage, stop })?;
         let total = *self.state.lock().spent();
-        self.record(EventBody::Usage(total))?;
-        Ok(message)
+        self.record(EventBody::Usage(total))
     }
 
     /// A provider that does not say what an answer used has not given it for nothing.

@@ -71,7 +71,7 @@ impl Completion {
                 "Says that the task is done, and gives its result. Call it exactly once, at \
                           the end, and not together with other calls."
                     .to_owned(),
-            parameters: parameters.into(),
+            parameters: Value::Object(parameters).into(),
         }
     }
 

@@ -44,10 +44,10 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Runs from the event that starts it to its end.
-    pub(crate) async fn run(self, started: EventBody) -> RunReport {
+    /// Runs from the events that start it, or take it up again, to its end.
+    pub(crate) async fn run(self, first: Vec<EventBody>) -> RunReport {
         let began = self.now();
-        let ended = match self.record(started) {
+        let ended = match first.into_iter().try_for_each(|body| self.record(body)) {
             Ok(()) => self.to_the_end().await,
             Err(error) => Err(error),
         };
@@ -71,8 +71,13 @@ impl Driver {
                     self.call_model(purpose, max_output, with_tools).await?;
                 }
                 Effect::Compact { kept_from, max_output } => {
-                    self.compact(kept_from, max_output).await?;
+                    self.sum_up(kept_from, max_output).await?;
                 }
+                Effect::Shorten { kept_from, summary } => self.shorten(kept_from, &summary)?,
+                Effect::Reflect(words) => {
+                    self.record(EventBody::Reflection(read_reflection(&words)))?;
+                }
+                Effect::Plan(words) => self.record(EventBody::Plan { steps: read_plan(&words) })?,
                 Effect::CallTools(calls) => self.call_tools(calls).await?,
                 Effect::Refuse { calls, why } => {
                     for call in &calls {
@@ -84,6 +89,7 @@ impl Driver {
                 Effect::Finish { outcome, answer } => {
                     let usage = *self.state.lock().spent();
                     self.record(EventBody::RunEnded { outcome: outcome.clone(), answer, usage })?;
+                    self.recorder.sync().await?;
                     return Ok(outcome);
                 }
                 Effect::Rest => return Ok(self.resting()),
@@ -121,30 +127,23 @@ impl Driver {
         max_output: Option<u64>,
         with_tools: bool,
     ) -> Result<(), Unrecorded> {
-        let question = Question { purpose, max_output, with_tools, messages: None };
-        let words = self.ask(question).await?.map(|message| message.words());
-        match (purpose, words) {
-            (Purpose::Reflect, Some(words)) => {
-                self.record(EventBody::Reflection(read_reflection(&words)))
-            }
-            (Purpose::Plan, Some(words)) => {
-                self.record(EventBody::Plan { steps: read_plan(&words) })
-            }
-            _ => Ok(()),
-        }
+        self.ask(Question { purpose, max_output, with_tools, messages: None }).await
     }
 
-    async fn compact(&self, kept_from: usize, max_output: Option<u64>) -> Result<(), Unrecorded> {
-        let question = Question {
+    async fn sum_up(&self, kept_from: usize, max_output: Option<u64>) -> Result<(), Unrecorded> {
+        self.ask(Question {
             purpose: Purpose::Compact,
             max_output,
             with_tools: false,
             messages: Some(kept_from),
-        };
-        let Some(summary) = self.ask(question).await? else { return Ok(()) };
+        })
+        .await
+    }
+
+    fn shorten(&self, kept_from: usize, summary: &str) -> Result<(), Unrecorded> {
         let (before, (after, summary)) = {
             let run = self.state.lock();
-            (run.context_tokens(), compact::replacement(&run, kept_from, &summary.words()))
+            (run.context_tokens(), compact::replacement(&run, kept_from, summary))
         };
         self.record(EventBody::Compaction { before, after, kept_from, summary })
     }
@@ -271,6 +270,11 @@ fn tell(told: Told) -> EventBody {
 fn refusal(why: &Refusal) -> ToolError {
     match why {
         Refusal::Cancelled => ToolError::cancelled("it was not run, because the run was stopped"),
+        Refusal::Interrupted => ToolError::new(
+            ErrorKind::Interrupted,
+            "it began, and was cut off when the process that ran it ended: nobody knows how far it got, \
+             and it was not made again. Look at what there is before you repeat it",
+        ),
         Refusal::Limit(limit) => ToolError::permission(format!(
             "it was not run, because a limit of the run is reached ({limit})"
         )),

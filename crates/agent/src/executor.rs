@@ -4,23 +4,26 @@ use std::sync::Arc;
 
 use convoke_core::run::{Budget, COMPLETE_TASK};
 use convoke_core::{
-    Declaration, Ending, EventBody, Message, Part, ReflectionMode, RunId, RunSettings, Strategy,
+    Declaration, Ending, EventBody, Message, Part, ReflectionMode, Run, RunId, RunSettings,
+    Strategy, Timestamp,
 };
 use convoke_model::{Model, Settings};
 use convoke_tool::{EventSink, ExecutorBuilder, NullSink, Recorder, ToolContext, ToolView};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::completion::{Completion, OutputSpec};
 use crate::drive::Driver;
+use crate::keeper::{Keeper, OneSink, Refusing};
 use crate::prompts;
-use crate::running::{Control, Running, shown};
+use crate::running::{Control, Rest, Running, shown};
 use crate::state::RunState;
 
 /// What an agent is asked to do.
 #[derive(Clone, Debug, Default)]
 pub struct Task {
-    prompt: String,
-    attachments: Vec<Part>,
+    pub(crate) prompt: String,
+    pub(crate) attachments: Vec<Part>,
     history: Vec<Message>,
 }
 
@@ -99,12 +102,13 @@ pub(crate) struct Agent {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) model_settings: Settings,
     pub(crate) completion: Completion,
+    pub(crate) settings: RunSettings,
     tools: ExecutorBuilder,
     context: ToolContext,
     system: Arc<str>,
     declarations: Arc<[Declaration]>,
-    settings: RunSettings,
-    sink: Arc<dyn EventSink>,
+    origin: Value,
+    keeper: Arc<dyn Keeper>,
     cancellation: CancellationToken,
 }
 
@@ -125,14 +129,15 @@ impl AgentExecutor {
             reflection: None,
             output: None,
             by_call: false,
-            sink: Arc::new(NullSink),
+            origin: Value::Null,
+            keeper: Arc::new(OneSink(Arc::new(NullSink))),
             cancellation: CancellationToken::new(),
         }
     }
 
     /// Starts a run. Nothing happens until the stream is polled.
     pub fn start(&self, task: impl Into<Task>) -> Running {
-        self.start_as(new_id(), task)
+        self.start_as(new_id(self.0.context.clock().now()), task)
     }
 
     /// Starts a run under this id.
@@ -148,12 +153,31 @@ impl AgentExecutor {
             system: Arc::clone(&agent.system),
             tools: Arc::clone(&agent.declarations),
             settings: agent.settings.clone(),
+            origin: agent.origin.clone(),
         };
-        let (sink, reader) = shown(Arc::clone(&agent.sink));
+        let kept = agent.keeper.keep(&id).unwrap_or_else(|error| Arc::new(Refusing(error)));
+        let state = Arc::new(RunState::of(Run::new(id)));
+        Self::drive(agent, state, kept, 0, vec![started])
+    }
+
+    pub(crate) const fn agent(&self) -> &Arc<Agent> {
+        &self.0
+    }
+
+    /// Makes a run go, beginning with these events. What it had recorded before ends with `seq`.
+    pub(crate) fn drive(
+        agent: Arc<Agent>,
+        state: Arc<RunState>,
+        kept: Arc<dyn EventSink>,
+        seq: u64,
+        first: Vec<EventBody>,
+    ) -> Running {
+        let id = state.lock().id().clone();
         let clock = Arc::clone(agent.context.clock());
-        let state = Arc::new(RunState::new(id.clone()));
-        let recorder =
-            Recorder::new(id, Arc::new(sink), Arc::clone(&clock)).observed_by(state.clone());
+        let (sink, reader) = shown(Arc::clone(&kept));
+        let recorder = Recorder::new(id, Arc::new(sink), Arc::clone(&clock))
+            .after(seq)
+            .observed_by(state.clone());
         let (handle, control) = Control::new(&agent.cancellation);
         let stop_tools = CancellationToken::new();
         let tools = agent
@@ -162,8 +186,9 @@ impl AgentExecutor {
             .context(agent.context.for_run(stop_tools.clone()))
             .recorder(recorder.clone())
             .build();
+        let rest = Rest { state: Arc::clone(&state), kept, recorder: recorder.clone() };
         let driver = Driver { agent, state, recorder, tools, stop_tools, clock, control };
-        Running::new(driver.run(started), reader, handle)
+        Running::new(driver.run(first), reader, handle, rest)
     }
 }
 
@@ -179,7 +204,8 @@ pub struct AgentBuilder {
     reflection: Option<ReflectionMode>,
     output: Option<OutputSpec>,
     by_call: bool,
-    sink: Arc<dyn EventSink>,
+    origin: Value,
+    keeper: Arc<dyn Keeper>,
     cancellation: CancellationToken,
 }
 
@@ -246,9 +272,20 @@ impl AgentBuilder {
         self
     }
 
-    /// Records all events here.
-    pub fn sink(mut self, sink: Arc<dyn EventSink>) -> Self {
-        self.sink = sink;
+    /// Records the events of all runs here.
+    pub fn sink(self, sink: Arc<dyn EventSink>) -> Self {
+        self.keeper(Arc::new(OneSink(sink)))
+    }
+
+    /// Records the events of each run in a place of its own.
+    pub fn keeper(mut self, keeper: Arc<dyn Keeper>) -> Self {
+        self.keeper = keeper;
+        self
+    }
+
+    /// Keeps this with each run, for whoever has to make the same agent again to resume it.
+    pub fn origin(mut self, origin: Value) -> Self {
+        self.origin = origin;
         self
     }
 
@@ -295,7 +332,8 @@ impl AgentBuilder {
             system: system.into(),
             declarations: declarations.into(),
             settings,
-            sink: self.sink,
+            origin: self.origin,
+            keeper: self.keeper,
             cancellation: self.cancellation,
         })))
     }
@@ -305,7 +343,15 @@ fn declared(view: &ToolView) -> Vec<Declaration> {
     view.declarations().iter().map(|declaration| Declaration::clone(declaration)).collect()
 }
 
-/// Makes up an id that no other run has.
-fn new_id() -> RunId {
-    RunId::new(format!("r-{:012x}", fastrand::u64(..) & 0xffff_ffff_ffff))
+/// Makes up an id that no other run has. Ids of later runs come later in the alphabet.
+fn new_id(now: Timestamp) -> RunId {
+    const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let letters = |number: u64, count: u32| {
+        (0..count).rev().map(move |place| {
+            let index = usize::try_from(number >> (5 * place) & 31).unwrap_or_default();
+            LETTERS.get(index).map_or('0', |letter| char::from(*letter))
+        })
+    };
+    let seconds = u64::try_from(now.as_millis() / 1_000).unwrap_or_default();
+    RunId::new(letters(seconds, 7).chain(letters(fastrand::u64(..), 8)).collect::<String>())
 }

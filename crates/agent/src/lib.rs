@@ -9,6 +9,8 @@
 //! | --- | --- |
 //! | [`executor`] | what the runs of an agent share, and how one starts |
 //! | [`running`] | a run under way: its events, a handle to talk to it, its report |
+//! | [`resume`] | taking a run up again |
+//! | `keeper` | where the events of runs are kept |
 //! | `drive` | the loop: decide, carry out, record |
 //! | `ask` | one use of the model: deltas, deadline, cancellation, cost |
 //! | `completion` | `complete_task` and answers that have to have a shape |
@@ -21,14 +23,18 @@ mod compact;
 mod completion;
 mod drive;
 pub mod executor;
+mod keeper;
 mod look_back;
 pub mod prompts;
+pub mod resume;
 pub mod running;
 mod state;
 mod surroundings;
 
 pub use completion::OutputSpec;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
+pub use keeper::Keeper;
+pub use resume::{NotResumable, Paused};
 pub use running::{RunHandle, RunReport, Running};
 pub use surroundings::Surroundings;
 

@@ -15,6 +15,8 @@ const CUT_OFF: &str = include_str!("../prompts/cut_off.md");
 const COMPACTED: &str = include_str!("../prompts/compacted.md");
 const WRONG_ANSWER: &str = include_str!("../prompts/wrong_answer.md");
 
+/// Says that a run goes on, where nobody says anything else.
+pub(crate) const GO_ON: &str = include_str!("../prompts/go_on.md");
 /// Asks for a summary.
 pub(crate) const COMPACT: &str = include_str!("../prompts/compact.md");
 /// Asks for a look back.

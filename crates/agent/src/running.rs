@@ -11,12 +11,15 @@ use convoke_core::{
     Cause, Event, ExitCode, Message, Millis, Outcome, Role, Run, RunId, TaskContext, Timestamp,
     Usage,
 };
-use convoke_tool::{EventSink, RecordError};
+use convoke_tool::{EventSink, RecordError, Recorder, Synced};
 use futures_util::Stream;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+use crate::resume::Paused;
+use crate::state::RunState;
 
 /// How many events wait for a reader before deltas and progress are left out for it.
 const MAX_WAITING: usize = 4_096;
@@ -85,6 +88,15 @@ pub struct Running {
     events: Reader,
     report: Option<RunReport>,
     handle: RunHandle,
+    rest: Rest,
+}
+
+/// What of a run stays when nobody drives it any more.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    pub(crate) state: Arc<RunState>,
+    pub(crate) kept: Arc<dyn EventSink>,
+    pub(crate) recorder: Recorder,
 }
 
 impl Running {
@@ -92,8 +104,21 @@ impl Running {
         driver: impl Future<Output = RunReport> + Send + 'static,
         events: Reader,
         handle: RunHandle,
+        rest: Rest,
     ) -> Self {
-        Self { driver: Some(Box::pin(driver)), events, report: None, handle }
+        Self { driver: Some(Box::pin(driver)), events, report: None, handle, rest }
+    }
+
+    /// Returns the id of the run.
+    pub fn id(&self) -> &RunId {
+        self.rest.recorder.run()
+    }
+
+    /// Stops driving the run, and returns it as it is, so that it can be taken up again.
+    pub fn pause(self) -> Paused {
+        let Self { driver, rest: Rest { state, kept, recorder }, .. } = self;
+        drop(driver);
+        Paused { state, kept, seq: recorder.seq() }
     }
 
     /// Returns a handle to talk to the run while it works.
@@ -232,6 +257,10 @@ impl EventSink for Shown {
         self.kept.append(event)?;
         self.show(event);
         Ok(())
+    }
+
+    fn sync(&self) -> Synced {
+        self.kept.sync()
     }
 
     /// Who is far behind misses what would not be kept anyway.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use convoke_core::{Event, EventBody, Run, RunId};
+use convoke_core::{Event, EventBody, Run};
 use convoke_tool::Observer;
 use tokio::sync::Notify;
 
@@ -16,8 +16,8 @@ pub(crate) struct RunState {
 }
 
 impl RunState {
-    pub(crate) fn new(id: RunId) -> Self {
-        Self { run: Mutex::new(Run::new(id)), waiting_changed: Notify::new() }
+    pub(crate) fn of(run: Run) -> Self {
+        Self { run: Mutex::new(run), waiting_changed: Notify::new() }
     }
 
     /// Looks at the run. Nothing may be recorded while the guard is held.

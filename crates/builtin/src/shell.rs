@@ -36,7 +36,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
 
 #[derive(Deserialize, JsonSchema)]
 struct RunCommand {
-    /// The command, for `bash` (or `sh` where there is none).
+    /// The command, for `bash`.
     command: String,
     /// Where it runs; the working directory if absent.
     working_directory: Option<String>,

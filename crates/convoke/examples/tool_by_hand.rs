@@ -28,7 +28,8 @@ impl Invocation for Said {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut spec = ToolSpec::new("echo", "Says the same again.", Kind::Think);
-    spec.parameters = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
+    spec.parameters =
+        json!({ "type": "object", "properties": { "text": { "type": "string" } } }).into();
     let runtime = Runtime::builder(std::env::temp_dir()).tool(Echo(spec)).build()?;
     let executor = runtime.executor().build();
     let result = executor.execute(ToolCall::new("1", "echo", json!({ "text": "hello" }))).await;

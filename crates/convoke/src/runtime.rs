@@ -450,7 +450,7 @@ fn limits(tools: &ToolsConfig) -> Limits {
 fn command_tool(config: &CommandConfig) -> CommandTool {
     let mut spec = ToolSpec::new(&config.name, &config.description, config.kind);
     spec.category = config.category;
-    spec.parameters = config.parameters.clone();
+    spec.parameters = config.parameters.clone().into();
     spec.effects = config.effects.clone();
     spec.timeout_ms = config.timeout.map(|timeout| Millis::new(timeout.duration()));
     let variables =

@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Failed,
     /// It cannot work here or now.
     Unavailable,
+    /// It began, and nobody knows how it ended: whoever ran it was lost.
+    Interrupted,
 }
 
 impl ErrorKind {
@@ -46,6 +48,7 @@ impl ErrorKind {
             Self::Cancelled => "cancelled",
             Self::Failed => "failed",
             Self::Unavailable => "unavailable",
+            Self::Interrupted => "interrupted",
         }
     }
 }

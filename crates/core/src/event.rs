@@ -17,7 +17,7 @@ use crate::message::{Message, Part, StopReason};
 use crate::outcome::{Cause, Outcome};
 use crate::result::Display;
 use crate::run::{Limit, Purpose, RunSettings};
-use crate::spec::{Declaration, Kind};
+use crate::spec::{Declaration, Kind, Repeat};
 use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
 
@@ -96,6 +96,28 @@ pub enum EventBody {
         /// What it may use and how it ends.
         #[serde(default)]
         settings: RunSettings,
+        /// What whoever started it needs to start it again. The run does not look at it.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        origin: Value,
+    },
+    /// The run goes on: in another process after the first one was lost, or after it had ended.
+    RunResumed {
+        /// The model that works on it from now on, if it is another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// What it may use and how it ends from now on, if that is something else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        settings: Option<RunSettings>,
+        /// What the answer that was lost on its way is taken to have used.
+        #[serde(default)]
+        lost: Usage,
+    },
+    /// The run began as a copy of the first events of another.
+    RunForked {
+        /// The other.
+        from: RunId,
+        /// The last event they share.
+        at: u64,
     },
     /// The user said something more; it enters at the next turn.
     UserMessage {
@@ -215,6 +237,9 @@ pub enum EventBody {
         description: String,
         /// What it touches.
         effects: Effects,
+        /// Whether it may be made again if its end is never known.
+        #[serde(default = "unsafe_to_repeat")]
+        repeat: Repeat,
     },
     /// A call tells what it does.
     ToolCallProgress {
@@ -392,6 +417,11 @@ pub enum EventBody {
 
 fn nothing() -> Arc<str> {
     Arc::from("")
+}
+
+/// What nobody knows is taken to be the worst.
+const fn unsafe_to_repeat() -> Repeat {
+    Repeat::Unsafe
 }
 
 fn no_tools() -> Arc<[Declaration]> {

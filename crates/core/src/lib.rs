@@ -9,6 +9,7 @@
 //! | [`id`] | ids as types that cannot be mixed up |
 //! | [`time`] | wall time and durations as they appear in JSON |
 //! | [`message`] | the conversation: messages and their parts |
+//! | [`schema`] | JSON Schemas that are made when somebody looks |
 //! | [`spec`] | what a tool says about itself |
 //! | [`effect`] | what one call reads and writes |
 //! | [`permission`] | allow, ask, deny |
@@ -33,6 +34,7 @@ pub mod outcome;
 pub mod permission;
 pub mod result;
 pub mod run;
+pub mod schema;
 pub mod spec;
 pub mod time;
 pub mod usage;
@@ -49,6 +51,7 @@ pub use result::{Artifact, CallOutcome, Display, DisplayFormat, ToolResult, Trun
 pub use run::{
     Budget, Effect, Ending, Limit, Purpose, ReflectionMode, Run, RunSettings, Strategy, TaskContext,
 };
+pub use schema::Schema;
 pub use spec::{Category, Concurrency, Declaration, Kind, Repeat, ToolSpec};
 pub use time::{Millis, Timestamp};
 pub use usage::{ModelFacts, Money, Price, Usage};

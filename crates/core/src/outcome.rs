@@ -176,7 +176,10 @@ impl From<ErrorKind> for Cause {
             ErrorKind::Timeout => Self::Timeout,
             ErrorKind::Cancelled => Self::Interrupted,
             ErrorKind::Validation => Self::Usage,
-            ErrorKind::NotFound | ErrorKind::Failed | ErrorKind::Unavailable => Self::Error,
+            ErrorKind::NotFound
+            | ErrorKind::Failed
+            | ErrorKind::Unavailable
+            | ErrorKind::Interrupted => Self::Error,
         }
     }
 }

@@ -23,7 +23,7 @@
 //! - Every use of the model passes one check of all limits.
 //! - The last turn and the last minute are kept for one answer that can only finish. What is answered
 //!   there is marked as recovered, and the cause stays.
-//! - After the end there are no effects.
+//! - After the end there are no effects, unless the run is resumed: then it goes on where it was.
 
 mod apply;
 mod batch;
@@ -46,7 +46,7 @@ use self::batch::Batch;
 use self::conversation::Conversation;
 use self::repetition::Repetition;
 use crate::id::{CallId, RunId};
-use crate::message::{Message, Part};
+use crate::message::{Message, Part, Role};
 use crate::outcome::{Cause, Outcome};
 use crate::spec::Declaration;
 use crate::time::Timestamp;
@@ -79,6 +79,9 @@ pub struct Run {
     spent: Usage,
     /// How many calls of tools began.
     tool_calls: u32,
+    /// What had been used up when the run was last taken up again after its end. Turns and calls are
+    /// counted from there; tokens and money are counted over all of it.
+    before: Before,
     /// The limits that were warned of.
     warned: BTreeSet<Limit>,
     /// The limit that was reached.
@@ -114,6 +117,8 @@ enum Phase {
     Ready,
     /// The model was asked.
     Asking(Purpose),
+    /// The model answered something that is not part of the conversation, and it has to be made use of.
+    Concluding(Purpose, String),
     /// The model asked for tools.
     Calling(Batch),
     /// The model gave an answer that has to have a shape.
@@ -130,6 +135,13 @@ struct Turn {
     open: bool,
     /// Whether the model has answered in it, or failed to.
     answered: bool,
+}
+
+/// What was used before the run was taken up again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Before {
+    turns: u32,
+    tool_calls: u32,
 }
 
 /// What comes before the next turn.
@@ -156,11 +168,13 @@ struct Failure {
     message: String,
 }
 
-/// Counts time, but not while somebody is waited for.
+/// Counts time, but not while somebody is waited for, and not while nobody works on the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Stopwatch {
     started: Timestamp,
     waited_ms: i64,
+    /// When something last happened.
+    last: Timestamp,
     /// The questions that are open, and since when there is one.
     open: BTreeSet<CallId>,
     since: Timestamp,
@@ -178,6 +192,13 @@ impl Stopwatch {
         if self.open.remove(call) && self.open.is_empty() {
             self.waited_ms += (now.as_millis() - self.since.as_millis()).max(0);
         }
+    }
+
+    /// Nothing was done since the last event. Whoever was waited for has to be asked again.
+    fn resume(&mut self, now: Timestamp) {
+        let until = if self.open.is_empty() { self.last } else { self.since };
+        self.waited_ms += (now.as_millis() - until.as_millis()).max(0);
+        self.open.clear();
     }
 
     fn elapsed(&self, now: Timestamp) -> Duration {
@@ -204,6 +225,7 @@ impl Run {
             clock: Stopwatch::default(),
             spent: Usage::default(),
             tool_calls: 0,
+            before: Before::default(),
             warned: BTreeSet::new(),
             exceeded: None,
             repetition: Repetition::default(),
@@ -270,6 +292,25 @@ impl Run {
         &self.spent
     }
 
+    /// Returns the model that works on it.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Returns what the model is being asked for, if it has not answered yet.
+    pub const fn asking(&self) -> Option<Purpose> {
+        match &self.phase {
+            Phase::Asking(purpose) => Some(*purpose),
+            _ => None,
+        }
+    }
+
+    /// Tells whether the last word is the model's, so that it waits for somebody to say something.
+    pub fn has_last_word(&self) -> bool {
+        let last = self.messages().last().map(|message| message.role);
+        last == Some(Role::Assistant) && self.inbox.is_empty()
+    }
+
     /// Returns how many turns began.
     pub const fn turns(&self) -> u32 {
         self.turn.number
@@ -323,6 +364,9 @@ impl Run {
     /// Gives every call of an answer an id that no other call of the run has. One the provider gave is
     /// kept if it is new.
     pub fn name_calls(&self, answer: &mut Message) {
+        if answer.calls().next().is_none() {
+            return;
+        }
         let mut taken: BTreeSet<CallId> =
             self.messages().iter().flat_map(Message::calls).map(|call| call.id.clone()).collect();
         for (index, part) in answer.parts.iter_mut().enumerate() {

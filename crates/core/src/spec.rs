@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::effect::EffectRules;
+use crate::schema::Schema;
 use crate::time::Millis;
 use crate::word::word_enum;
 
@@ -96,10 +97,10 @@ pub struct ToolSpec {
     /// What a call does to the world.
     pub kind: Kind,
     /// JSON Schema of its arguments: an object.
-    pub parameters: Value,
+    pub parameters: Schema,
     /// JSON Schema of its value, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
+    pub output: Option<Schema>,
     /// Its version, where it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -137,7 +138,9 @@ impl ToolSpec {
             description: description.into(),
             category: Category::Custom,
             kind,
-            parameters: serde_json::json!({ "type": "object", "properties": {} }),
+            parameters: Schema::deferred(
+                || serde_json::json!({ "type": "object", "properties": {} }),
+            ),
             output: None,
             version: None,
             requires: Vec::new(),
@@ -162,7 +165,7 @@ impl ToolSpec {
         Declaration {
             name: self.name.clone(),
             description: self.description.clone(),
-            parameters: lean(&self.parameters),
+            parameters: lean(&self.parameters).into(),
         }
     }
 }
@@ -231,7 +234,7 @@ pub struct Declaration {
     /// What it does.
     pub description: String,
     /// JSON Schema of its arguments.
-    pub parameters: Value,
+    pub parameters: Schema,
 }
 
 #[cfg(test)]
@@ -263,7 +266,8 @@ mod tests {
                     { "type": "array", "items": { "type": "string" }, "maxItems": 9 },
                 ] },
             },
-        });
+        })
+        .into();
         assert_eq!(
             spec.declaration().parameters,
             serde_json::json!({

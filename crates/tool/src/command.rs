@@ -36,9 +36,11 @@ struct Invoked {
 impl CommandTool {
     /// Makes a tool that starts this program with these arguments. No shell is involved.
     pub fn new(mut spec: ToolSpec, command: Vec<String>) -> Self {
-        if let Some(object) = spec.parameters.as_object_mut() {
-            object.entry("type").or_insert_with(|| "object".into());
-        }
+        spec.parameters.edit(|parameters| {
+            if let Some(object) = parameters.as_object_mut() {
+                object.entry("type").or_insert_with(|| "object".into());
+            }
+        });
         spec.streaming = true;
         let program = Invoked { command, environment: BTreeMap::new(), working_directory: None };
         Self { spec, program: Arc::new(program) }

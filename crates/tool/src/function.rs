@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use convoke_core::{
-    Category, Concurrency, Display, Effects, Kind, Millis, Part, Repeat, ToolError, ToolSpec,
+    Category, Concurrency, Display, Effects, Kind, Millis, Part, Repeat, Schema, ToolError,
+    ToolSpec,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -69,7 +70,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let mut spec = ToolSpec::new(name, description, Kind::Other);
-        spec.parameters = parameters_of::<A>();
+        spec.parameters = Schema::deferred(parameters_of::<A>);
         spec.output = R::schema();
         let body = move |arguments: A, context: ToolContext| -> Answer {
             let answer = function(arguments, context);
@@ -183,7 +184,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
     /// Says that the value has this type, where the function gives back a [`ToolOutput`].
     #[must_use]
     pub fn output<T: JsonSchema>(mut self) -> Self {
-        self.spec.output = Some(schema_of::<T>());
+        self.spec.output = Some(Schema::deferred(schema_of::<T>));
         self
     }
 
@@ -283,15 +284,15 @@ impl<A: Send + 'static> Invocation for Prepared<A> {
 /// [`ToolOutput`] made by hand.
 pub trait Reply: Send {
     /// Returns the schema of the value, where it is known.
-    fn schema() -> Option<Value>;
+    fn schema() -> Option<Schema>;
 
     /// Turns it into what the pipeline takes.
     fn into_output(self) -> Result<ToolOutput, ToolError>;
 }
 
 impl<T: Serialize + JsonSchema + Send> Reply for T {
-    fn schema() -> Option<Value> {
-        Some(schema_of::<T>())
+    fn schema() -> Option<Schema> {
+        Some(Schema::deferred(schema_of::<T>))
     }
 
     fn into_output(self) -> Result<ToolOutput, ToolError> {
@@ -303,7 +304,7 @@ impl<T: Serialize + JsonSchema + Send> Reply for T {
 }
 
 impl Reply for ToolOutput {
-    fn schema() -> Option<Value> {
+    fn schema() -> Option<Schema> {
         None
     }
 
@@ -338,8 +339,8 @@ impl<T> Rendered<T> {
 }
 
 impl<T: Serialize + JsonSchema + Send> Reply for Rendered<T> {
-    fn schema() -> Option<Value> {
-        Some(schema_of::<T>())
+    fn schema() -> Option<Schema> {
+        Some(Schema::deferred(schema_of::<T>))
     }
 
     fn into_output(self) -> Result<ToolOutput, ToolError> {

@@ -87,7 +87,7 @@ pub use file_error::file_error;
 pub use function::{FunctionTool, Rendered, Reply};
 pub use locks::PathLocks;
 pub use progress::{MAX_STREAMED_BYTES, ProgressSender};
-pub use record::{EventSink, MemorySink, NullSink, Observer, RecordError, Recorder};
+pub use record::{EventSink, MemorySink, NullSink, Observer, RecordError, Recorder, Synced};
 pub use registry::{CallStats, IntoTool, RegistryError, ToolRegistry, ToolStats};
 pub use roots::{FinalLink, MissingParents, Place, RootError, Roots};
 pub use spawn::{NoProcesses, Process, Program, Spawner, Streams, UnconfinedSpawner};

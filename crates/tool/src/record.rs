@@ -5,6 +5,7 @@
 //! gap in the record is worse than a stop.
 
 use std::fmt::Debug;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::event::VERSION;
@@ -34,7 +35,16 @@ pub trait EventSink: Send + Sync + Debug {
 
     /// Shows an ephemeral event to whoever is looking.
     fn stream(&self, event: &Arc<Event>);
+
+    /// Waits until everything that was accepted will survive the machine, too. A sink that keeps nothing
+    /// has nothing to wait for.
+    fn sync(&self) -> Synced {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
+
+/// Ends when everything that was accepted before is safe.
+pub type Synced = Pin<Box<dyn Future<Output = Result<(), RecordError>> + Send>>;
 
 /// Sees the durable events of one run, each right after it was accepted and before the next.
 pub trait Observer: Send + Sync + Debug {
@@ -111,6 +121,13 @@ impl Recorder {
         Self { stream, run: run.into(), parent: None, agent: AgentPath::default(), observer: None }
     }
 
+    /// Goes on with a stream whose last durable event has this number.
+    #[must_use]
+    pub fn after(self, seq: u64) -> Self {
+        self.stream.place.lock().unwrap_or_else(PoisonError::into_inner).seq = seq;
+        self
+    }
+
     /// Returns a recorder for a child run, into the same stream.
     #[must_use]
     pub fn child(&self, run: impl Into<RunId>, agent: &str) -> Self {
@@ -140,10 +157,26 @@ impl Recorder {
         &self.agent
     }
 
+    /// Returns the number of the last durable event of the stream.
+    pub fn seq(&self) -> u64 {
+        self.stream.place.lock().unwrap_or_else(PoisonError::into_inner).seq
+    }
+
     /// Says why nothing can be recorded any more, if that is so.
     pub fn check(&self) -> Result<(), RecordError> {
         let place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
         place.closed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Waits until everything that was recorded will survive the machine. If that fails, nothing more is
+    /// recorded.
+    pub async fn sync(&self) -> Result<(), RecordError> {
+        let synced = self.stream.sink.sync().await;
+        if let Err(error) = &synced {
+            let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
+            place.closed.get_or_insert_with(|| error.clone());
+        }
+        synced
     }
 
     /// Records one event. A durable one is accepted when this returns; an ephemeral one cannot fail.

@@ -230,7 +230,8 @@ mod tests {
             },
             "required": ["path"],
             "additionalProperties": false,
-        });
+        })
+        .into();
         spec.aliases.insert("file_path".into(), "path".into());
         let check = ArgumentCheck::new(&spec).unwrap();
         check.check(arguments, 10_000).map_err(|error| error.message)
@@ -283,7 +284,7 @@ mod tests {
         spec.parameters = json!({ "type": "object", "properties": {
             "assignee": { "type": ["string", "null"] },
             "rows": { "type": "array", "items": { "type": "object", "properties": { "n": { "type": "integer" } } } },
-        } });
+        } }).into();
         let check = ArgumentCheck::new(&spec).unwrap();
         let given = json!({ "assignee": null });
         assert_eq!(check.check(given.clone(), 1000).unwrap(), given);

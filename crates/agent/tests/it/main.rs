@@ -4,6 +4,7 @@
 
 mod ends;
 mod limits;
+mod resume;
 mod stopping;
 mod support;
 mod thinking;

@@ -15,15 +15,12 @@ use super::tolerant::tolerant;
 /// So many lines are named where a text occurs several times.
 const LINES_SHOWN: usize = 10;
 
-/// One change.
+// One change. No comment here is for the model: the tool's own arguments say the same words.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edit {
-    /// The text to replace.
     pub(super) old_string: String,
-    /// What to put in its place.
     pub(super) new_string: String,
-    /// Whether to replace every occurrence.
     pub(super) replace_all: Option<bool>,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct WriteFile {
     path: String,
     /// All of the new content.
     content: String,
-    /// How the text becomes bytes: utf-8 (the default), utf-16le, utf-16be, latin1, or base64 for bytes.
+    /// How the text becomes bytes, as in `read_file`; utf-8 if absent.
     encoding: Option<String>,
 }
 

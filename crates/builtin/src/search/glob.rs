@@ -20,7 +20,7 @@ const SETTLE_AT: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct GlobArguments {
-    /// The pattern: `*.rs` matches names anywhere below, `src/**/*.rs` whole paths.
+    /// The pattern.
     pattern: String,
     /// The directory to look in; the working directory if absent.
     path: Option<String>,

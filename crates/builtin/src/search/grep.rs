@@ -47,7 +47,7 @@ pub(super) struct GrepArguments {
     context: Option<usize>,
     /// What to return: matching lines (the default), names of files, or numbers of matches.
     mode: Option<Mode>,
-    /// How many matches at most, in the order of paths; 100 if absent (1000 files in the other modes).
+    /// How many at most; 100 matches or 1000 files if absent.
     #[schemars(range(min = 1, max = 100_000))]
     max_matches: Option<u64>,
     /// Whether to search files that `.gitignore` names, too.

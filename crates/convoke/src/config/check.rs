@@ -11,6 +11,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use super::key::{Key, Segment};
+use super::load::MadeSchema;
 use super::node::{Body, Node};
 use super::origin::Place;
 use super::problem::Problem;
@@ -30,20 +31,23 @@ fn prepare(schema: &Value) -> Result<Validator, Problem> {
 /// happens only when there is something to check.
 #[derive(Debug)]
 pub(crate) struct Checker<'a> {
-    source: &'a Value,
-    schema: Schema<'a>,
+    source: &'a MadeSchema,
     validator: OnceCell<Result<Validator, Problem>>,
 }
 
 impl<'a> Checker<'a> {
     /// Takes a schema.
-    pub(crate) fn new(schema: &'a Value) -> Self {
-        Self { source: schema, schema: Schema::new(schema), validator: OnceCell::new() }
+    pub(crate) fn new(schema: &'a MadeSchema) -> Self {
+        Self { source: schema, validator: OnceCell::new() }
+    }
+
+    fn schema(&self) -> Schema<'a> {
+        Schema::new(self.source)
     }
 
     /// Returns everything that is wrong with a layer, in the order it was written.
     pub(crate) fn check(&self, root: &Node) -> Vec<Problem> {
-        if matches!(&root.body, Body::Map(fields) if fields.is_empty()) {
+        if root.is_empty() {
             return Vec::new();
         }
         let validator = match self.validator.get_or_init(|| prepare(self.source)) {
@@ -51,7 +55,7 @@ impl<'a> Checker<'a> {
             Err(problem) => return vec![problem.clone()],
         };
         let mut problems = Vec::new();
-        self.unknown_keys(root, self.schema, &Key::default(), &mut problems);
+        self.unknown_keys(root, self.schema(), &Key::default(), &mut problems);
         let json = root.to_json();
         problems.extend(validator.iter_errors(&json).filter_map(|e| self.explain(root, &e)));
         lists::check(root, &mut problems);
@@ -79,7 +83,7 @@ impl<'a> Checker<'a> {
                         }
                         Child::Unknown => found.push(
                             Problem::new(&field.key_place, &key, "there is no such key")
-                                .with_any_hint(did_you_mean(self.schema, &key)),
+                                .with_any_hint(did_you_mean(self.schema(), &key)),
                         ),
                         Child::Free => {}
                     }
@@ -92,7 +96,7 @@ impl<'a> Checker<'a> {
     fn explain(&self, root: &Node, error: &ValidationError<'_>) -> Option<Problem> {
         let key = key_of(error.instance_path());
         let node = root.get(&key)?;
-        let Child::Known(schema) = self.schema.get(&key) else { return None };
+        let Child::Known(schema) = self.schema().get(&key) else { return None };
         let place = &node.origin.place;
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { .. } => None,

@@ -4,7 +4,7 @@
 //! collected before loading gives up.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
@@ -31,12 +31,11 @@ use super::yaml;
 ///
 /// Returns every mistake in every layer, each with the place where it was written.
 pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
-    let schema = config_schema();
-    let checker = Checker::new(&schema);
+    let schema: MadeSchema = LazyLock::new(config_schema);
     let mut loader = Loader {
         sources,
-        schema: Schema::new(&schema),
-        checker,
+        schema: &schema,
+        checker: Checker::new(&schema),
         problems: Vec::new(),
         warnings: Vec::new(),
         files: Vec::new(),
@@ -65,16 +64,23 @@ fn merged(layers: &[LayerTree]) -> Node {
     effective
 }
 
+/// The schema, made when something is there to be held against it.
+pub(super) type MadeSchema = LazyLock<Value>;
+
 struct Loader<'a> {
     sources: &'a Sources,
-    schema: Schema<'a>,
+    schema: &'a MadeSchema,
     checker: Checker<'a>,
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
     files: Vec<ConfigFile>,
 }
 
-impl Loader<'_> {
+impl<'a> Loader<'a> {
+    fn schema(&self) -> Schema<'a> {
+        Schema::new(self.schema)
+    }
+
     /// A relative directory would make what is allowed depend on where the process happens to be.
     fn check_directories(&mut self) {
         let sources = self.sources;
@@ -96,9 +102,10 @@ impl Loader<'_> {
             layers.push(project);
         }
         let mut problems = Vec::new();
+        let schema = || self.schema();
         let environment =
-            overrides::from_environment(&self.sources.environment, self.schema, &mut problems);
-        let flags = overrides::from_flags(&self.sources.flags, self.schema, &mut problems);
+            overrides::from_environment(&self.sources.environment, schema, &mut problems);
+        let flags = overrides::from_flags(&self.sources.flags, schema, &mut problems);
         self.problems.append(&mut problems);
         for (layer, root) in [(Layer::Environment, environment), (Layer::Flags, flags)] {
             let directory = &self.sources.working_directory;
@@ -137,7 +144,7 @@ impl Loader<'_> {
         }
         let mut root = self.read(&path, Layer::Project)?;
         if self.sources.trust == Trust::Untrusted {
-            self.warnings.extend(trust::keep_harmless(&mut root, self.schema));
+            self.warnings.extend(trust::keep_harmless(&mut root, self.schema()));
         }
         let layer = self.file_layer(root, Layer::Project, &path);
         Some((layer, directory_of(&path).to_owned()))
@@ -159,7 +166,7 @@ impl Loader<'_> {
         match parsed {
             Ok(None) => None,
             Ok(Some(mut root)) => {
-                expand::drop_empty(&mut root, self.schema);
+                expand::drop_empty(&mut root, self.schema());
                 Some(root)
             }
             Err(problem) => {
@@ -171,15 +178,18 @@ impl Loader<'_> {
 
     fn file_layer(&mut self, mut root: Node, layer: Layer, path: &Path) -> LayerTree {
         let mut problems =
-            expand::replace_variables(&mut root, self.schema, &self.sources.environment);
+            expand::replace_variables(&mut root, self.schema(), &self.sources.environment);
         self.problems.append(&mut problems);
         LayerTree { layer, root: self.finish(root, directory_of(path)) }
     }
 
     /// Does what is common to all layers: paths, checking, other spellings of keys.
     fn finish(&mut self, mut root: Node, directory: &Path) -> Node {
+        if root.is_empty() {
+            return root;
+        }
         let base = Base { directory, home: self.sources.home.as_deref() };
-        self.problems.extend(paths::resolve_all(&mut root, self.schema, base));
+        self.problems.extend(paths::resolve_all(&mut root, self.schema(), base));
         self.problems.extend(self.checker.check(&root));
         for (alias, name) in ALIASES {
             if let (Ok(alias), Ok(name)) = (Key::parse(alias), Key::parse(name)) {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::key::Key;
+use super::load::MadeSchema;
 use super::node::{Body, Field, Node};
 use super::origin::{Layer, Origin, readable_path};
 use super::problem::Problem;
@@ -21,7 +22,7 @@ pub struct Loaded {
     pub config: Config,
     pub(crate) layers: Vec<LayerTree>,
     pub(crate) effective: Node,
-    pub(crate) schema: Value,
+    pub(crate) schema: MadeSchema,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) files: Vec<ConfigFile>,
 }

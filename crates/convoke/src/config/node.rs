@@ -50,6 +50,11 @@ impl Node {
         Self::new(origin, Body::Map(BTreeMap::new()))
     }
 
+    /// Tells whether it is an empty mapping.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(&self.body, Body::Map(fields) if fields.is_empty())
+    }
+
     /// Turns JSON into a tree that comes from one place as a whole.
     pub(crate) fn from_json(value: Value, origin: &Origin) -> Self {
         let body = match value {

@@ -20,15 +20,16 @@ use super::schema::{Child, Schema};
 pub const VARIABLE_PREFIX: &str = "CONVOKE__";
 
 /// Makes the layer of the environment.
-pub(crate) fn from_environment(
+pub(crate) fn from_environment<'s>(
     environment: &BTreeMap<String, String>,
-    schema: Schema<'_>,
+    schema: impl Fn() -> Schema<'s>,
     problems: &mut Vec<Problem>,
 ) -> Node {
     let mut root = Node::empty(Origin { layer: Layer::Environment, place: Place::Caller });
     let mut taken: BTreeMap<Key, &str> = BTreeMap::new();
     for (variable, text) in environment {
         let Some(path) = variable.strip_prefix(VARIABLE_PREFIX) else { continue };
+        let schema = schema();
         let place = Place::Variable(variable.as_str().into());
         let key = spelled_key(path, schema);
         if let Some(other) = taken.insert(key.clone(), variable) {
@@ -44,13 +45,14 @@ pub(crate) fn from_environment(
 }
 
 /// Makes the layer of the flags. A key that is set twice has the later value.
-pub(crate) fn from_flags(
+pub(crate) fn from_flags<'s>(
     flags: &[(String, String)],
-    schema: Schema<'_>,
+    schema: impl Fn() -> Schema<'s>,
     problems: &mut Vec<Problem>,
 ) -> Node {
     let mut root = Node::empty(Origin { layer: Layer::Flags, place: Place::Caller });
     for (spelling, text) in flags {
+        let schema = schema();
         let place = Place::Flag(spelling.as_str().into());
         let key = match Key::parse(spelling) {
             Ok(key) if !key.is_root() => key,

@@ -6,8 +6,8 @@ use super::batch::{Batch, fingerprint};
 use super::conversation::{Conversation, text_tokens};
 use super::decide::TOO_LONG;
 use super::{
-    ActionResult, COMPLETE_TASK, Due, Ending, Failure, Limit, Phase, Purpose, ReflectionMode, Run,
-    Strategy, TaskContext, Turn,
+    ActionResult, Before, COMPLETE_TASK, Due, Ending, Failure, Limit, Phase, Purpose,
+    ReflectionMode, Repetition, Run, Stopwatch, Strategy, TaskContext, Turn,
 };
 use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Verdict};
 use crate::id::CallId;
@@ -19,11 +19,23 @@ use crate::time::{Millis, Timestamp};
 impl Run {
     /// Folds one event into the run. Events of other runs change nothing.
     pub fn apply(&mut self, event: &Event) {
-        if event.run != self.id || self.phase == Phase::Ended {
+        let over = self.phase == Phase::Ended;
+        let resumed = matches!(event.body, EventBody::RunResumed { .. });
+        if event.run != self.id || (over && !resumed) {
             return;
         }
         match &event.body {
             EventBody::RunStarted { .. } => self.start(event),
+            EventBody::RunResumed { model, settings, lost } => {
+                self.spent += *lost;
+                if let Some(model) = model {
+                    self.model.clone_from(model);
+                }
+                if let Some(settings) = settings {
+                    self.settings.clone_from(settings);
+                }
+                self.resume(event.ts);
+            }
             EventBody::UserMessage { message } => self.inbox.push(message.clone()),
             EventBody::RunCancelled { cause } => {
                 self.cancelled.get_or_insert(*cause);
@@ -44,6 +56,8 @@ impl Run {
                     self.turn.answered = true;
                     self.conversation.answered(message.clone(), usage);
                     self.heed(*purpose, message, *stop);
+                } else {
+                    self.phase = Phase::Concluding(*purpose, message.words());
                 }
             }
             EventBody::ModelFailed { cause, message, hint, partial, usage, .. } => {
@@ -85,14 +99,19 @@ impl Run {
                 }
             }
         }
+        self.clock.last = event.ts;
     }
 
     fn apply_to_call(&mut self, call: &CallId, body: &EventBody, now: Timestamp) {
         match body {
             EventBody::ApprovalAsked { .. } => self.clock.ask(call, now),
             EventBody::ApprovalAnswered { .. } => self.clock.answer(call, now),
-            EventBody::ToolCallStarted { effects, .. } => {
-                self.tool_calls += 1;
+            EventBody::ToolCallStarted { effects, repeat, .. } => {
+                let begun_before = match &mut self.phase {
+                    Phase::Calling(batch) => batch.begin(call, *repeat),
+                    _ => false,
+                };
+                self.tool_calls += u32::from(!begun_before);
                 if let Some(task) = &mut self.task {
                     task.ledger.note(effects);
                 }
@@ -124,6 +143,7 @@ impl Run {
             system,
             tools,
             settings,
+            origin: _,
         } = &event.body
         else {
             return;
@@ -143,6 +163,32 @@ impl Run {
         if settings.strategy == Strategy::Planned {
             self.due.insert(Due::Plan);
         }
+    }
+
+    /// Somebody takes the run up again. What was under way goes on or is made again; a run that had ended
+    /// gets its turns, its time and its calls anew.
+    fn resume(&mut self, now: Timestamp) {
+        self.clock.resume(now);
+        self.cancelled = None;
+        if let Phase::Calling(batch) = &mut self.phase {
+            batch.lose_unsafe();
+        }
+        if self.phase != Phase::Ended {
+            return;
+        }
+        self.phase = Phase::Ready;
+        self.before = Before { turns: self.turn.number, tool_calls: self.tool_calls };
+        self.clock = Stopwatch { started: now, ..Stopwatch::default() };
+        self.turn = Turn { open: false, answered: false, ..self.turn };
+        self.warned.clear();
+        self.due.retain(|due| matches!(due, Due::Plan | Due::Reflect | Due::Shorten));
+        self.repetition = Repetition::default();
+        self.compaction_refused_at = None;
+        self.compacted_in = None;
+        (self.exceeded, self.grace, self.failure) = (None, None, None);
+        (self.answer, self.last_words, self.outcome) = (None, None, None);
+        self.pieces.clear();
+        self.denied = false;
     }
 
     /// A turn begins: what the user and the runtime had to say since the last one is said.
@@ -298,6 +344,7 @@ impl Run {
     }
 
     fn compact(&mut self, kept_from: usize, summary: Option<&str>) {
+        self.phase = Phase::Ready;
         let was_too_long = self.due.remove(&Due::Shorten);
         self.compacted_in = Some(self.turn.number);
         if let Some(summary) = summary {
@@ -313,6 +360,7 @@ impl Run {
     }
 
     fn reflect(&mut self, reflection: &Reflection) {
+        self.phase = Phase::Ready;
         self.due.remove(&Due::Reflect);
         match reflection.verdict {
             Verdict::Continue => {}
@@ -333,6 +381,7 @@ impl Run {
     }
 
     fn plan(&mut self, steps: &[PlanStep]) {
+        self.phase = Phase::Ready;
         self.due.remove(&Due::Plan);
         if !steps.is_empty() {
             let lines =
@@ -348,7 +397,7 @@ impl Run {
 fn declaration_tokens(tool: &Declaration) -> u64 {
     text_tokens(&tool.name)
         + text_tokens(&tool.description)
-        + text_tokens(&tool.parameters.to_string())
+        + text_tokens(tool.parameters.text().get())
 }
 
 fn in_words(reflection: &Reflection) -> String {

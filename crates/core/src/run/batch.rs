@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::COMPLETE_TASK;
 use crate::id::CallId;
 use crate::message::{Message, Part, Role, ToolCall};
+use crate::spec::Repeat;
 
 /// Calls under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,10 @@ pub(super) struct Batch {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Slot {
     call: ToolCall,
+    /// Whether it began, and what happens if it begins again.
+    begun: Option<Repeat>,
+    /// Whether it began, nobody will ever know how it ended, and it must not begin again.
+    lost: bool,
     answer: Option<Given>,
 }
 
@@ -40,7 +45,7 @@ impl Batch {
         only_completion: bool,
         cut_off: bool,
     ) -> Self {
-        let slot = |call| Slot { call, answer: None };
+        let slot = |call| Slot { call, begun: None, lost: false, answer: None };
         Self { calls: calls.into_iter().map(slot).collect(), completes, only_completion, cut_off }
     }
 
@@ -49,6 +54,25 @@ impl Batch {
         let Some(slot) = self.open(id) else { return false };
         slot.answer = Some(Given { content: content.to_vec(), is_error });
         true
+    }
+
+    /// A call begins; tells whether it began before.
+    pub(super) fn begin(&mut self, id: &CallId, repeat: Repeat) -> bool {
+        self.open(id).is_some_and(|slot| slot.begun.replace(repeat).is_some())
+    }
+
+    /// Whoever made the calls is gone. Those that are under way and would do harm if they were made a
+    /// second time are lost.
+    pub(super) fn lose_unsafe(&mut self) {
+        for slot in self.calls.iter_mut().filter(|slot| slot.answer.is_none()) {
+            slot.lost |= slot.begun == Some(Repeat::Unsafe);
+        }
+    }
+
+    /// Returns the calls that are lost and have no answer yet.
+    pub(super) fn lost_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let lost = |slot: &&Slot| slot.lost && slot.answer.is_none();
+        self.calls.iter().filter(lost).map(|slot| &slot.call)
     }
 
     fn open(&mut self, id: &CallId) -> Option<&mut Slot> {

@@ -44,13 +44,24 @@ pub enum Effect {
         /// Whether tools may be called. For a grace call, only completing the task may.
         with_tools: bool,
     },
-    /// Ask the model to sum up everything before this message, and shorten the conversation.
+    /// Ask the model to sum up everything before this message.
     Compact {
         /// The first message that stays.
         kept_from: usize,
         /// The longest answer there is room for, where that is limited.
         max_output: Option<u64>,
     },
+    /// Record that a summary takes the place of everything before this message, if that is shorter.
+    Shorten {
+        /// The first message that stays.
+        kept_from: usize,
+        /// What the model summed up.
+        summary: String,
+    },
+    /// Record what the model found when it looked back.
+    Reflect(String),
+    /// Record the plan the model made.
+    Plan(String),
     /// Run these calls.
     CallTools(Vec<ToolCall>),
     /// Answer these calls without running them.
@@ -101,6 +112,8 @@ pub enum Told {
 pub enum Refusal {
     /// The run was stopped.
     Cancelled,
+    /// It began, and whoever ran it is gone: nobody knows how it ended, and it may do harm to repeat it.
+    Interrupted,
     /// A limit is reached.
     Limit(Limit),
     /// Only completing the task was on offer.
@@ -122,6 +135,7 @@ impl Run {
             Phase::Asking(purpose) if purpose.is_turn() && self.over().is_none() => {
                 self.ask(*purpose)
             }
+            Phase::Concluding(purpose, words) => self.conclude(*purpose, words.clone()),
             Phase::Calling(batch) => self.answer_calls(batch, now),
             Phase::Checking(words) => Effect::CheckAnswer(words.clone()),
             Phase::Ready | Phase::Asking(_) => self.next(now),
@@ -155,6 +169,17 @@ impl Run {
             }
         }
         self.turn_for(Purpose::Main)
+    }
+
+    fn conclude(&self, purpose: Purpose, words: String) -> Effect {
+        match purpose {
+            Purpose::Reflect => Effect::Reflect(words),
+            Purpose::Plan => Effect::Plan(words),
+            // The conversation is as it was when the summary was asked for, so the cut is the same.
+            Purpose::Compact | Purpose::Main | Purpose::Grace => {
+                Effect::Shorten { kept_from: self.cut().unwrap_or_default(), summary: words }
+            }
+        }
     }
 
     fn turn_for(&self, purpose: Purpose) -> Effect {
@@ -205,23 +230,31 @@ impl Run {
 
     fn has_room_for_grace(&self) -> bool {
         let open_turn = self.turn.open && !self.turn.answered;
-        let turns = open_turn || self.turn.number < self.settings.budget.turns;
+        let turns = open_turn || self.turns_used() < self.settings.budget.turns;
         turns && self.exceeded.is_none_or(Limit::leaves_room_for_grace) && self.allowance().is_ok()
     }
 
     /// Returns the limit that stands in the way of another turn.
     fn reached(&self, now: Timestamp) -> Option<Limit> {
         let budget = &self.settings.budget;
-        if !self.turn.open && self.turn.number >= budget.working_turns() {
+        if !self.turn.open && self.turns_used() >= budget.working_turns() {
             return Some(Limit::Turns);
         }
         if self.is_late(now) {
             return Some(Limit::Time);
         }
-        if budget.tool_calls.is_some_and(|limit| self.tool_calls >= limit) {
+        if budget.tool_calls.is_some_and(|limit| self.tool_calls_used() >= limit) {
             return Some(Limit::ToolCalls);
         }
         self.allowance().err()
+    }
+
+    const fn turns_used(&self) -> u32 {
+        self.turn.number.saturating_sub(self.before.turns)
+    }
+
+    const fn tool_calls_used(&self) -> u32 {
+        self.tool_calls.saturating_sub(self.before.tool_calls)
     }
 
     fn is_late(&self, now: Timestamp) -> bool {
@@ -307,7 +340,7 @@ impl Run {
         let budget = &self.settings.budget;
         let tokens = self.spent.input_tokens.saturating_add(self.spent.output_tokens);
         let spent = self.spent.cost.unwrap_or_default().amount();
-        let turns = f64::from(self.turn.number) / f64::from(budget.turns.max(1));
+        let turns = f64::from(self.turns_used()) / f64::from(budget.turns.max(1));
         let time = self.elapsed(now).as_secs_f64() / budget.time_ms.get().as_secs_f64().max(0.001);
         let share = |limit: Money| {
             let limit = limit.amount();
@@ -320,7 +353,7 @@ impl Run {
             budget.tokens.map(|limit| (Limit::Tokens, tokens as f64 / limit.max(1) as f64)),
             budget.cost.and_then(share).map(|used| (Limit::Cost, used)),
             budget.tool_calls.map(|limit| {
-                (Limit::ToolCalls, f64::from(self.tool_calls) / f64::from(limit.max(1)))
+                (Limit::ToolCalls, f64::from(self.tool_calls_used()) / f64::from(limit.max(1)))
             }),
         ]
     }
@@ -329,7 +362,7 @@ impl Run {
     fn shorten(&self) -> Option<Effect> {
         let tokens = self.conversation.tokens;
         let too_long = self.due.contains(&Due::Shorten);
-        let window = self.settings.model.window.filter(|_| !too_long).unwrap_or(tokens);
+        let window = self.window();
         let threshold = window / 100 * u64::from(self.settings.compact_at_percent);
         let refused = self.compaction_refused_at;
         let grown = refused.is_none_or(|at| tokens > at.saturating_add(window / 10))
@@ -337,12 +370,23 @@ impl Run {
         if !too_long && (self.settings.model.window.is_none() || tokens <= threshold || !grown) {
             return None;
         }
-        let keep = if too_long { 0 } else { window / 100 * KEEP_PERCENT };
-        match (self.conversation.cut(keep), self.allowance()) {
+        match (self.cut(), self.allowance()) {
             (_, Err(limit)) => Some(Effect::Exceed(limit)),
             (Some(kept_from), Ok(max_output)) => Some(Effect::Compact { kept_from, max_output }),
             (None, Ok(_)) => None,
         }
+    }
+
+    /// Returns the window of the model; what there is, where nobody knows it or it proved to be less.
+    fn window(&self) -> u64 {
+        let known = self.settings.model.window.filter(|_| !self.due.contains(&Due::Shorten));
+        known.unwrap_or(self.conversation.tokens)
+    }
+
+    /// Returns the first message that stays when the conversation is summed up.
+    fn cut(&self) -> Option<usize> {
+        let too_long = self.due.contains(&Due::Shorten);
+        self.conversation.cut(if too_long { 0 } else { self.window() / 100 * KEEP_PERCENT })
     }
 
     fn answer_calls(&self, batch: &Batch, now: Timestamp) -> Effect {
@@ -350,6 +394,10 @@ impl Run {
         let refuse = |calls: Vec<ToolCall>, why| Effect::Refuse { calls, why };
         if let Some(call) = batch.broken_call() {
             return refuse(vec![call.clone()], Refusal::CutOff);
+        }
+        let lost: Vec<ToolCall> = batch.lost_calls().cloned().collect();
+        if !lost.is_empty() {
+            return refuse(lost, Refusal::Interrupted);
         }
         if self.cancelled.is_some() {
             let all = batch.open_calls().chain(batch.open_completions()).cloned().collect();
@@ -378,7 +426,7 @@ impl Run {
 
     fn call_tools(&self, mut open: Vec<ToolCall>) -> Effect {
         let Some(limit) = self.settings.budget.tool_calls else { return Effect::CallTools(open) };
-        let room = limit.saturating_sub(self.tool_calls) as usize;
+        let room = limit.saturating_sub(self.tool_calls_used()) as usize;
         if room == 0 {
             return Effect::Refuse { calls: open, why: Refusal::Limit(Limit::ToolCalls) };
         }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Budget, COMPLETE_TASK, Effect, Ending, Purpose, ReflectionMode, Run, RunSettings, Told,
+    Budget, COMPLETE_TASK, Effect, Ending, Purpose, ReflectionMode, Refusal, Run, RunSettings, Told,
 };
 use crate::effect::Effects;
 use crate::error::ToolError;
@@ -17,6 +17,7 @@ use crate::event::{Event, EventBody, Position, Reflection, VERSION, Verdict};
 use crate::id::{AgentPath, CallId, RunId, TaskId};
 use crate::message::{Message, Part, Role, StopReason, ToolCall};
 use crate::outcome::{Cause, Outcome, Status};
+use crate::spec::Repeat;
 use crate::time::{Millis, Timestamp};
 use crate::usage::{ModelFacts, Price, Usage};
 
@@ -144,6 +145,7 @@ impl World {
                 system: "be good".into(),
                 tools: Arc::from([]),
                 settings,
+                origin: Value::Null,
             },
         );
         world
@@ -191,14 +193,29 @@ impl World {
             Effect::Exceed(budget) => self.record(None, EventBody::BudgetExceeded { budget }),
             Effect::Tell(told) => self.tell(told),
             Effect::CallModel { purpose, max_output, .. } => self.model(purpose, max_output, &whim),
-            Effect::Compact { kept_from, max_output } => {
-                self.model(Purpose::Compact, max_output, &whim);
+            Effect::Compact { max_output, .. } => self.model(Purpose::Compact, max_output, &whim),
+            Effect::Shorten { kept_from, .. } => {
                 let summary = "s".repeat(usize::from(whim.summary_bytes));
                 let (before, after) =
                     (self.run.context_tokens(), self.run.after_compaction(kept_from, &summary));
                 let summary = (after < before).then_some(summary);
                 self.record(None, EventBody::Compaction { before, after, kept_from, summary });
             }
+            Effect::Reflect(_) => {
+                let verdict = [Verdict::Continue, Verdict::Replan, Verdict::Complete];
+                let verdict = verdict[usize::from(whim.verdict)];
+                self.record(
+                    None,
+                    EventBody::Reflection(Reflection {
+                        verdict,
+                        assessment: "so so".into(),
+                        lessons: vec![],
+                        next_focus: None,
+                        tool_failures: vec![],
+                    }),
+                );
+            }
+            Effect::Plan(_) => self.record(None, EventBody::Plan { steps: vec![] }),
             Effect::CallTools(calls) => self.tools(calls, &whim),
             Effect::Refuse { calls, .. } => {
                 for call in calls {
@@ -268,24 +285,6 @@ impl World {
             _ => StopReason::Done,
         };
         self.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
-        match purpose {
-            Purpose::Reflect => {
-                let verdict = [Verdict::Continue, Verdict::Replan, Verdict::Complete];
-                let verdict = verdict[usize::from(whim.verdict)];
-                self.record(
-                    None,
-                    EventBody::Reflection(Reflection {
-                        verdict,
-                        assessment: "so so".into(),
-                        lessons: vec![],
-                        next_focus: None,
-                        tool_failures: vec![],
-                    }),
-                );
-            }
-            Purpose::Plan => self.record(None, EventBody::Plan { steps: vec![] }),
-            _ => {}
-        }
     }
 
     fn answer(&mut self, whim: &Whim) -> Message {
@@ -339,6 +338,7 @@ impl World {
                 tool_name: call.name.clone(),
                 description: String::new(),
                 effects: Effects::default(),
+                repeat: repeat_of(&call.name),
             };
             self.record(Some(&call.id), started);
             self.wait(whim.pause_ms / 8);
@@ -440,10 +440,21 @@ impl World {
                 late += 1;
             }
         }
+        let resumed = |event: &&Event| matches!(event.body, EventBody::RunResumed { .. });
+        let allowed = 1 + self.events.iter().filter(resumed).count();
         assert!(
-            late <= 1,
-            "{late} requests after the time was up; only the last answer may be one"
+            late <= allowed,
+            "{late} requests after the time was up; only the last answer, or one that was lost, may be one"
         );
+    }
+}
+
+/// What may be made again, by the name of the tool.
+fn repeat_of(tool_name: &str) -> Repeat {
+    match tool_name {
+        "tool0" => Repeat::Pure,
+        "tool1" => Repeat::Idempotent,
+        _ => Repeat::Unsafe,
     }
 }
 
@@ -511,7 +522,68 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_that_is_lost_anywhere_goes_on_and_does_nothing_twice(
+        settings in settings(),
+        whims in prop::collection::vec(whim(), 1..20),
+        crashes in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+    ) {
+        let mut world = run_to_end(settings, whims);
+        for crash in crashes {
+            let kept = 1 + crash.index(world.events.len());
+            world.crash_after(kept);
+            world.go_on();
+            world.check_answers();
+            world.check_limits();
+            world.check_nothing_is_done_twice();
+        }
+    }
+}
+
 impl World {
+    /// Only the first events are left, and somebody takes the run up again a day later.
+    fn crash_after(&mut self, events: usize) {
+        self.events.truncate(events);
+        self.run = Run::replay(RunId::new("r"), &self.events);
+        self.wait(86_400_000);
+        if self.run.outcome().is_none() {
+            let lost = Usage::default();
+            self.record(None, EventBody::RunResumed { model: None, settings: None, lost });
+        }
+    }
+
+    fn go_on(&mut self) {
+        for _ in 0..2_000 {
+            let effect = self.run.decide(self.now);
+            if !self.perform(effect) {
+                return;
+            }
+        }
+        panic!("it does not end: {:#?}", self.run);
+    }
+
+    /// What has ended never begins again, and what may do harm never begins twice.
+    fn check_nothing_is_done_twice(&self) {
+        let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
+        for event in &self.events {
+            let Some(call) = &event.call else { continue };
+            match &event.body {
+                EventBody::ToolCallStarted { repeat, .. } => {
+                    assert!(!ended.contains(call), "{call} had ended");
+                    let again = !begun.insert(call);
+                    assert!(!again || *repeat != Repeat::Unsafe, "{call} began twice");
+                }
+                body if body.ends_call() => {
+                    ended.insert(call);
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn ended_with_answer(&self) -> bool {
         let ended = self.events.iter().find_map(|event| match &event.body {
             EventBody::RunEnded { answer, .. } => Some(answer.is_some()),
@@ -632,4 +704,94 @@ fn a_huge_limit_is_no_reason_to_break_down() {
     settings.budget.cost = Some("79228162514264337593543950335".parse().unwrap());
     settings.model.price = Some(price);
     assert_eq!(outcome_of(settings, vec![plain()]).1.cause, Cause::Goal);
+}
+
+fn resumed(lost: Usage) -> EventBody {
+    EventBody::RunResumed { model: None, settings: None, lost }
+}
+
+#[test]
+fn a_run_that_ended_goes_on_with_a_new_message_and_new_turns() {
+    let (mut world, outcome) = outcome_of(with_turns(2), vec![calling(), plain()]);
+    assert_eq!(outcome.cause, Cause::MaxTurns);
+    world.record(None, EventBody::UserMessage { message: Message::text(Role::User, "unheard") });
+    assert_eq!(world.run.decide(world.now), Effect::Rest, "it has ended");
+
+    world.wait(86_400_000);
+    world.record(None, resumed(Usage::default()));
+    world.record(None, EventBody::UserMessage { message: Message::text(Role::User, "and now?") });
+    assert!(world.run.elapsed(world.now).is_zero(), "its time begins anew");
+    world.whims = vec![plain()];
+    world.go_on();
+    assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal);
+    assert_eq!(world.run.turns(), 3, "they are numbered on");
+    let said: Vec<String> = world.run.messages().iter().map(Message::words).collect();
+    assert_eq!(said.last().unwrap(), "words 0");
+    assert!(said.contains(&"and now?".to_owned()));
+}
+
+#[test]
+fn the_time_while_nobody_works_on_a_run_does_not_count() {
+    let mut world = World::new(with_turns(9), vec![plain()]);
+    let asked = EventBody::TurnStarted { turn: 1 };
+    world.wait(700);
+    world.record(None, asked);
+    world.wait(86_400_000);
+    world.record(None, resumed(Usage::default()));
+    assert_eq!(world.run.elapsed(world.now), Duration::from_millis(700));
+}
+
+#[test]
+fn an_answer_that_was_lost_is_asked_for_again_and_paid_for() {
+    let mut world = World::new(with_turns(9), vec![plain()]);
+    world.record(None, EventBody::TurnStarted { turn: 1 });
+    let (model, purpose) = ("m".to_owned(), Purpose::Main);
+    world.record(None, EventBody::ModelRequest { model, purpose, notice: None, estimate: 50 });
+    world.record(None, resumed(Usage { input_tokens: 50, ..Usage::default() }));
+    assert_eq!(world.run.spent().input_tokens, 50);
+    let effect = world.run.decide(world.now);
+    assert!(matches!(effect, Effect::CallModel { purpose: Purpose::Main, .. }), "{effect:?}");
+}
+
+#[test]
+fn a_call_that_may_do_harm_is_not_made_again() {
+    let mut world = World::new(with_turns(9), vec![plain()]);
+    world.record(None, EventBody::TurnStarted { turn: 1 });
+    let call = |id: &str, tool: &str| ToolCall::new(id, tool, json!({}));
+    let calls = [call("a", "tool0"), call("b", "tool1"), call("c", "tool2"), call("d", "tool3")];
+    let parts = calls.iter().cloned().map(Part::ToolCall).collect();
+    let message = Message { role: Role::Assistant, parts };
+    let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
+    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    for call in &calls[..3] {
+        let started = EventBody::ToolCallStarted {
+            tool_name: call.name.clone(),
+            description: String::new(),
+            effects: Effects::default(),
+            repeat: repeat_of(&call.name),
+        };
+        world.record(Some(&call.id), started);
+    }
+    world.record(None, resumed(Usage::default()));
+    let refused = vec![calls[2].clone()];
+    let effect = world.run.decide(world.now);
+    assert_eq!(effect, Effect::Refuse { calls: refused, why: Refusal::Interrupted });
+    world.perform(effect);
+    let again = vec![calls[0].clone(), calls[1].clone(), calls[3].clone()];
+    assert_eq!(world.run.decide(world.now), Effect::CallTools(again));
+    assert_eq!(world.run.tool_calls(), 3);
+}
+
+#[test]
+fn a_look_back_that_was_answered_is_not_asked_for_again() {
+    let mut settings = with_turns(9);
+    settings.strategy = crate::Strategy::Planned;
+    let mut world = World::new(settings, vec![plain()]);
+    let message = Message::text(Role::Assistant, "1. look");
+    let (purpose, usage, stop) = (Purpose::Plan, Usage::default(), StopReason::Done);
+    let model = "m".to_owned();
+    world.record(None, EventBody::ModelRequest { model, purpose, notice: None, estimate: 1 });
+    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    world.record(None, resumed(Usage::default()));
+    assert_eq!(world.run.decide(world.now), Effect::Plan("1. look".to_owned()));
 }

@@ -7,7 +7,7 @@ use convoke_macros::tool;
 use convoke_tool::{Tool, ToolContext};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[derive(Serialize, JsonSchema)]
 struct Forecast {
@@ -101,7 +101,7 @@ fn parameters_and_value_have_schemas() {
         })
     );
     assert_eq!(
-        tool.spec().output,
+        tool.spec().output.clone().map(Value::from),
         Some(json!({
             "type": "object",
             "properties": {

@@ -273,7 +273,7 @@ async fn tools_are_declared_with_their_schemas_as_they_are(case: Case) {
         let declared = declared.as_array().unwrap();
         assert_eq!(declared.len(), tools.len(), "they stay also where none may be called");
         for (declared, tool) in declared.iter().zip(&tools) {
-            assert_eq!(declared.pointer(schema), Some(&tool.parameters));
+            assert_eq!(declared.pointer(schema), Some(&*tool.parameters));
         }
         match tool_choice {
             ToolChoice::None if case.format == WireFormat::Gemini => assert_eq!(chosen, "NONE"),

@@ -238,7 +238,8 @@ pub(crate) fn tools() -> Vec<Declaration> {
             "type": "object",
             "properties": { property: { "type": "string", "minLength": 1, "default": "." } },
             "additionalProperties": false,
-        }),
+        })
+        .into(),
     };
     vec![tool("read_file", "path"), tool("grep", "pattern")]
 }

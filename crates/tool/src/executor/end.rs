@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Parts;
+use crate::record::RecordError;
 use crate::registry::Entry;
 use crate::tool::{Content, ToolOutput};
 use crate::truncate::{cut_middle, cut_parts, floor_char_boundary};
@@ -84,10 +85,12 @@ impl Ticket {
     }
 
     pub(super) fn record(&self, body: EventBody) -> Result<(), ToolError> {
-        self.parts.recorder.record(Some(&self.call), body).map_err(|error| {
-            ToolError::unavailable("the call was stopped, because it could not be recorded")
-                .caused_by(&error)
-        })
+        self.parts.recorder.record(Some(&self.call), body).map_err(|error| unrecorded(&error))
+    }
+
+    /// Waits until what was recorded will survive the machine.
+    pub(super) async fn sync(&self) -> Result<(), ToolError> {
+        self.parts.recorder.sync().await.map_err(|error| unrecorded(&error))
     }
 
     /// The call was refused before it began.
@@ -343,6 +346,11 @@ fn longest_text(value: &Value) -> Option<&str> {
         Value::Object(map) => map.values().filter_map(Value::as_str).max_by_key(|text| text.len()),
         _ => None,
     }
+}
+
+fn unrecorded(error: &RecordError) -> ToolError {
+    ToolError::unavailable("the call was stopped, because it could not be recorded")
+        .caused_by(error)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::{
-    Access, Concurrency, Display, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult,
+    Access, Concurrency, Display, Effects, EventBody, Kind, Repeat, ToolCall, ToolError, ToolResult,
 };
 use serde_json::Value;
 
@@ -31,6 +31,7 @@ pub struct PreparedCall {
     pub(super) description: String,
     pub(super) timeout: Duration,
     pub(super) kind: Kind,
+    pub(super) repeat: Repeat,
     question: Option<Question>,
 }
 
@@ -189,7 +190,7 @@ impl ToolExecutor {
             }),
         };
         let timeout = limits.timeout_of(spec, options.timeout, timeout);
-        let kind = spec.kind;
+        let (kind, repeat) = (spec.kind, spec.repeat);
         Ok((
             PreparedCall {
                 ticket,
@@ -200,6 +201,7 @@ impl ToolExecutor {
                 description,
                 timeout,
                 kind,
+                repeat,
                 question,
             },
             decision,

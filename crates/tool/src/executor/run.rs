@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke_core::{EventBody, Kind, ToolError, ToolResult};
+use convoke_core::{EventBody, Kind, Repeat, ToolError, ToolResult};
 use serde_json::Value;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit};
 
@@ -73,8 +73,9 @@ impl ToolExecutor {
     }
 
     async fn run_now(&self, prepared: PreparedCall, turn: Arc<Turn>) -> Box<ToolResult> {
-        let PreparedCall { mut ticket, mut invocation, effects, description, timeout, .. } =
-            prepared;
+        let PreparedCall {
+            mut ticket, mut invocation, effects, description, timeout, repeat, ..
+        } = prepared;
         let Some(invocation) = invocation.take() else {
             return ticket.failed(
                 ToolError::failed(
@@ -85,9 +86,19 @@ impl ToolExecutor {
         };
         let tool_name = ticket.tool_name().to_owned();
         ticket.begin();
-        let started =
-            EventBody::ToolCallStarted { tool_name: tool_name.clone(), description, effects };
+        let started = EventBody::ToolCallStarted {
+            tool_name: tool_name.clone(),
+            description,
+            effects,
+            repeat,
+        };
         if let Err(error) = ticket.record(started) {
+            return ticket.failed(error, None);
+        }
+        // What cannot be made a second time is on disk as begun before it begins.
+        if repeat == Repeat::Unsafe
+            && let Err(error) = ticket.sync().await
+        {
             return ticket.failed(error, None);
         }
         let progress =

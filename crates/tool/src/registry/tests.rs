@@ -52,7 +52,7 @@ fn names_and_schemas_are_checked() {
         assert_eq!(registry.register(named(name)), Err(RegistryError::InvalidName(name.into())));
     }
     let mut spec = ToolSpec::new("list", "", Kind::Read);
-    spec.parameters = json!({ "type": "array" });
+    spec.parameters = json!({ "type": "array" }).into();
     let wrong = registry.register(Named(spec));
     assert_eq!(wrong, Err(RegistryError::InvalidParameters("list".into())));
 }

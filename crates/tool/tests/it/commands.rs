@@ -12,7 +12,8 @@ use crate::support::{Bench, bench, call, empty};
 
 fn command(command: &[&str]) -> CommandTool {
     let mut spec = ToolSpec::new("script", "Runs a script.", Kind::Execute);
-    spec.parameters = json!({ "type": "object", "properties": { "word": { "type": "string" } } });
+    spec.parameters =
+        json!({ "type": "object", "properties": { "word": { "type": "string" } } }).into();
     let command = command.iter().map(|word| (*word).to_owned()).collect();
     CommandTool::new(spec, command).environment(BTreeMap::from([("EXTRA".into(), "given".into())]))
 }

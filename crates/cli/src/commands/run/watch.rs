@@ -14,11 +14,10 @@ use crate::output::Output;
 use crate::signals::Signals;
 use crate::view::View;
 
-/// Starts the threads that runs work on.
+/// Starts what runs work on: this thread. A run mostly waits; what blocks has threads of its own, made
+/// when they are needed, and starting others would take longer than all the work before the first request.
 pub(in crate::commands) fn threads() -> Result<tokio::runtime::Runtime, Failure> {
-    let mut threads = tokio::runtime::Builder::new_multi_thread();
-    threads
-        .worker_threads(2)
+    tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed("the run cannot be started").because(&error))

@@ -142,8 +142,7 @@ fn carry_out(
     call: ToolCall,
     timeout: Option<Duration>,
 ) -> Result<(ToolResult, Option<Cause>), Failure> {
-    let threads =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let threads =
         threads.map_err(|error| Failure::failed("the call cannot be started").because(&error))?;
     let ended = threads.block_on(async {

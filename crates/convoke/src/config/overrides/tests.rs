@@ -7,7 +7,7 @@ fn environment(pairs: &[(&str, &str)]) -> (Value, Vec<String>) {
     let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let mut problems = Vec::new();
     let schema = config_schema();
-    let root = from_environment(&pairs.collect(), Schema::new(&schema), &mut problems);
+    let root = from_environment(&pairs.collect(), || Schema::new(&schema), &mut problems);
     (root.to_json(), problems.iter().map(ToString::to_string).collect())
 }
 
@@ -16,7 +16,7 @@ fn flags(pairs: &[(&str, &str)]) -> (Value, Vec<String>) {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let mut problems = Vec::new();
     let schema = config_schema();
-    let root = from_flags(&pairs, Schema::new(&schema), &mut problems);
+    let root = from_flags(&pairs, || Schema::new(&schema), &mut problems);
     (root.to_json(), problems.iter().map(ToString::to_string).collect())
 }
 

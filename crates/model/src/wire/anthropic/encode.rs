@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use convoke_core::{Message, Part, Role};
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::NAME;
 use crate::request::{Effort, OutputSchema, Request, ToolChoice};
@@ -69,7 +70,7 @@ enum Marker {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: &'a RawValue,
 }
 
 #[derive(Serialize)]
@@ -169,7 +170,7 @@ fn tools<'a>(request: &Request<'a>) -> Vec<Tool<'a>> {
     let tool = |tool: &'a convoke_core::Declaration| Tool {
         name: &tool.name,
         description: &tool.description,
-        input_schema: &tool.parameters,
+        input_schema: tool.parameters.text(),
     };
     request.tools.iter().map(tool).collect()
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::contents::{Content, Piece, contents};
 use crate::request::{Effort, Request, Settings, ToolChoice};
@@ -39,7 +40,7 @@ struct Tools<'a> {
 struct Function<'a> {
     name: &'a str,
     description: &'a str,
-    parameters_json_schema: &'a Value,
+    parameters_json_schema: &'a RawValue,
 }
 
 #[derive(Serialize)]
@@ -126,7 +127,7 @@ fn tools<'a>(request: &Request<'a>) -> Option<[Tools<'a>; 1]> {
     let function = |tool: &'a convoke_core::Declaration| Function {
         name: &tool.name,
         description: &tool.description,
-        parameters_json_schema: &tool.parameters,
+        parameters_json_schema: tool.parameters.text(),
     };
     let function_declarations: Vec<_> = request.tools.iter().map(function).collect();
     (!function_declarations.is_empty()).then_some([Tools { function_declarations }])

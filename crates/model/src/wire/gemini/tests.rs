@@ -46,7 +46,7 @@ fn ls() -> Vec<Declaration> {
     vec![Declaration {
         name: "ls".into(),
         description: "Lists.".into(),
-        parameters: json!({ "type": "object" }),
+        parameters: json!({ "type": "object" }).into(),
     }]
 }
 

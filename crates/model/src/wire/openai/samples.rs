@@ -12,7 +12,7 @@ pub(in crate::wire) fn tools() -> Vec<Declaration> {
     vec![Declaration {
         name: "look".into(),
         description: "Looks.".into(),
-        parameters: json!({"type": "object"}),
+        parameters: json!({"type": "object"}).into(),
     }]
 }
 

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use convoke_core::{Declaration, Message, Part, Role};
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::request::{Effort, OutputSchema, Request, ToolChoice};
 use crate::wire::openai::part::{Content, content, is_shown, joined_text};
@@ -94,12 +95,13 @@ struct Tool<'a>(Typed<Function<'a>>);
 struct Function<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: &'a RawValue,
 }
 
 impl<'a> Tool<'a> {
     fn new(declaration: &'a Declaration) -> Self {
         let Declaration { name, description, parameters } = declaration;
+        let parameters = parameters.text();
         Self(Typed::Function { function: Function { name, description, parameters } })
     }
 }

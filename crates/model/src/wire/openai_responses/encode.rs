@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use convoke_core::{CallId, Declaration, Message, Part, Role};
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::PROVIDER;
 use crate::request::{Effort, OutputSchema, Request, ToolChoice};
@@ -74,12 +75,12 @@ struct Body<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Tool<'a> {
-    Function { name: &'a str, description: &'a str, parameters: &'a Value, strict: bool },
+    Function { name: &'a str, description: &'a str, parameters: &'a RawValue, strict: bool },
 }
 
 impl<'a> Tool<'a> {
     fn new(Declaration { name, description, parameters }: &'a Declaration) -> Self {
-        Self::Function { name, description, parameters, strict: false }
+        Self::Function { name, description, parameters: parameters.text(), strict: false }
     }
 }
 

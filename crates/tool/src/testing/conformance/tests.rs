@@ -45,14 +45,20 @@ async fn what_a_tool_says_about_itself_is_checked() {
         (&[Check::Name], |tool| tool.says().name = "not a name".into()),
         (&[Check::Description], |tool| tool.says().description = " ".into()),
         (&[Check::Description], |tool| tool.says().description = "Reads a file, e.g".into()),
-        (&[Check::Parameters], |tool| tool.says().parameters["type"] = json!("string")),
         (&[Check::Parameters], |tool| {
-            tool.says().parameters["properties"]["limit"]["type"] = json!("number of lines");
+            tool.says().parameters.edit(|it| it["type"] = json!("string"))
+        }),
+        (&[Check::Parameters], |tool| {
+            tool.says()
+                .parameters
+                .edit(|it| it["properties"]["limit"]["type"] = json!("number of lines"));
         }),
         (&[Check::ParameterDescriptions], |tool| {
-            tool.says().parameters["properties"]["limit"] = json!({ "type": "integer" });
+            tool.says()
+                .parameters
+                .edit(|it| it["properties"]["limit"] = json!({ "type": "integer" }));
         }),
-        (&[Check::Output], |tool| tool.says().output = Some(json!({ "type": "lines" }))),
+        (&[Check::Output], |tool| tool.says().output = Some(json!({ "type": "lines" }).into())),
         (&[Check::Aliases], |tool| {
             tool.says().aliases.insert("lines".into(), "length".into());
         }),
@@ -70,8 +76,8 @@ async fn what_a_tool_says_about_itself_is_checked() {
 #[tokio::test]
 async fn a_required_parameter_has_to_be_one() {
     let mut tool = Pretender::good();
-    tool.says().parameters["required"] = json!(["path", "ghost"]);
-    tool.says().parameters["patternProperties"] = json!({ "^ghost$": {} });
+    tool.says().parameters.edit(|it| it["required"] = json!(["path", "ghost"]));
+    tool.says().parameters.edit(|it| it["patternProperties"] = json!({ "^ghost$": {} }));
     let report = Conformance::new(tool).valid(json!({ "path": "a.txt", "ghost": 1 })).run().await;
     assert_eq!(report.failed(), BTreeSet::from([Check::Required]), "{report}");
 }
@@ -80,13 +86,15 @@ async fn a_required_parameter_has_to_be_one() {
 async fn arguments_are_checked() {
     assert_fails_exactly(&[
         (&[Check::UnknownArgument], |tool| {
-            tool.says().parameters["additionalProperties"] = json!(true);
+            tool.says().parameters.edit(|it| it["additionalProperties"] = json!(true));
         }),
         // The rule stands where a refusal cannot tell which argument breaks it.
         (&[Check::WrongType], |tool| {
-            let limit = tool.says().parameters["properties"]["limit"].take();
-            tool.says().parameters["properties"]["limit"] = json!({ "description": "How many." });
-            tool.says().parameters["anyOf"] = json!([{ "properties": { "limit": limit } }]);
+            tool.says().parameters.edit(|it| {
+                let limit = it["properties"]["limit"].take();
+                it["properties"]["limit"] = json!({ "description": "How many." });
+                it["anyOf"] = json!([{ "properties": { "limit": limit } }]);
+            });
         }),
         (&[Check::NullOptional], |tool| {
             tool.acts(|arguments| {
@@ -104,8 +112,8 @@ async fn arguments_are_checked() {
 #[tokio::test]
 async fn a_missing_argument_has_to_be_noticed() {
     let mut tool = Pretender::good();
-    tool.says().parameters["properties"]["label"] =
-        json!({ "type": "string", "description": "A label." });
+    let label = json!({ "type": "string", "description": "A label." });
+    tool.says().parameters.edit(|it| it["properties"]["label"] = label);
     tool.says().aliases.insert("label".into(), "path".into());
     let suite = Conformance::new(tool).valid(json!({ "path": "a.txt", "label": "b" }));
     let report = suite.run().await;

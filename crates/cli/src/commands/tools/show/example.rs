@@ -110,7 +110,7 @@ mod tests {
                 "mode": { "enum": ["fast", "slow"] },
                 "other": { "type": "string" },
             },
-        });
+        }).into();
         assert_eq!(
             command_line(&spec, Permission::Deny),
             "convoke tools call t --arg 'command=git status' --arg count=3 \

@@ -48,12 +48,16 @@ impl Pretender {
             },
             "required": ["path"],
             "additionalProperties": false,
-        });
-        spec.output = Some(json!({
-            "type": "object",
-            "properties": { "length": { "type": "integer" } },
-            "required": ["length"],
-        }));
+        })
+        .into();
+        spec.output = Some(
+            json!({
+                "type": "object",
+                "properties": { "length": { "type": "integer" } },
+                "required": ["length"],
+            })
+            .into(),
+        );
         spec.aliases.insert("file".into(), "path".into());
         spec.effects.reads.push("path".into());
         Self {

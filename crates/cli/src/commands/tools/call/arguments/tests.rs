@@ -19,7 +19,8 @@ fn spec() -> ToolSpec {
             "either": { "anyOf": [{ "type": "string" }, { "type": "array" }] },
             "any": {},
         },
-    });
+    })
+    .into();
     spec.aliases.insert("n".into(), "count".into());
     spec
 }

@@ -1,0 +1,35 @@
+//! Where the events of runs are kept: one place a run.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use convoke_core::{Event, RunId};
+use convoke_tool::{EventSink, RecordError};
+
+/// Makes the place in which the events of a new run are kept.
+pub trait Keeper: Send + Sync + Debug {
+    /// Makes it. A run whose place cannot be made ends before it begins.
+    fn keep(&self, run: &RunId) -> Result<Arc<dyn EventSink>, RecordError>;
+}
+
+/// Puts the events of all runs into one sink.
+#[derive(Debug)]
+pub(crate) struct OneSink(pub(crate) Arc<dyn EventSink>);
+
+impl Keeper for OneSink {
+    fn keep(&self, _: &RunId) -> Result<Arc<dyn EventSink>, RecordError> {
+        Ok(Arc::clone(&self.0))
+    }
+}
+
+/// Takes nothing, and says why.
+#[derive(Debug)]
+pub(crate) struct Refusing(pub(crate) RecordError);
+
+impl EventSink for Refusing {
+    fn append(&self, _: &Arc<Event>) -> Result<(), RecordError> {
+        Err(self.0.clone())
+    }
+
+    fn stream(&self, _: &Arc<Event>) {}
+}

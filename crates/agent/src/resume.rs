@@ -1,0 +1,140 @@
+//! Taking a run up again: after it ended, or after whoever worked on it was lost.
+//!
+//! What happened is folded into the run, once, and the run goes on with the same question as ever: what
+//! next. Calls that have ended are never made again. Those that were under way are made again if that
+//! does no harm, and are answered as interrupted otherwise. An answer of the model that was lost on its
+//! way is asked for again, and what it cost is charged as estimated.
+
+use std::sync::Arc;
+
+use convoke_core::{Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, Usage};
+use convoke_tool::EventSink;
+
+use crate::executor::{Agent, AgentExecutor, Task};
+use crate::prompts;
+use crate::running::Running;
+use crate::state::RunState;
+
+/// A run that nobody works on.
+#[derive(Clone, Debug)]
+pub struct Paused {
+    pub(crate) state: Arc<RunState>,
+    pub(crate) kept: Arc<dyn EventSink>,
+    /// The number of its last durable event, those of its children included.
+    pub(crate) seq: u64,
+}
+
+impl Paused {
+    /// Rebuilds a run from its events. Further ones are kept with `kept`.
+    pub fn rebuild<'a>(
+        id: RunId,
+        events: impl IntoIterator<Item = &'a Event>,
+        kept: Arc<dyn EventSink>,
+    ) -> Self {
+        let mut seq = 0;
+        let run = Run::replay(id, events.into_iter().inspect(|_| seq += 1));
+        Self { state: Arc::new(RunState::of(run)), kept, seq }
+    }
+
+    /// Returns its id.
+    pub fn id(&self) -> RunId {
+        self.state.lock().id().clone()
+    }
+
+    /// Returns how it ended, if it did.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.state.lock().outcome().cloned()
+    }
+
+    /// Returns the model that worked on it.
+    pub fn model(&self) -> String {
+        self.state.lock().model().to_owned()
+    }
+
+    /// Returns about how many tokens its next request takes in.
+    pub fn context_tokens(&self) -> u64 {
+        self.state.lock().context_tokens()
+    }
+
+    /// Returns what it has used.
+    pub fn spent(&self) -> Usage {
+        *self.state.lock().spent()
+    }
+
+    /// Returns how many turns it took.
+    pub fn turns(&self) -> u32 {
+        self.state.lock().turns()
+    }
+}
+
+/// A run that cannot be taken up again as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotResumable {
+    /// It never began.
+    #[error("the run `{0}` never began: there is nothing to go on with")]
+    Empty(RunId),
+    /// It is done, and there is nothing more to do.
+    #[error("the run `{0}` is done; say what more it is to do")]
+    Done(RunId),
+}
+
+impl AgentExecutor {
+    /// Takes a run up again, with something more to do or just where it was. Nothing happens until the
+    /// stream is polled.
+    ///
+    /// The agent need not be the one that started it: the run keeps its instructions and the tools it
+    /// was told of, and goes on with this agent's model, limits and ways to run tools.
+    pub fn resume(&self, paused: Paused, more: Option<Task>) -> Result<Running, NotResumable> {
+        let agent = Arc::clone(self.agent());
+        let first = {
+            let run = paused.state.lock();
+            if run.task().is_none() {
+                return Err(NotResumable::Empty(run.id().clone()));
+            }
+            let done = run.outcome().is_some_and(|outcome| outcome.cause == Cause::Goal);
+            let message = match more {
+                Some(task) => Some(task.into_message()),
+                None if done => return Err(NotResumable::Done(run.id().clone())),
+                None if run.outcome().is_some() && run.has_last_word() => {
+                    Some(Message::text(Role::User, prompts::GO_ON.trim_end()))
+                }
+                None => None,
+            };
+            let resumed = Some(resumed(&run, &agent));
+            let said = message.map(|message| EventBody::UserMessage { message });
+            resumed.into_iter().chain(said).collect()
+        };
+        let Paused { state, kept, seq } = paused;
+        Ok(Self::drive(agent, state, kept, seq, first))
+    }
+}
+
+fn resumed(run: &Run, agent: &Agent) -> EventBody {
+    let model = agent.model.name().to_string();
+    let settings =
+        convoke_core::RunSettings { ending: run.settings().ending, ..agent.settings.clone() };
+    let lost = match run.asking() {
+        Some(_) => {
+            let mut lost =
+                Usage { input_tokens: run.context_tokens(), estimated: true, ..Usage::default() };
+            lost.cost = run.settings().model.price.map(|price| price.of(&lost));
+            lost
+        }
+        None => Usage::default(),
+    };
+    EventBody::RunResumed {
+        model: (model != run.model()).then_some(model),
+        settings: (settings != *run.settings()).then_some(settings),
+        lost,
+    }
+}
+
+impl Task {
+    /// Returns it as something that is said in a conversation.
+    fn into_message(self) -> Message {
+        let Self { prompt, mut attachments, .. } = self;
+        attachments.push(Part::text(prompt));
+        Message { role: Role::User, parts: attachments }
+    }
+}

@@ -1,0 +1,168 @@
+//! A run that is lost anywhere goes on in another process as if nothing had happened.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use convoke_agent::{AgentBuilder, AgentExecutor, NotResumable, Paused, Task};
+use convoke_core::{Cause, Event, EventBody, Kind, Message, Part, Role, RunId};
+use convoke_model::RequestSnapshot;
+use convoke_model::scripted::{ScriptedModel, Turn};
+use convoke_tool::testing::AllowAll;
+use convoke_tool::{FunctionTool, MemorySink, ToolContext, ToolExecutor, ToolRegistry, ToolView};
+use serde_json::json;
+
+use crate::support::{Word, echo, read, script, told, with};
+
+/// A model that looks at the conversation alone to know what to do: two looks at once, then two things
+/// that must not be done twice, then an answer.
+fn model() -> Arc<ScriptedModel> {
+    let answer = |request: &RequestSnapshot| {
+        let said = request.messages.iter().filter(|message| message.role == Role::Assistant);
+        match said.count() {
+            0 => {
+                Turn::call("echo", json!({ "word": "a" })).and_call("echo", json!({ "word": "b" }))
+            }
+            1 => Turn::call("hit", json!({ "word": "x" })).and_call("hit", json!({ "word": "y" })),
+            2 => Turn::call("echo", json!({ "word": "c" })),
+            _ => Turn::text("done"),
+        }
+    };
+    Arc::new(ScriptedModel::from_fn(answer))
+}
+
+/// An agent with a tool that leaves a mark in the world each time it is called.
+fn agent(model: &Arc<ScriptedModel>, marks: &Arc<AtomicU32>) -> AgentBuilder {
+    let registry = ToolRegistry::new();
+    let marks = Arc::clone(marks);
+    let hit = FunctionTool::new("hit", "Hits.", move |_: Word, _: ToolContext| {
+        marks.fetch_add(1, Ordering::Relaxed);
+        async { Ok::<_, String>("hit") }
+    });
+    registry.register(hit.kind(Kind::Execute)).unwrap();
+    registry.register(echo()).unwrap();
+    let context = ToolContext::builder("t").build();
+    let tools = ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll);
+    AgentExecutor::with_model(model.clone(), tools)
+}
+
+fn durable(events: Vec<Arc<Event>>) -> Vec<Event> {
+    let kept = events.into_iter().filter(|event| event.body.is_durable());
+    kept.map(|event| Event::clone(&event)).collect()
+}
+
+fn rebuilt(events: &[Event]) -> (Paused, Arc<MemorySink>) {
+    let sink = Arc::new(MemorySink::default());
+    (Paused::rebuild(RunId::new("r"), events, sink.clone()), sink)
+}
+
+fn words(message: &Message) -> String {
+    let text = |part: &Part| match part {
+        Part::ToolResult { content, .. } => {
+            content.iter().filter_map(Part::as_text).collect::<String>()
+        }
+        other => other.as_text().unwrap_or_default().to_owned(),
+    };
+    message.parts.iter().map(text).collect()
+}
+
+#[tokio::test]
+async fn wherever_it_is_lost_a_run_ends_with_the_same_answer_and_does_nothing_twice() {
+    let (whole, marks) = (model(), Arc::new(AtomicU32::new(0)));
+    let run = agent(&whole, &marks).build().unwrap().start_as(RunId::new("r"), "Go.");
+    let (events, report) = read(run).await;
+    assert_eq!((report.text().as_deref(), marks.load(Ordering::Relaxed)), (Some("done"), 2));
+    let events = durable(events);
+
+    for lost_after in 1..events.len() {
+        let before = &events[..lost_after];
+        let begun = |event: &&Event| matches!(&event.body, EventBody::ToolCallStarted { tool_name, .. } if tool_name == "hit");
+        let ended = |event: &&Event| matches!(&event.body, EventBody::ToolCallCompleted { tool_name, .. } if tool_name == "hit");
+        let (begun, ended) = (before.iter().filter(begun), before.iter().filter(ended));
+        let in_flight = begun.clone().count() - ended.count();
+
+        let (again, marks) = (model(), Arc::new(AtomicU32::new(0)));
+        let (paused, sink) = rebuilt(before);
+        let run = agent(&again, &marks).build().unwrap().resume(paused, None).unwrap();
+        let (_, report) = read(run).await;
+        let told = told(&sink.events());
+        assert_eq!(report.text().as_deref(), Some("done"), "lost after {lost_after}: {told:?}");
+        let marks = marks.load(Ordering::Relaxed) as usize;
+        assert_eq!(marks + begun.count(), 2, "lost after {lost_after}: {told:?}");
+
+        let asked = again.requests();
+        let expected = whole.requests();
+        let tail = &expected[expected.len() - asked.len()..];
+        if in_flight == 0 {
+            assert_eq!(asked, tail, "lost after {lost_after}");
+        } else {
+            let answers: String = asked.last().unwrap().messages.iter().map(words).collect();
+            let interrupted = answers.matches("Error (interrupted)").count();
+            assert_eq!(interrupted, in_flight, "lost after {lost_after}: {answers}");
+        }
+        let seq = sink.events().iter().filter(|event| event.body.is_durable()).count();
+        assert!(seq > 1, "it goes on in the same stream");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_lost_is_charged_at_the_estimate() {
+    let whole = model();
+    let marks = Arc::new(AtomicU32::new(0));
+    let run = agent(&whole, &marks).build().unwrap().start_as(RunId::new("r"), "Go.");
+    let events = durable(read(run).await.0);
+    let asked =
+        events.iter().position(|event| matches!(event.body, EventBody::ModelRequest { .. }));
+    let (paused, sink) = rebuilt(&events[..=asked.unwrap()]);
+    let expected = paused.context_tokens();
+    read(agent(&model(), &marks).build().unwrap().resume(paused, None).unwrap()).await;
+    let lost = sink.events().iter().find_map(|event| match &event.body {
+        EventBody::RunResumed { lost, .. } => Some(*lost),
+        _ => None,
+    });
+    let lost = lost.unwrap();
+    assert!(lost.estimated && lost.input_tokens == expected, "{lost:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_ended_is_talked_to_again() {
+    let model = script([Turn::text("one"), Turn::text("two"), Turn::text("three")]);
+    let agent = with(&model).build().unwrap();
+    let mut run = agent.start("First.");
+    while futures_util::StreamExt::next(&mut run).await.is_some() {}
+    let paused = run.pause();
+    assert_eq!(paused.outcome().unwrap().cause, Cause::Goal);
+    let refused = agent.resume(paused.clone(), None).unwrap_err();
+    assert!(matches!(refused, NotResumable::Done(_)), "{refused}");
+
+    let (events, report) = read(agent.resume(paused, Some(Task::new("Second."))).unwrap()).await;
+    assert_eq!(report.text().as_deref(), Some("two"));
+    assert_eq!(told(&events)[..2], ["run_resumed", "user_message"]);
+    let request = model.requests().pop().unwrap();
+    let said: Vec<String> = request.messages.iter().map(Message::words).collect();
+    assert_eq!(said, ["First.", "one", "Second."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_stopped_goes_on_where_it_was() {
+    let slow = Turn::wait(Duration::from_hours(1));
+    let model = script([Turn::call("echo", json!({ "word": "a" })), slow, Turn::text("done")]);
+    let agent = with(&model).build().unwrap();
+    let mut run = agent.start("Go.");
+    while let Some(event) = futures_util::StreamExt::next(&mut run).await {
+        if matches!(event.body, EventBody::ToolCallCompleted { .. }) {
+            run.handle().cancel();
+        }
+    }
+    let paused = run.pause();
+    assert_eq!(paused.outcome().unwrap().cause, Cause::Interrupted);
+    let (_, report) = read(agent.resume(paused, None).unwrap()).await;
+    assert_eq!((report.outcome.cause, report.text().as_deref()), (Cause::Goal, Some("done")));
+}
+
+#[tokio::test]
+async fn what_never_began_cannot_go_on() {
+    let (paused, _) = rebuilt(&[]);
+    let agent = with(&script([])).build().unwrap();
+    assert_eq!(agent.resume(paused, None).unwrap_err(), NotResumable::Empty(RunId::new("r")));
+}
