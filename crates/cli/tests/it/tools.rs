@@ -107,7 +107,7 @@ fn a_tool_is_described_in_full() {
 
     Parameters
       command  string, required
-          The command, for `bash` (or `sh` where there is none).
+          The command, for `bash`.
       timeout_ms  integer, 1 or more
           How long it may take, in milliseconds; two minutes if absent.
       working_directory  string
