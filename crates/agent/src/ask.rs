@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 
 use crate::drive::{Driver, Unrecorded};
 use crate::prompts;
+use crate::settle::request;
 
 /// What one request is.
 pub(crate) struct Question {
@@ -41,27 +42,16 @@ impl Driver {
     /// Asks, and records the answer or that there is none.
     pub(crate) async fn ask(&self, question: Question) -> Result<(), Unrecorded> {
         let purpose = question.purpose;
-        let estimate = self.state.lock().context_tokens();
-        self.record(EventBody::ModelRequest {
-            model: self.agent.model.name().to_string(),
-            purpose,
-            notice: self.notice(purpose),
-            estimate,
-        })?;
+        let (request, estimate) = {
+            let run = self.state.lock();
+            (request(&run, purpose), run.context_tokens())
+        };
+        self.record(request)?;
         let mut heard = Heard::default();
         match self.answer(&question, &mut heard, estimate).await {
             Ok(answer) => self.answered(purpose, answer),
             Err(why) => self.unanswered(purpose, why, heard, estimate),
         }
-    }
-
-    fn notice(&self, purpose: Purpose) -> Option<String> {
-        if purpose != Purpose::Grace {
-            return None;
-        }
-        let run = self.state.lock();
-        let cause = run.grace_cause();
-        Some(prompts::grace(cause, run.settings().ending))
     }
 
     /// Waits for the whole answer, handing out its pieces.

@@ -12,6 +12,8 @@
 //! | [`resume`] | taking a run up again |
 //! | `keeper` | where the events of runs are kept |
 //! | `drive` | the loop: decide, carry out, record |
+//! | `settle` | what is recorded where nothing has to be carried out |
+//! | `replay` | doing a recorded run again and comparing |
 //! | `ask` | one use of the model: deltas, deadline, cancellation, cost |
 //! | `completion` | `complete_task` and answers that have to have a shape |
 //! | `compact`, `look_back` | summing up, planning, looking back |
@@ -26,14 +28,17 @@ pub mod executor;
 mod keeper;
 mod look_back;
 pub mod prompts;
+mod replay;
 pub mod resume;
 pub mod running;
+mod settle;
 mod state;
 mod surroundings;
 
 pub use completion::OutputSpec;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
 pub use keeper::Keeper;
+pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};
 pub use running::{RunHandle, RunReport, Running};
 pub use surroundings::Surroundings;

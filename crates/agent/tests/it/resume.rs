@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use convoke_agent::{AgentBuilder, AgentExecutor, NotResumable, Paused, Task};
-use convoke_core::{Cause, Event, EventBody, Kind, Message, Part, Role, RunId};
+use convoke_agent::{AgentBuilder, AgentExecutor, NotResumable, Paused, Task, replay};
+use convoke_core::{Cause, Event, EventBody, Kind, Message, Part, Position, Role, RunId};
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::testing::AllowAll;
 use convoke_tool::{FunctionTool, MemorySink, ToolContext, ToolExecutor, ToolRegistry, ToolView};
 use serde_json::json;
 
-use crate::support::{Word, echo, read, script, told, with};
+use crate::support::{Word, durable, echo, read, script, told, with};
 
 /// A model that looks at the conversation alone to know what to do: two looks at once, then two things
 /// that must not be done twice, then an answer.
@@ -46,11 +46,6 @@ fn agent(model: &Arc<ScriptedModel>, marks: &Arc<AtomicU32>) -> AgentBuilder {
     AgentExecutor::with_model(model.clone(), tools)
 }
 
-fn durable(events: Vec<Arc<Event>>) -> Vec<Event> {
-    let kept = events.into_iter().filter(|event| event.body.is_durable());
-    kept.map(|event| Event::clone(&event)).collect()
-}
-
 fn rebuilt(events: &[Event]) -> (Paused, Arc<MemorySink>) {
     let sink = Arc::new(MemorySink::default());
     (Paused::rebuild(RunId::new("r"), events, sink.clone()), sink)
@@ -72,7 +67,7 @@ async fn wherever_it_is_lost_a_run_ends_with_the_same_answer_and_does_nothing_tw
     let run = agent(&whole, &marks).build().unwrap().start_as(RunId::new("r"), "Go.");
     let (events, report) = read(run).await;
     assert_eq!((report.text().as_deref(), marks.load(Ordering::Relaxed)), (Some("done"), 2));
-    let events = durable(events);
+    let events = durable(&events);
 
     for lost_after in 1..events.len() {
         let before = &events[..lost_after];
@@ -100,8 +95,13 @@ async fn wherever_it_is_lost_a_run_ends_with_the_same_answer_and_does_nothing_tw
             let interrupted = answers.matches("Error (interrupted)").count();
             assert_eq!(interrupted, in_flight, "lost after {lost_after}: {answers}");
         }
-        let seq = sink.events().iter().filter(|event| event.body.is_durable()).count();
-        assert!(seq > 1, "it goes on in the same stream");
+        let mut all = before.to_vec();
+        all.extend(durable(&sink.events()));
+        let replayed = replay(&RunId::new("r"), &all);
+        assert!(replayed.is_ok(), "lost after {lost_after}: {}", replayed.unwrap_err());
+        let numbered =
+            all.iter().zip(1..).all(|(event, seq)| event.position == Position::Durable { seq });
+        assert!(numbered, "it goes on in the same stream");
     }
 }
 
@@ -110,7 +110,7 @@ async fn an_answer_that_was_lost_is_charged_at_the_estimate() {
     let whole = model();
     let marks = Arc::new(AtomicU32::new(0));
     let run = agent(&whole, &marks).build().unwrap().start_as(RunId::new("r"), "Go.");
-    let events = durable(read(run).await.0);
+    let events = durable(&read(run).await.0);
     let asked =
         events.iter().position(|event| matches!(event.body, EventBody::ModelRequest { .. }));
     let (paused, sink) = rebuilt(&events[..=asked.unwrap()]);
@@ -165,4 +165,21 @@ async fn what_never_began_cannot_go_on() {
     let (paused, _) = rebuilt(&[]);
     let agent = with(&script([])).build().unwrap();
     assert_eq!(agent.resume(paused, None).unwrap_err(), NotResumable::Empty(RunId::new("r")));
+}
+
+#[tokio::test]
+async fn a_record_that_was_changed_does_not_come_out_the_same() {
+    let marks = Arc::new(AtomicU32::new(0));
+    let run = agent(&model(), &marks).build().unwrap().start_as(RunId::new("r"), "Go.");
+    let mut events = durable(&read(run).await.0);
+    let replayed = replay(&RunId::new("r"), &events).unwrap();
+    assert!(replayed.decided > 20 && replayed.events == events.len(), "{replayed:?}");
+    let turn = events.iter().position(|event| event.body == EventBody::TurnEnded { turn: 2 });
+    let turn = turn.unwrap();
+    events[turn].body = EventBody::TurnEnded { turn: 7 };
+    let difference = replay(&RunId::new("r"), &events).unwrap_err();
+    assert_eq!(difference.seq, turn as u64 + 1);
+    assert_eq!(difference.decided, Some(EventBody::TurnEnded { turn: 2 }));
+    let shown = difference.to_string();
+    assert!(shown.contains(r#"recorded: {"type":"turn_ended","data":{"turn":7}}"#), "{shown}");
 }

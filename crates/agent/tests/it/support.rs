@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke_agent::{AgentBuilder, AgentExecutor, RunReport, Running};
+use convoke_agent::{AgentBuilder, AgentExecutor, RunReport, Running, replay};
 use convoke_core::{Event, EventBody, Kind, ModelFacts, Timestamp};
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::testing::AllowAll;
@@ -79,7 +79,21 @@ pub(crate) async fn read(mut run: Running) -> (Vec<Arc<Event>>, RunReport) {
     while let Some(event) = run.next().await {
         events.push(event);
     }
-    (events, run.report().unwrap().clone())
+    let report = run.report().unwrap().clone();
+    // Whatever a test does, doing it again from the record comes out the same.
+    let kept: Vec<Event> = durable(&events);
+    if let Some(EventBody::RunStarted { .. }) = kept.first().map(|event| &event.body)
+        && let Err(difference) = replay(&report.run, &kept)
+    {
+        panic!("{difference}");
+    }
+    (events, report)
+}
+
+/// Returns the events that a journal keeps.
+pub(crate) fn durable(events: &[Arc<Event>]) -> Vec<Event> {
+    let kept = events.iter().filter(|event| event.body.is_durable());
+    kept.map(|event| Event::clone(event)).collect()
 }
 
 /// The durable events in short, so that a whole run fits an assertion.

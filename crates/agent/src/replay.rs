@@ -1,0 +1,183 @@
+//! Doing a recorded run again, offline: every step is decided anew and compared with what was recorded.
+//!
+//! What came from outside (answers of the model, results of tools, words of people, the time) is taken
+//! from the record. Everything the runtime made of it has to come out the same, or the first difference
+//! is named.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use convoke_core::{
+    CallId, Effect, Event, EventBody, Limit, Position, Purpose, Run, RunId, Timestamp,
+};
+
+use crate::settle::{Settled, request, settled};
+
+/// A run that came out the same.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Replayed {
+    /// The run, as it was at the end of the record.
+    pub run: Run,
+    /// How many events the record has.
+    pub events: usize,
+    /// How many of them were decided again.
+    pub decided: usize,
+}
+
+/// The first step that came out differently.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The number of the event.
+    pub seq: u64,
+    /// What was recorded.
+    pub recorded: EventBody,
+    /// What would happen now; nothing, if the run would wait.
+    pub decided: Option<EventBody>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |body: &EventBody| serde_json::to_string(body).unwrap_or_default();
+        let decided = self.decided.as_ref().map_or_else(|| "nothing".to_owned(), shown);
+        write!(
+            formatter,
+            "event {} came out differently\n  recorded: {}\n  now:      {decided}",
+            self.seq,
+            shown(&self.recorded)
+        )
+    }
+}
+
+impl std::error::Error for Difference {}
+
+/// Does a run again. Events of other runs are passed over.
+///
+/// # Errors
+///
+/// Returns the first event that came out differently.
+pub fn replay(id: &RunId, events: &[Event]) -> Result<Replayed, Box<Difference>> {
+    let mut again = Again { run: Run::new(id.clone()), due: VecDeque::new(), decided: 0 };
+    let mut before = Timestamp::default();
+    for event in events.iter().filter(|event| event.run == *id) {
+        again.step(event, before)?;
+        before = event.ts;
+    }
+    Ok(Replayed { run: again.run, events: events.len(), decided: again.decided })
+}
+
+struct Again {
+    run: Run,
+    /// What is recorded next, as far as that is settled.
+    due: VecDeque<Settled>,
+    decided: usize,
+}
+
+impl Again {
+    fn step(&mut self, event: &Event, before: Timestamp) -> Result<(), Box<Difference>> {
+        if !self.comes_from_outside(event) {
+            // The step was decided between the event before and this one.
+            let expected = [event.ts, before].map(|now| self.expected(event, now));
+            match expected.iter().position(|settled| same(settled.front(), event)) {
+                Some(index) => {
+                    self.due = expected.into_iter().nth(index).unwrap_or_default();
+                    self.due.pop_front();
+                    self.decided += 1;
+                }
+                None => {
+                    let [decided, _] = expected;
+                    return Err(Box::new(Difference {
+                        seq: seq(event),
+                        recorded: event.body.clone(),
+                        decided: decided.into_iter().next().map(|(_, body)| body),
+                    }));
+                }
+            }
+        }
+        if let EventBody::RunResumed { .. } = event.body {
+            // Whoever was in the middle of something is gone.
+            self.due.clear();
+        }
+        self.run.apply(event);
+        Ok(())
+    }
+
+    /// Returns what this run would record now, beginning with what is compared with this event.
+    fn expected(&self, event: &Event, now: Timestamp) -> VecDeque<Settled> {
+        if !self.due.is_empty() {
+            return self.due.clone();
+        }
+        if let EventBody::Usage(_) = event.body {
+            return VecDeque::from([(None, EventBody::Usage(*self.run.spent()))]);
+        }
+        let effect = self.run.decide(now);
+        let asked = |purpose: Purpose| VecDeque::from([(None, request(&self.run, purpose))]);
+        match &effect {
+            Effect::CallModel { purpose, .. } => asked(*purpose),
+            Effect::Compact { .. } => asked(Purpose::Compact),
+            // They are prepared in order, but may be asked about and run in any.
+            Effect::CallTools(calls) => {
+                let call = calls.iter().find(|call| Some(&call.id) == event.call.as_ref());
+                let requested = call.map(|call| {
+                    let (tool_name, params) = (call.name.clone(), call.arguments.clone().into());
+                    let body = EventBody::ToolCallRequested { tool_name, params };
+                    (Some(call.id.clone()), body)
+                });
+                requested.into_iter().collect()
+            }
+            effect => settled(effect, &self.run, None).into(),
+        }
+    }
+
+    /// Tells whether an event is something the runtime learned, and not something it did.
+    fn comes_from_outside(&self, event: &Event) -> bool {
+        let is_due = |call: &Option<CallId>| {
+            self.due.front().is_some_and(|(due, body)| due == call && body.ends_call())
+        };
+        match &event.body {
+            EventBody::RunStarted { .. }
+            | EventBody::RunResumed { .. }
+            | EventBody::RunForked { .. }
+            | EventBody::UserMessage { .. }
+            | EventBody::RunCancelled { .. }
+            | EventBody::ModelResponse { .. }
+            | EventBody::ModelFailed { .. }
+            | EventBody::ModelRetry { .. }
+            | EventBody::ToolCallStarted { .. }
+            | EventBody::PolicyDecision { .. }
+            | EventBody::ApprovalAsked { .. }
+            | EventBody::ApprovalAnswered { .. }
+            | EventBody::AgentSpawned { .. }
+            | EventBody::AgentEnded { .. }
+            | EventBody::McpServerState { .. }
+            // It is held against a schema that is not part of the record.
+            | EventBody::AnswerChecked { .. }
+            | EventBody::Warning { .. }
+            | EventBody::Error { .. } => true,
+            body if body.ends_call() => !is_due(&event.call),
+            // A completion is held against the same schema.
+            EventBody::ToolCallRequested { .. } => {
+                self.due.is_empty() && matches!(self.run.decide(event.ts), Effect::Complete(_))
+            }
+            // The time was up while something was under way.
+            EventBody::BudgetExceeded { budget: Limit::Time } => {
+                self.run.asking().is_some()
+                    || matches!(self.run.decide(event.ts), Effect::CallTools(_))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Tells whether an event is the one that was expected. How long something took does not count.
+fn same(expected: Option<&Settled>, event: &Event) -> bool {
+    expected.is_some_and(|(call, body)| *call == event.call && *body == event.body)
+}
+
+const fn seq(event: &Event) -> u64 {
+    match event.position {
+        Position::Durable { seq } => seq,
+        Position::Ephemeral { after, .. } => after,
+    }
+}
