@@ -79,21 +79,17 @@ impl Again {
         if !self.comes_from_outside(event) {
             // The step was decided between the event before and this one.
             let expected = [event.ts, before].map(|now| self.expected(event, now));
-            match expected.iter().position(|settled| same(settled.front(), event)) {
-                Some(index) => {
-                    self.due = expected.into_iter().nth(index).unwrap_or_default();
-                    self.due.pop_front();
-                    self.decided += 1;
-                }
-                None => {
-                    let [decided, _] = expected;
-                    return Err(Box::new(Difference {
-                        seq: seq(event),
-                        recorded: event.body.clone(),
-                        decided: decided.into_iter().next().map(|(_, body)| body),
-                    }));
-                }
-            }
+            let mut matching = expected.iter().filter(|due| same(due.front(), event));
+            let Some(due) = matching.next() else {
+                let [decided, _] = expected;
+                return Err(Box::new(Difference {
+                    seq: seq(event),
+                    recorded: event.body.clone(),
+                    decided: decided.into_iter().next().map(|(_, body)| body),
+                }));
+            };
+            self.due = due.iter().skip(1).cloned().collect();
+            self.decided += 1;
         }
         if let EventBody::RunResumed { .. } = event.body {
             // Whoever was in the middle of something is gone.

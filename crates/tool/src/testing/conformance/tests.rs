@@ -46,7 +46,7 @@ async fn what_a_tool_says_about_itself_is_checked() {
         (&[Check::Description], |tool| tool.says().description = " ".into()),
         (&[Check::Description], |tool| tool.says().description = "Reads a file, e.g".into()),
         (&[Check::Parameters], |tool| {
-            tool.says().parameters.edit(|it| it["type"] = json!("string"))
+            tool.says().parameters.edit(|it| it["type"] = json!("string"));
         }),
         (&[Check::Parameters], |tool| {
             tool.says()
