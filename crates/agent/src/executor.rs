@@ -344,7 +344,7 @@ fn declared(view: &ToolView) -> Vec<Declaration> {
 }
 
 /// Makes up an id that no other run has. Ids of later runs come later in the alphabet.
-fn new_id(now: Timestamp) -> RunId {
+pub(crate) fn new_id(now: Timestamp) -> RunId {
     const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let letters = |number: u64, count: u32| {
         (0..count).rev().map(move |place| {

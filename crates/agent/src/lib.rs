@@ -10,7 +10,7 @@
 //! | [`executor`] | what the runs of an agent share, and how one starts |
 //! | [`running`] | a run under way: its events, a handle to talk to it, its report |
 //! | [`resume`] | taking a run up again |
-//! | `keeper` | where the events of runs are kept |
+//! | `keeper`, `journaled` | where the events of runs are kept, and that this is a journal |
 //! | `drive` | the loop: decide, carry out, record |
 //! | `settle` | what is recorded where nothing has to be carried out |
 //! | `replay` | doing a recorded run again and comparing |
@@ -25,6 +25,7 @@ mod compact;
 mod completion;
 mod drive;
 pub mod executor;
+mod journaled;
 mod keeper;
 mod look_back;
 pub mod prompts;
@@ -37,6 +38,7 @@ mod surroundings;
 
 pub use completion::OutputSpec;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
+pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::Keeper;
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};

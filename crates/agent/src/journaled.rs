@@ -1,0 +1,104 @@
+//! Runs whose events are kept in journals on disk, and runs that are taken up from there.
+
+use std::sync::Arc;
+
+use convoke_core::{Event, EventBody, RunId, causes};
+use convoke_journal::{Journal, JournalError, Opened, Owner, Repair, Store};
+use convoke_tool::{Clock, EventSink, RecordError, Synced};
+
+use crate::keeper::Keeper;
+use crate::resume::Paused;
+
+/// Keeps the events of a run, and of all runs below it, in a journal.
+///
+/// A turn that ends is brought to the disk without anybody waiting for it. What has to be there before
+/// something else begins is waited for by whoever begins it.
+#[derive(Debug)]
+pub struct Journaled(Arc<dyn Journal>);
+
+impl Journaled {
+    /// Keeps events in this journal.
+    pub fn new(journal: impl Journal + 'static) -> Self {
+        Self(Arc::new(journal))
+    }
+}
+
+impl EventSink for Journaled {
+    fn append(&self, event: &Arc<Event>) -> Result<(), RecordError> {
+        self.0.append(event).map_err(|error| unkept(&error))?;
+        if let EventBody::TurnEnded { .. } = event.body {
+            self.0.request_sync();
+        }
+        Ok(())
+    }
+
+    fn stream(&self, _: &Arc<Event>) {}
+
+    fn sync(&self) -> Synced {
+        let synced = self.0.sync();
+        Box::pin(async move { synced.await.map_err(|error| unkept(&error)) })
+    }
+}
+
+fn unkept(error: &JournalError) -> RecordError {
+    let said: Vec<String> = causes::chain(error).map(ToString::to_string).collect();
+    RecordError::new(said.join(": "))
+}
+
+/// Gives every run a journal in a state directory.
+#[derive(Clone, Debug)]
+pub struct Journals {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+/// A run that was taken up from its journal.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Reopened {
+    /// The run, ready to go on.
+    pub paused: Paused,
+    /// All that happened in it.
+    pub events: Vec<Event>,
+    /// What was cut off at the end of the journal.
+    pub repaired: Option<Repair>,
+    /// The process that worked on it before and died.
+    pub died: Option<Owner>,
+}
+
+impl Journals {
+    /// Keeps runs in this store, with times from this clock.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// Returns the store.
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Takes up a run. Nobody else can work on it until it is dropped.
+    pub fn reopen(&self, run: &RunId) -> Result<Reopened, JournalError> {
+        self.store.open(run, self.clock.now()).map(|opened| reopened(run, opened))
+    }
+
+    /// Makes a new run of the first events of another, up to and including number `at`.
+    pub fn fork(&self, run: &RunId, at: u64) -> Result<Reopened, JournalError> {
+        let now = self.clock.now();
+        let new = crate::executor::new_id(now);
+        self.store.fork(run, at, &new, now).map(|opened| reopened(&new, opened))
+    }
+}
+
+fn reopened(run: &RunId, opened: Opened) -> Reopened {
+    let Opened { journal, events, repaired, died, .. } = opened;
+    let paused = Paused::rebuild(run.clone(), &events, Arc::new(Journaled::new(journal)));
+    Reopened { paused, events, repaired, died }
+}
+
+impl Keeper for Journals {
+    fn keep(&self, run: &RunId) -> Result<Arc<dyn EventSink>, RecordError> {
+        let journal = self.store.create(run, self.clock.now()).map_err(|error| unkept(&error))?;
+        Ok(Arc::new(Journaled::new(journal)))
+    }
+}

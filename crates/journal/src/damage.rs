@@ -1,0 +1,83 @@
+//! What is wrong with a journal, and where.
+
+use std::fmt;
+
+use convoke_core::RunId;
+
+/// The first thing in a journal that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The line, from 1; the first is the header.
+    pub line: u64,
+    /// The last event before it: everything up to there is intact.
+    pub seq_before: u64,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {} {}", self.line, self.reason)
+    }
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It is not JSON.
+    #[error("is not JSON")]
+    NotJson,
+    /// Its checksum does not fit.
+    #[error("was altered: its checksum does not fit")]
+    Altered,
+    /// It does not carry the hash of the line before it.
+    #[error("does not follow the line before it: a line is missing, or was put in")]
+    BrokenChain,
+    /// It has another number than it should.
+    #[error("holds event {found} where event {expected} has to come")]
+    Gap {
+        /// The number that had to come.
+        expected: u64,
+        /// The number that came.
+        found: u64,
+    },
+    /// It belongs to another run.
+    #[error("belongs to run `{found}`")]
+    OtherRun {
+        /// The run it belongs to.
+        found: RunId,
+    },
+    /// It is as it was written, but this program does not understand it.
+    #[error("cannot be understood ({problem}); was it written by a newer program?")]
+    Unknown {
+        /// Where understanding ended.
+        problem: String,
+    },
+    /// A text it points to is not there.
+    #[error("has its value at `{pointer}` in a blob that is missing: {hash}")]
+    MissingBlob {
+        /// Where in the event.
+        pointer: String,
+        /// The name of the blob.
+        hash: String,
+    },
+    /// A text it points to is not what it was.
+    #[error("has its value at `{pointer}` in a blob that was altered: {hash}")]
+    AlteredBlob {
+        /// Where in the event.
+        pointer: String,
+        /// The name of the blob.
+        hash: String,
+    },
+    /// A text it points to is there and cannot be read.
+    #[error("has its value at `{pointer}` in a blob that cannot be read: {hash} ({problem})")]
+    UnreadableBlob {
+        /// Where in the event.
+        pointer: String,
+        /// The name of the blob.
+        hash: String,
+        /// What the system said.
+        problem: String,
+    },
+}

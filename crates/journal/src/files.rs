@@ -1,0 +1,138 @@
+//! Files and directories of the state directory: the only module that names them to the system.
+//!
+//! Everything made here is for its owner alone: directories 0700, files 0600.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a state directory is reached by its path, here only"
+)]
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use convoke_core::Timestamp;
+use rustix::fs::OFlags;
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Makes one directory; it is an error if there is something already.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Makes a directory if there is none; tells whether it was made.
+pub(crate) fn ensure_directory(path: &Path) -> io::Result<bool> {
+    match make_directory(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a file that was not there, to read it and to write at its end.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Opens a file to read it and to write at its end.
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).open(path)
+}
+
+/// Opens a file or a directory to read it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Reads a whole file.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    fs::read(path)
+}
+
+/// Reads a file that anybody may have put there: no link, nothing but a file, nothing too long.
+pub(crate) fn read_stranger(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() > limit {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
+
+/// Puts a whole file in its place, also over another one: whatever happens, it is there or it is not.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = OsString::from(format!(
+        ".{}-{}.",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    ));
+    name.push(path.file_name().unwrap_or_default());
+    let temporary = path.with_file_name(name);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let written = options
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one to tell; this is tidying up.
+        drop(fs::remove_file(&temporary));
+    }
+    written
+}
+
+/// Moves a file or a directory.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
+/// Removes a file.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
+}
+
+/// Removes a directory and all in it. A link is removed, not followed.
+pub(crate) fn remove_directory(path: &Path) -> io::Result<()> {
+    fs::remove_dir_all(path)
+}
+
+/// Gives a file a second name, which takes no space.
+pub(crate) fn link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::hard_link(from, to)
+}
+
+/// Returns the names in a directory; none if there is no such directory. Names that are no text are
+/// nobody's here.
+pub(crate) fn names(path: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+/// Returns how long nothing was changed in a directory.
+pub(crate) fn age(path: &Path, now: Timestamp) -> Option<Duration> {
+    let changed = fs::symlink_metadata(path).ok()?.modified().ok()?;
+    let changed = changed.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let now = u64::try_from(now.as_millis()).ok()?;
+    Duration::from_millis(now).checked_sub(changed)
+}
+
+/// Returns how many bytes the files of a directory have.
+pub(crate) fn bytes_in(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| metadata.len()).sum()
+}

@@ -1,0 +1,73 @@
+//! A cache that makes listing fast. It may be deleted at any time, and one that cannot be read counts
+//! as none.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rustix::fs::Stat;
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+use crate::summary::Gathered;
+
+/// The form of the cache; another one is not read.
+const FORM: u32 = 1;
+
+/// What was gathered from every journal when it was last listed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Index {
+    form: u32,
+    pub(crate) runs: HashMap<String, Entry>,
+}
+
+/// What was gathered from one journal, and in which state that was.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) stamp: Stamp,
+    pub(crate) blob_bytes: u64,
+    pub(crate) gathered: Gathered,
+}
+
+/// The state of a journal file. The same stamp means the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    inode: u64,
+    seconds: i64,
+    nanoseconds: u64,
+}
+
+impl Stamp {
+    #[expect(
+        clippy::useless_conversion,
+        clippy::unnecessary_fallible_conversions,
+        reason = "these numbers have other types on other systems"
+    )]
+    pub(crate) fn of(status: &Stat) -> Self {
+        Self {
+            size: u64::try_from(status.st_size).unwrap_or_default(),
+            inode: u64::from(status.st_ino),
+            seconds: i64::from(status.st_mtime),
+            nanoseconds: u64::try_from(status.st_mtime_nsec).unwrap_or_default(),
+        }
+    }
+}
+
+impl Index {
+    pub(crate) fn read(path: &Path) -> Self {
+        let index: Option<Self> =
+            files::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        index.filter(|index| index.form == FORM).unwrap_or_default()
+    }
+
+    pub(crate) fn of(runs: HashMap<String, Entry>) -> Self {
+        Self { form: FORM, runs }
+    }
+
+    /// Replaces the cache. Where that is not possible, listing is only slower.
+    pub(crate) fn write(&self, path: &Path) {
+        if let Ok(bytes) = serde_json::to_vec(self) {
+            drop(files::put(path, &bytes));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Lists the runs of a store.
+//!
+//! Each journal is only looked at from outside; one that changed since the last time is read from where
+//! it was read to then.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use convoke_core::RunId;
+use rustix::fs::{Access, AtFlags, Stat, accessat, statat};
+
+use crate::blob::Blobs;
+use crate::error::{JournalError, Tried};
+use crate::files;
+use crate::index::{Entry, Index, Stamp};
+use crate::owner;
+use crate::store::{Store, journal_in};
+use crate::summary::{Condition, Gathered, Summary};
+
+impl Store {
+    /// Returns all runs, newest first.
+    pub fn list(&self) -> Result<Vec<Summary>, JournalError> {
+        let runs = self.runs();
+        let names = self.ids()?;
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let directory = files::open(&runs).tried("open", &runs)?;
+        let mut index = Index::read(&self.index_path());
+        let known = index.runs.len();
+        let mut current = HashMap::with_capacity(names.len());
+        let mut changed = false;
+        let mut summaries = Vec::with_capacity(names.len());
+        for name in names {
+            // One that is being made or removed at this moment is not listed.
+            let Some(status) = stat(&directory, &name) else { continue };
+            let stamp = Stamp::of(&status);
+            let before = index.runs.remove(&name);
+            let run = RunId::new(name.as_str());
+            let entry = match before {
+                Some(entry) if entry.stamp == stamp => entry,
+                before => {
+                    changed = true;
+                    self.gather(&run, stamp, before)?
+                }
+            };
+            summaries.push(self.summary(&directory, &run, &entry));
+            current.insert(name, entry);
+        }
+        if changed || current.len() != known {
+            Index::of(current).write(&self.index_path());
+        }
+        summaries.sort_by(|left, right| {
+            right.created.cmp(&left.created).then_with(|| right.run.cmp(&left.run))
+        });
+        Ok(summaries)
+    }
+
+    fn index_path(&self) -> PathBuf {
+        self.root().join("index")
+    }
+
+    fn gather(
+        &self,
+        run: &RunId,
+        stamp: Stamp,
+        before: Option<Entry>,
+    ) -> Result<Entry, JournalError> {
+        let directory = self.directory(run)?;
+        let path = journal_in(&directory);
+        let blobs = Blobs::of(&directory);
+        let mut file = files::open(&path).tried("open", &path)?;
+        let grown = before.filter(|before| before.stamp.size < stamp.size);
+        let gathered = match grown.map(|before| before.gathered) {
+            Some(mut gathered) => {
+                let news = read_from(&mut file, gathered.read).tried("read", &path)?;
+                gathered.go_on(run, &news, &blobs).then_some(gathered)
+            }
+            None => None,
+        };
+        let gathered = match gathered {
+            Some(gathered) => gathered,
+            None => {
+                let bytes = read_from(&mut file, 0).tried("read", &path)?;
+                Gathered::from_start(run, &bytes, &blobs)
+            }
+        };
+        Ok(Entry { stamp, blob_bytes: blobs.bytes(), gathered })
+    }
+
+    fn summary(&self, directory: &File, run: &RunId, entry: &Entry) -> Summary {
+        let Gathered { ended, events, turns, tool_calls, usage, .. } = entry.gathered;
+        let Gathered { prompt, model, forked_from, problem, .. } = entry.gathered.clone();
+        let condition = if self.is_owned(directory, run) {
+            Condition::Running
+        } else if let Some((status, cause)) = ended {
+            Condition::Ended { status, cause }
+        } else {
+            Condition::Interrupted
+        };
+        Summary {
+            run: run.clone(),
+            created: entry.gathered.created,
+            last_activity: entry.gathered.last_activity,
+            prompt,
+            model,
+            condition,
+            turns,
+            tool_calls,
+            usage,
+            bytes: entry.stamp.size + entry.blob_bytes,
+            events,
+            forked_from,
+            problem,
+        }
+    }
+
+    /// Tells whether a process works on a run. Only where one said so the lock itself is looked at.
+    fn is_owned(&self, directory: &File, run: &RunId) -> bool {
+        let says_so = accessat(directory, format!("{run}/lock"), Access::EXISTS, AtFlags::empty());
+        says_so.is_ok()
+            && self.directory(run).is_ok_and(|directory| {
+                files::open(&journal_in(&directory))
+                    .and_then(|file| owner::is_locked(&file))
+                    .unwrap_or(false)
+            })
+    }
+}
+
+fn stat(directory: &File, name: &str) -> Option<Stat> {
+    statat(directory, format!("{name}/journal.jsonl"), AtFlags::empty()).ok()
+}
+
+fn read_from(file: &mut File, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,112 @@
+//! Reads a journal from its first byte to its last, and says how far it can be believed.
+
+use convoke_core::{Event, Position, RunId};
+
+use crate::blob::Blobs;
+use crate::damage::{Damage, Reason};
+use crate::error::JournalError;
+use crate::hash::Hash;
+use crate::header::{FORMAT, Format, Header};
+use crate::line;
+
+/// What a journal holds.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) header: Header,
+    /// All events up to the first damage.
+    pub(crate) events: Vec<Event>,
+    /// How many bytes the lines have that are intact.
+    pub(crate) intact: u64,
+    /// The hash of the last of them.
+    pub(crate) last: Hash,
+    /// How many bytes a last line has that was not finished.
+    pub(crate) torn: u64,
+    pub(crate) damage: Option<Damage>,
+}
+
+/// Reads a journal. A last line that was not finished is left out: it has no newline, or a crash left
+/// something there that is not JSON.
+pub(crate) fn scan(run: &RunId, bytes: &[u8], blobs: &Blobs) -> Result<Scan, JournalError> {
+    let mut lines = Lines { rest: bytes, taken: 0 };
+    let (header, hash) = read_header(run, &mut lines)?;
+    let mut scan =
+        Scan { header, events: Vec::new(), intact: lines.taken, last: hash, torn: 0, damage: None };
+    while let Some(found) = lines.next() {
+        match read_event(&scan, found, blobs) {
+            Ok((event, hash)) => {
+                scan.events.push(event);
+                scan.last = hash;
+                scan.intact = lines.taken;
+            }
+            Err(Reason::NotJson) if lines.rest.is_empty() => break,
+            Err(reason) => {
+                let seq_before = scan.events.len() as u64;
+                scan.damage = Some(Damage { line: seq_before + 2, seq_before, reason });
+                return Ok(scan);
+            }
+        }
+    }
+    scan.torn = bytes.len() as u64 - scan.intact;
+    Ok(scan)
+}
+
+/// Finds whole lines, and counts the bytes they take with their newlines.
+struct Lines<'a> {
+    rest: &'a [u8],
+    taken: u64,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let newline = self.rest.iter().position(|byte| *byte == b'\n')?;
+        let (line, rest) = self.rest.split_at_checked(newline)?;
+        self.rest = rest.get(1..)?;
+        self.taken += line.len() as u64 + 1;
+        Some(line)
+    }
+}
+
+fn read_header(run: &RunId, lines: &mut Lines<'_>) -> Result<(Header, Hash), JournalError> {
+    let Some(found) = lines.next() else {
+        return Err(JournalError::Empty { run: run.clone() });
+    };
+    if let Ok(Format { journal }) = line::parse(found)
+        && journal > u64::from(FORMAT)
+    {
+        return Err(JournalError::Newer { run: run.clone(), found: journal });
+    }
+    let damaged = |reason| JournalError::Damaged {
+        run: run.clone(),
+        damage: Damage { line: 1, seq_before: 0, reason },
+    };
+    let hash = match line::verify(found) {
+        Err(Reason::NotJson) if lines.rest.is_empty() => {
+            return Err(JournalError::Empty { run: run.clone() });
+        }
+        verified => verified.map_err(damaged)?,
+    };
+    let header: Header = line::parse(found)
+        .map_err(|error| damaged(Reason::Unknown { problem: error.to_string() }))?;
+    if header.run != *run {
+        return Err(damaged(Reason::OtherRun { found: header.run }));
+    }
+    Ok((header, hash))
+}
+
+fn read_event(scan: &Scan, found: &[u8], blobs: &Blobs) -> Result<(Event, Hash), Reason> {
+    let hash = line::verify(found)?;
+    let event = line::read(found, &scan.last, |pointer, hash| blobs.fetch(pointer, hash))?;
+    let expected = scan.events.len() as u64 + 1;
+    match event.position {
+        Position::Durable { seq } if seq == expected => {}
+        Position::Durable { seq: found } | Position::Ephemeral { after: found, .. } => {
+            return Err(Reason::Gap { expected, found });
+        }
+    }
+    if event.parent.is_none() && event.run != scan.header.run {
+        return Err(Reason::OtherRun { found: event.run });
+    }
+    Ok((event, hash))
+}

@@ -1,0 +1,293 @@
+//! The state directory: where the runs are.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use convoke_core::{Event, RunId, Timestamp};
+
+use crate::blob::Blobs;
+use crate::damage::Damage;
+use crate::error::{JournalError, Tried};
+use crate::files;
+use crate::header::{Forked, Header};
+use crate::inbox::Inbox;
+use crate::journal::RunJournal;
+use crate::line;
+use crate::name;
+use crate::owner::{self, Owner};
+use crate::scan::{Scan, scan};
+use crate::sync::{Disk, Durability, Syncer, SystemDisk};
+use crate::tape::{End, Tape};
+
+/// The runs of one state directory. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: Arc<Path>,
+    durability: Durability,
+    syncer: Arc<Syncer>,
+}
+
+/// A run that was opened to go on.
+#[derive(Debug)]
+pub struct Opened {
+    /// Takes the next events.
+    pub journal: RunJournal,
+    /// All events so far.
+    pub events: Vec<Event>,
+    /// What was cut off at the end.
+    pub repaired: Option<Repair>,
+    /// The process that worked on the run before and died.
+    pub died: Option<Owner>,
+}
+
+/// A last line that was not finished when a process or a machine went down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// How many bytes were cut off.
+    pub bytes: u64,
+    /// Which line they were, from 1.
+    pub at_line: u64,
+}
+
+/// What a journal holds, as somebody sees it who only looks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// When the run was made.
+    pub created: Timestamp,
+    /// The program that made it.
+    pub program: String,
+    /// Where it was copied from.
+    pub forked_from: Option<Forked>,
+    /// All events up to the first damage.
+    pub events: Vec<Event>,
+    /// The first damage.
+    pub damage: Option<Damage>,
+}
+
+impl Store {
+    /// Names a state directory. Nothing is made or read yet.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self::on(root.into(), SystemDisk)
+    }
+
+    pub(crate) fn on(root: PathBuf, disk: impl Disk + 'static) -> Self {
+        let syncer = Arc::new(Syncer::new(disk));
+        Self { root: root.into(), durability: Durability::default(), syncer }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn syncer_for_tests(&self) -> &Syncer {
+        &self.syncer
+    }
+
+    /// Says how much a crash of the machine may cost.
+    #[must_use]
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Returns the state directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the directory of a run, whether it is there or not.
+    pub fn directory(&self, run: &RunId) -> Result<PathBuf, JournalError> {
+        name::check(run)?;
+        Ok(self.runs().join(run.as_str()))
+    }
+
+    /// Returns what other processes want to tell a run.
+    pub fn inbox(&self, run: &RunId) -> Result<Inbox, JournalError> {
+        Ok(Inbox::new(run.clone(), &self.directory(run)?))
+    }
+
+    /// Begins the journal of a new run.
+    pub fn create(&self, run: &RunId, now: Timestamp) -> Result<RunJournal, JournalError> {
+        let directory = self.directory(run)?;
+        self.create_in(&directory, &Header::new(run, now, None), Blobs::of(&directory), now)
+    }
+
+    /// Makes a directory and begins a journal in it. If that fails, nothing is left.
+    pub(crate) fn create_in(
+        &self,
+        directory: &Path,
+        header: &Header,
+        blobs: Blobs,
+        now: Timestamp,
+    ) -> Result<RunJournal, JournalError> {
+        let mut unsynced = self.make_parents()?;
+        files::make_directory(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                JournalError::Taken { run: header.run.clone(), path: directory.to_path_buf() }
+            }
+            _ => JournalError::io("make the directory", directory, error),
+        })?;
+        unsynced.insert(self.runs());
+        unsynced.insert(directory.to_path_buf());
+        let begun = begin(directory, header, now);
+        if begun.is_err() {
+            // The first error is the one to tell; this is tidying up.
+            drop(files::remove_directory(directory));
+        }
+        let (file, end) = begun?;
+        Ok(self.journal(header.run.clone(), file, directory, blobs, end, unsynced))
+    }
+
+    /// Opens a run to go on with it. A last line that was not finished is cut off.
+    pub fn open(&self, run: &RunId, now: Timestamp) -> Result<Opened, JournalError> {
+        let directory = self.directory(run)?;
+        let path = journal_in(&directory);
+        let mut file =
+            files::open_to_append(&path).map_err(|error| self.missing(run, &path, error))?;
+        self.lock(run, &file, &path)?;
+
+        let blobs = Blobs::of(&directory);
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).tried("read", &path)?;
+        let Scan { events, intact, last, torn, damage, .. } = scan(run, &bytes, &blobs)?;
+        if let Some(damage) = damage {
+            return Err(JournalError::Damaged { run: run.clone(), damage });
+        }
+        let seq = events.len() as u64;
+        let repaired = (torn > 0).then_some(Repair { bytes: torn, at_line: seq + 2 });
+        if repaired.is_some() {
+            file.set_len(intact).tried("cut off the unfinished last line of", &path)?;
+        }
+        let died = Owner::read(&directory);
+        claim(&directory, now)?;
+        let end = End { seq, hash: last, length: intact };
+        let unsynced = BTreeSet::from([self.runs(), directory.clone()]);
+        let journal = self.journal(run.clone(), file, &directory, blobs, end, unsynced);
+        Ok(Opened { journal, events, repaired, died })
+    }
+
+    /// Reads a run without touching it, also while a process works on it.
+    pub fn read(&self, run: &RunId) -> Result<Recorded, JournalError> {
+        let directory = self.directory(run)?;
+        let path = journal_in(&directory);
+        let bytes = files::read(&path).map_err(|error| self.missing(run, &path, error))?;
+        let Scan { header, events, damage, .. } = scan(run, &bytes, &Blobs::of(&directory))?;
+        let Header { created, program, forked_from, .. } = header;
+        Ok(Recorded { created, program, forked_from, events, damage })
+    }
+
+    /// Removes a run and everything that belongs to it, unless a process works on it.
+    pub fn remove(&self, run: &RunId) -> Result<(), JournalError> {
+        let directory = self.directory(run)?;
+        let path = journal_in(&directory);
+        // The lock is held until the directory is out of reach.
+        let _file = match files::open(&path) {
+            Ok(file) => {
+                self.lock(run, &file, &path)?;
+                Some(file)
+            }
+            // A directory without a journal is what a crash left.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && directory.is_dir() => None,
+            Err(error) => return Err(self.missing(run, &path, error)),
+        };
+        // First out of the way, with one step: half a run is never seen.
+        let hidden = self.runs().join(format!(".removed-{run}-{}", std::process::id()));
+        files::rename(&directory, &hidden).tried("remove", &directory)?;
+        files::remove_directory(&hidden).tried("remove", &hidden)
+    }
+
+    /// Returns the ids of all runs, in no order.
+    pub(crate) fn ids(&self) -> Result<Vec<String>, JournalError> {
+        let mut names = files::names(&self.runs()).tried("list", &self.runs())?;
+        names.retain(|name| name::is_valid(name));
+        Ok(names)
+    }
+
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Makes what has to be there before a run can be; returns the directories that changed by it.
+    fn make_parents(&self) -> Result<BTreeSet<PathBuf>, JournalError> {
+        let runs = self.runs();
+        let mut missing = Vec::new();
+        let mut changed = BTreeSet::new();
+        for directory in runs.ancestors() {
+            match files::ensure_directory(directory) {
+                Ok(false) => break,
+                Ok(true) => {
+                    changed.extend(directory.parent().map(Path::to_path_buf));
+                    break;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(directory),
+                // A directory that is there and may not be made is no problem yet.
+                Err(_) if directory.is_dir() => break,
+                Err(error) => return Err(error).tried("make the directory", directory),
+            }
+        }
+        for directory in missing.into_iter().rev() {
+            files::ensure_directory(directory).tried("make the directory", directory)?;
+            changed.extend(directory.parent().map(Path::to_path_buf));
+        }
+        Ok(changed)
+    }
+
+    fn lock(&self, run: &RunId, file: &File, path: &Path) -> Result<(), JournalError> {
+        if !owner::lock(file).tried("lock", path)? {
+            let owner = path.parent().and_then(Owner::read);
+            return Err(JournalError::Busy { run: run.clone(), owner });
+        }
+        // Whoever held the lock may have removed the run.
+        let removed = rustix::fs::fstat(file).is_ok_and(|status| status.st_nlink == 0);
+        if removed { Err(self.missing(run, path, io::ErrorKind::NotFound.into())) } else { Ok(()) }
+    }
+
+    fn missing(&self, run: &RunId, path: &Path, error: io::Error) -> JournalError {
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                JournalError::NotFound { run: run.clone(), path: self.runs() }
+            }
+            _ => JournalError::io("open", path, error),
+        }
+    }
+
+    fn journal(
+        &self,
+        run: RunId,
+        file: File,
+        directory: &Path,
+        blobs: Blobs,
+        end: End,
+        unsynced: BTreeSet<PathBuf>,
+    ) -> RunJournal {
+        let tape = Tape::new(run, file, journal_in(directory), blobs, end, unsynced);
+        RunJournal::new(Arc::new(tape), Arc::clone(&self.syncer), self.durability)
+    }
+}
+
+/// Returns where the journal of the run in this directory is.
+pub(crate) fn journal_in(directory: &Path) -> PathBuf {
+    directory.join("journal.jsonl")
+}
+
+/// Makes a journal with its first line.
+fn begin(directory: &Path, header: &Header, now: Timestamp) -> Result<(File, End), JournalError> {
+    let path = journal_in(directory);
+    let mut file = files::create(&path).tried("make", &path)?;
+    if !owner::lock(&file).tried("lock", &path)? {
+        let owner = Owner::read(directory);
+        return Err(JournalError::Busy { run: header.run.clone(), owner });
+    }
+    let mut line = Vec::new();
+    let hash = line::write_header(&mut line, header)?;
+    file.write_all(&line).tried("write", &path)?;
+    claim(directory, now)?;
+    Ok((file, End { seq: 0, hash, length: line.len() as u64 }))
+}
+
+/// Says that this process works on the run in this directory.
+fn claim(directory: &Path, now: Timestamp) -> Result<(), JournalError> {
+    let path = owner::path_in(directory);
+    let owner = serde_json::to_vec(&Owner::this_process(now)).map_err(JournalError::Json)?;
+    files::put(&path, &owner).tried("write", &path)
+}

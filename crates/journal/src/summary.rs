@@ -1,0 +1,257 @@
+//! One run in a few words, for a list.
+//!
+//! What a list shows is gathered line by line, and only a glance is taken at each: nothing is verified
+//! here. What was gathered can be kept and gone on with when the journal has grown.
+
+use std::borrow::Cow;
+
+use convoke_core::{Cause, Outcome, RunId, Status, Timestamp, Usage};
+use serde::{Deserialize, Serialize};
+
+use crate::blob::Blobs;
+use crate::hash::Hash;
+use crate::header::{FORMAT, Forked, Format, Header};
+use crate::line;
+
+const PROMPT_CHARS: usize = 200;
+
+/// One run in a few words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Its id.
+    pub run: RunId,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When something last happened in it.
+    pub last_activity: Timestamp,
+    /// What it was asked, on one line, cut after 200 characters.
+    pub prompt: String,
+    /// The model that works on it.
+    pub model: String,
+    /// Whether it runs, and how it ended.
+    pub condition: Condition,
+    /// How many turns the main agent began.
+    pub turns: u32,
+    /// How many tool calls began, its subagents' included.
+    pub tool_calls: u64,
+    /// What it used, its subagents included, where that was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// How many bytes its journal and its blobs have.
+    pub bytes: u64,
+    /// How many events it has.
+    pub events: u64,
+    /// Where it was copied from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<Forked>,
+    /// Why the rest of it is not shown, where its journal cannot be read to the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Whether a run runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Condition {
+    /// A process works on it.
+    Running,
+    /// It has not ended and nobody works on it: it can be resumed.
+    Interrupted,
+    /// It ended.
+    Ended {
+        /// How, in one word.
+        status: Status,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+/// What was gathered from a journal, as far as it was read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Gathered {
+    pub(crate) created: Timestamp,
+    pub(crate) last_activity: Timestamp,
+    pub(crate) prompt: String,
+    pub(crate) model: String,
+    pub(crate) ended: Option<(Status, Cause)>,
+    pub(crate) turns: u32,
+    pub(crate) tool_calls: u64,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) events: u64,
+    pub(crate) forked_from: Option<Forked>,
+    pub(crate) problem: Option<String>,
+    /// How many bytes of the journal this covers.
+    pub(crate) read: u64,
+    /// The hash of the last line it covers.
+    last: String,
+}
+
+/// The fields of a line that tell what it is about.
+#[derive(Deserialize)]
+struct Glance<'a> {
+    seq: u64,
+    ts: Timestamp,
+    #[serde(borrow)]
+    run: Cow<'a, str>,
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Line<T> {
+    data: T,
+    #[serde(default)]
+    blobs: line::Moved,
+}
+
+#[derive(Deserialize)]
+struct Started {
+    prompt: String,
+    #[serde(default)]
+    model: String,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    outcome: Outcome,
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    turn: u32,
+}
+
+impl Gathered {
+    /// Gathers from the first byte on.
+    pub(crate) fn from_start(run: &RunId, bytes: &[u8], blobs: &Blobs) -> Self {
+        let mut gathered = Self {
+            created: Timestamp::default(),
+            last_activity: Timestamp::default(),
+            prompt: String::new(),
+            model: String::new(),
+            ended: None,
+            turns: 0,
+            tool_calls: 0,
+            usage: None,
+            events: 0,
+            forked_from: None,
+            problem: None,
+            read: 0,
+            last: String::new(),
+        };
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        match lines.next().and_then(|line| line.strip_suffix(b"\n")) {
+            None => gathered.problem = Some("the journal is empty".to_owned()),
+            Some(first) => match header(run, first) {
+                Err(problem) => gathered.problem = Some(problem),
+                Ok(header) => {
+                    gathered.created = header.created;
+                    gathered.last_activity = header.created;
+                    gathered.forked_from = header.forked_from;
+                    gathered.covers(first);
+                    gathered.lines(run, lines, blobs);
+                }
+            },
+        }
+        gathered
+    }
+
+    /// Goes on with what came after. Tells whether these bytes follow what was gathered.
+    pub(crate) fn go_on(&mut self, run: &RunId, bytes: &[u8], blobs: &Blobs) -> bool {
+        let follows = format!("{{\"prev\":\"{}\"", self.last);
+        if self.last.is_empty() || self.problem.is_some() || !bytes.starts_with(follows.as_bytes())
+        {
+            return false;
+        }
+        self.lines(run, bytes.split_inclusive(|byte| *byte == b'\n'), blobs);
+        true
+    }
+
+    fn lines<'a>(&mut self, run: &RunId, lines: impl Iterator<Item = &'a [u8]>, blobs: &Blobs) {
+        let mut last = None;
+        // A line without its newline is not there yet.
+        for line in lines.map_while(|line| line.strip_suffix(b"\n")) {
+            if self.take(run, line, blobs).is_none() {
+                let number = self.events + 2;
+                self.problem = Some(format!("line {number} of the journal cannot be read"));
+                break;
+            }
+            self.read += line.len() as u64 + 1;
+            last = Some(line);
+        }
+        if let Some(line) = last {
+            self.last = Hash::of(line).as_str().to_owned();
+        }
+    }
+
+    fn take(&mut self, run: &RunId, line: &[u8], blobs: &Blobs) -> Option<()> {
+        let glance: Glance<'_> = serde_json::from_slice(line).ok()?;
+        // Whatever happens after the end: the run goes on.
+        self.ended = None;
+        let of_root = glance.run == run.as_str();
+        match &*glance.kind {
+            "run_started" if of_root => {
+                let Line::<Started> { data, blobs: moved } = line::parse(line).ok()?;
+                let moved = moved.get("/data/prompt");
+                let prompt = moved.and_then(|hash| blobs.fetch("/data/prompt", hash).ok());
+                self.prompt = one_line(&prompt.unwrap_or(data.prompt));
+                self.model = data.model;
+            }
+            "run_ended" if of_root => {
+                let Ended { outcome, usage } = line::parse::<Line<_>>(line).ok()?.data;
+                self.ended = Some((outcome.status, outcome.cause));
+                self.usage = Some(usage);
+            }
+            "turn_started" if of_root => {
+                let Turn { turn } = line::parse::<Line<_>>(line).ok()?.data;
+                self.turns = turn;
+            }
+            "usage" if of_root => self.usage = Some(line::parse::<Line<_>>(line).ok()?.data),
+            "tool_call_started" => self.tool_calls += 1,
+            _ => {}
+        }
+        self.events = glance.seq;
+        self.last_activity = glance.ts;
+        Some(())
+    }
+
+    fn covers(&mut self, line: &[u8]) {
+        self.read = line.len() as u64 + 1;
+        self.last = Hash::of(line).as_str().to_owned();
+    }
+}
+
+fn header(run: &RunId, line: &[u8]) -> Result<Header, String> {
+    let unreadable = || "the first line of the journal cannot be read".to_owned();
+    let Format { journal } = serde_json::from_slice(line).map_err(|_| unreadable())?;
+    if journal > u64::from(FORMAT) {
+        return Err(format!("a newer program wrote the journal (format {journal})"));
+    }
+    let header: Header = serde_json::from_slice(line).map_err(|_| unreadable())?;
+    if header.run != *run {
+        return Err(format!("the journal belongs to run `{}`", header.run));
+    }
+    Ok(header)
+}
+
+/// Puts a text on one line and cuts it.
+fn one_line(text: &str) -> String {
+    // Only a part is looked at: a prompt may be as long as a book.
+    let start: String = text.chars().take(PROMPT_CHARS * 10).collect();
+    let words: Vec<&str> = start.split(|c: char| c.is_whitespace() || c.is_control()).collect();
+    let joined = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    joined.chars().take(PROMPT_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_becomes_one_short_line() {
+        assert_eq!(one_line(" fix\n\tthe \u{1b} bug  "), "fix the bug");
+        assert_eq!(one_line(&"é ".repeat(5000)).chars().count(), PROMPT_CHARS);
+    }
+}

@@ -1,0 +1,169 @@
+//! Lists of runs, with and without their cache.
+
+use std::fs;
+use std::sync::Arc;
+
+use convoke_core::{Cause, Event, EventBody, RunSettings, Status, TaskId, Timestamp, Usage};
+use convoke_journal::{Condition, Journal, Summary};
+
+use crate::support::{NOW, World, event, id, notice, world};
+
+fn started(run: &str, prompt: &str, system: &str) -> Event {
+    let body = EventBody::RunStarted {
+        task: TaskId::new("t"),
+        model: "some-model".into(),
+        prompt: prompt.into(),
+        attachments: Vec::new(),
+        history: Vec::new(),
+        system: system.into(),
+        tools: Arc::from([]),
+        settings: RunSettings::default(),
+    };
+    event(run, 1, body)
+}
+
+fn ended(run: &str, seq: u64, cause: Cause) -> Event {
+    let usage = Usage { input_tokens: 12, output_tokens: 3, ..Usage::default() };
+    event(run, seq, EventBody::RunEnded { outcome: cause.into(), answer: None, usage })
+}
+
+fn tool(run: &str, seq: u64) -> Event {
+    let (tool_name, description) = ("t".into(), String::new());
+    let effects = convoke_core::Effects::default();
+    event(run, seq, EventBody::ToolCallStarted { tool_name, description, effects })
+}
+
+fn turn(run: &str, seq: u64, turn: u32) -> Event {
+    event(run, seq, EventBody::TurnStarted { turn })
+}
+
+fn in_child(mut event: Event, root: &str) -> Event {
+    event.run = id("child");
+    event.parent = Some(id(root));
+    event
+}
+
+fn only(world: &World) -> Summary {
+    let [summary] = world.store.list().unwrap().try_into().unwrap();
+    summary
+}
+
+#[test]
+fn a_summary_says_what_happened() {
+    let world = world();
+    let journal = world.store.create(&id("run"), NOW).unwrap();
+    let append = |event: Event| journal.append(&event).unwrap();
+    append(started("run", "Fix\n  the bug", "be good"));
+    append(turn("run", 2, 1));
+    append(tool("run", 3));
+    append(in_child(started("run", "a part of it", ""), "run").at(4));
+    append(in_child(turn("run", 5, 7), "run"));
+    append(in_child(tool("run", 6), "run"));
+    append(in_child(ended("run", 7, Cause::Error), "run"));
+    append(turn("run", 8, 2));
+    let running = only(&world);
+    assert_eq!(running.condition, Condition::Running);
+    assert_eq!((running.turns, running.tool_calls, running.usage), (2, 2, None));
+    append(ended("run", 9, Cause::MaxTurns));
+    assert_eq!(only(&world).condition, Condition::Running, "its process has not let go yet");
+    drop(journal);
+
+    let summary = only(&world);
+    let ended_with = Condition::Ended { status: Status::Limited, cause: Cause::MaxTurns };
+    assert_eq!(summary.condition, ended_with);
+    assert_eq!((summary.prompt.as_str(), summary.model.as_str()), ("Fix the bug", "some-model"));
+    assert_eq!((summary.events, summary.turns, summary.tool_calls), (9, 2, 2));
+    assert_eq!(summary.usage.unwrap().input_tokens, 12);
+    assert_eq!(summary.created, NOW);
+    assert_eq!(summary.last_activity, Timestamp::from_millis(NOW.as_millis() + 9));
+    assert_eq!(summary.bytes, world.bytes("run").len() as u64);
+
+    // Resumed: it is not ended any more.
+    let opened = world.store.open(&id("run"), NOW).unwrap();
+    opened.journal.append(&notice("run", 10, "on we go")).unwrap();
+    drop(opened);
+    assert_eq!(only(&world).condition, Condition::Interrupted);
+
+    fs::remove_file(world.state.path().join("index")).unwrap();
+    let anew = only(&world);
+    assert_eq!((anew.events, anew.turns, anew.tool_calls), (10, 2, 2));
+}
+
+#[test]
+fn a_prompt_is_found_wherever_it_is_kept() {
+    let world = world();
+    world.record("prompt", &[started("prompt", &"long prompt ".repeat(5000), "")]);
+    world.record("system", &[started("system", "short", &"x".repeat(100_000))]);
+    let list = world.store.list().unwrap();
+    assert_eq!((list[0].run.as_str(), list[0].prompt.as_str()), ("system", "short"));
+    assert!(list[1].prompt.starts_with("long prompt long prompt"));
+    assert_eq!(list[1].prompt.chars().count(), 200);
+}
+
+#[test]
+fn a_thousand_runs_are_the_same_with_any_cache() {
+    let world = world();
+    for number in 0..1000 {
+        let run = format!("run-{number:04}");
+        let events = [started(&run, &run, ""), ended(&run, 2, Cause::Goal)];
+        world.record(&run, &events[..1 + number % 2]);
+    }
+    let index = world.state.path().join("index");
+    assert!(!index.exists(), "only a list makes it");
+    let first = world.store.list().unwrap();
+    assert_eq!(first.len(), 1000);
+    assert_eq!((first[0].run.as_str(), first[0].prompt.as_str()), ("run-0999", "run-0999"));
+    assert_eq!(first.iter().filter(|run| run.condition == Condition::Interrupted).count(), 500);
+    let good = fs::read(&index).unwrap();
+    assert_eq!(world.store.list().unwrap(), first);
+    assert_eq!(fs::read(&index).unwrap(), good, "nothing changed, nothing is written");
+
+    for garbage in [b"".to_vec(), b"\0garbage".to_vec(), good[..good.len() / 2].to_vec()] {
+        fs::write(&index, garbage).unwrap();
+        assert_eq!(world.store.list().unwrap(), first);
+    }
+    let other_form = String::from_utf8(good.clone()).unwrap().replace("\"form\":1", "\"form\":2");
+    fs::write(&index, other_form).unwrap();
+    assert_eq!(world.store.list().unwrap(), first);
+    fs::remove_file(&index).unwrap();
+    assert_eq!(world.store.list().unwrap(), first);
+
+    world.store.remove(&id("run-0500")).unwrap();
+    assert_eq!(world.store.list().unwrap().len(), 999);
+    assert!(!String::from_utf8(fs::read(&index).unwrap()).unwrap().contains("run-0500"));
+}
+
+#[test]
+fn a_run_made_anew_under_an_old_id_is_not_mixed_up() {
+    let world = world();
+    world.record("run", &[started("run", "old", "")]);
+    assert_eq!(only(&world).prompt, "old");
+    world.store.remove(&id("run")).unwrap();
+    world.record("run", &[started("run", "new and longer", ""), turn("run", 2, 1)]);
+    let summary = only(&world);
+    assert_eq!((summary.prompt.as_str(), summary.turns), ("new and longer", 1));
+}
+
+#[test]
+fn a_damaged_run_is_listed_with_what_is_known() {
+    let world = world();
+    world.record("run", &[started("run", "hello", ""), turn("run", 2, 1), turn("run", 3, 2)]);
+    let mut lines = world.lines("run");
+    lines[2] = "garbage".into();
+    fs::write(world.journal("run"), lines.join("\n") + "\n").unwrap();
+    let summary = only(&world);
+    assert_eq!((summary.prompt.as_str(), summary.events), ("hello", 1));
+    assert_eq!(summary.problem.as_deref(), Some("line 3 of the journal cannot be read"));
+    assert_eq!(summary.condition, Condition::Interrupted);
+}
+
+trait At {
+    fn at(self, seq: u64) -> Self;
+}
+
+impl At for Event {
+    fn at(mut self, seq: u64) -> Self {
+        self.position = convoke_core::Position::Durable { seq };
+        self
+    }
+}

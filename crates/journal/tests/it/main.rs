@@ -1,0 +1,17 @@
+//! Journals as their users see them, and as crashes, full disks and other processes leave them.
+#![expect(clippy::disallowed_methods, reason = "tests make the world they run in")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+
+mod blobs;
+mod chain;
+mod child;
+mod collect;
+mod failing;
+mod find;
+mod fork;
+mod inbox;
+mod list;
+mod owner;
+mod round_trip;
+mod support;
+mod torn;
