@@ -81,6 +81,8 @@ impl Driver {
                 }
                 Effect::Complete(call) => self.complete(&call)?,
                 Effect::CheckAnswer(words) => self.check_answer(&words)?,
+                // Something was said in the last moment: it is taken in first.
+                Effect::Finish { .. } if !self.control.stop_listening() => {}
                 Effect::Finish { outcome, answer } => {
                     let usage = *self.state.lock().spent();
                     self.record(EventBody::RunEnded { outcome: outcome.clone(), answer, usage })?;

@@ -29,7 +29,7 @@ mod surroundings;
 
 pub use completion::OutputSpec;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
-pub use running::{RunHandle, RunReport, Running};
+pub use running::{NotHeard, RunHandle, RunReport, Running};
 pub use surroundings::Surroundings;
 
 /// The main agent is driven like any other; what makes it the main one is how it is set up.
