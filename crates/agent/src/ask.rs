@@ -216,6 +216,10 @@ impl Driver {
         estimate: u64,
     ) -> Result<(), Unrecorded> {
         let begun = self.broken_off(true, heard.bytes, estimate);
+        let status = match &why {
+            NoAnswer::Failed(error) => error.status,
+            NoAnswer::OutOfTime(_) | NoAnswer::Cancelled(_) => None,
+        };
         let (cause, error, message, hint, usage) = match why {
             NoAnswer::Cancelled(cause) => {
                 self.record(EventBody::RunCancelled { cause })?;
@@ -244,6 +248,7 @@ impl Driver {
             cause,
             error: error.to_owned(),
             message,
+            status,
             hint,
             partial: (!heard.words.trim().is_empty()).then_some(heard.words),
             usage,

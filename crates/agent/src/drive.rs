@@ -62,6 +62,12 @@ impl Driver {
                 let settled = settled(&effect, &run, Some(&self.agent.completion));
                 (effect, settled)
             };
+            if let Effect::Finish { .. } = effect
+                && !self.control.stop_listening()
+            {
+                // Something was said in the last moment: it is taken in first.
+                continue;
+            }
             for (call, body) in settled {
                 self.recorder.record(call.as_ref(), body)?;
             }

@@ -42,7 +42,7 @@ pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::Keeper;
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};
-pub use running::{RunHandle, RunReport, Running};
+pub use running::{NotHeard, RunHandle, RunReport, Running};
 pub use surroundings::Surroundings;
 
 /// The main agent is driven like any other; what makes it the main one is how it is set up.

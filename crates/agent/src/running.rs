@@ -3,7 +3,7 @@
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 use crate::resume::Paused;
 use crate::state::RunState;
 
+/// How many messages of the user wait for the next turn.
+const MAX_MESSAGES: usize = 64;
 /// How many events wait for a reader before deltas and progress are left out for it.
 const MAX_WAITING: usize = 4_096;
 
@@ -47,7 +49,7 @@ pub struct RunReport {
     /// How long it took, waiting for people included.
     pub duration_ms: Millis,
     /// What was done and learned.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskContext>,
 }
 
@@ -169,19 +171,46 @@ impl fmt::Debug for Running {
     }
 }
 
+/// A message that nobody will hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotHeard {
+    /// The run is over.
+    #[error("the run is over; start another one")]
+    Ended,
+    /// Too much was said since the last turn.
+    #[error("{MAX_MESSAGES} messages wait for the next turn already; say it later")]
+    TooMany,
+}
+
+/// What the user says, on its way to the run.
+#[derive(Debug, Default)]
+struct Inbox {
+    waiting: Vec<Message>,
+    is_closed: bool,
+}
+
 /// Talks to a run while it works. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RunHandle {
-    messages: mpsc::UnboundedSender<Message>,
+    inbox: Arc<Mutex<Inbox>>,
     stop: CancellationToken,
     cause: Arc<Mutex<Option<Cause>>>,
 }
 
 impl RunHandle {
-    /// Says something; it reaches the model at the next turn.
-    pub fn say(&self, text: impl Into<String>) {
-        // A run that is over does not listen.
-        drop(self.messages.send(Message::text(Role::User, text)));
+    /// Says something; it is taken in at the next turn, also by a run that was about to end. A run that is
+    /// being stopped takes it in as well, and does not answer any more.
+    pub fn say(&self, text: impl Into<String>) -> Result<(), NotHeard> {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if inbox.is_closed {
+            return Err(NotHeard::Ended);
+        }
+        if inbox.waiting.len() >= MAX_MESSAGES {
+            return Err(NotHeard::TooMany);
+        }
+        inbox.waiting.push(Message::text(Role::User, text));
+        Ok(())
     }
 
     /// Stops the run: what is under way is told to stop, every call is answered, and the run ends.
@@ -199,7 +228,7 @@ impl RunHandle {
 /// The run's end of a [`RunHandle`].
 #[derive(Debug)]
 pub(crate) struct Control {
-    messages: Mutex<mpsc::UnboundedReceiver<Message>>,
+    inbox: Arc<Mutex<Inbox>>,
     stop: CancellationToken,
     cause: Arc<Mutex<Option<Cause>>>,
 }
@@ -207,16 +236,26 @@ pub(crate) struct Control {
 impl Control {
     /// Makes both ends. The run also stops when `outer` does.
     pub(crate) fn new(outer: &CancellationToken) -> (RunHandle, Self) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let (stop, cause) = (outer.child_token(), Arc::default());
-        let handle = RunHandle { messages: sender, stop: stop.clone(), cause: Arc::clone(&cause) };
-        (handle, Self { messages: Mutex::new(receiver), stop, cause })
+        let (stop, inbox, cause) = (outer.child_token(), Arc::default(), Arc::default());
+        let handle =
+            RunHandle { inbox: Arc::clone(&inbox), stop: stop.clone(), cause: Arc::clone(&cause) };
+        (handle, Self { inbox, stop, cause })
     }
 
     /// Returns what was said since it was last asked.
     pub(crate) fn messages(&self) -> Vec<Message> {
-        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| messages.try_recv().ok()).collect()
+        std::mem::take(&mut self.inbox().waiting)
+    }
+
+    /// Stops listening, unless something was said that has not been taken in; tells whether it did.
+    pub(crate) fn stop_listening(&self) -> bool {
+        let mut inbox = self.inbox();
+        inbox.is_closed = inbox.waiting.is_empty();
+        inbox.is_closed
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns why the run is to stop, if it is.
@@ -233,6 +272,13 @@ impl Control {
     fn why(&self) -> Cause {
         let cause = *self.cause.lock().unwrap_or_else(PoisonError::into_inner);
         cause.unwrap_or(Cause::Interrupted)
+    }
+}
+
+/// Also a run that was dropped, or could not be recorded, does not listen any more.
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.inbox().is_closed = true;
     }
 }
 
@@ -295,5 +341,32 @@ impl Reader {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_speaks_learns_whether_it_will_be_heard() {
+        let (handle, control) = Control::new(&CancellationToken::new());
+        assert_eq!(handle.say("one"), Ok(()));
+        assert!(!control.stop_listening(), "something was said in the last moment");
+        assert_eq!(control.messages().len(), 1);
+        for _ in 0..MAX_MESSAGES {
+            assert_eq!(handle.say("more"), Ok(()));
+        }
+        assert_eq!(handle.say("too much"), Err(NotHeard::TooMany));
+        assert_eq!(control.messages().len(), MAX_MESSAGES);
+        assert!(control.stop_listening());
+        assert_eq!(handle.say("late"), Err(NotHeard::Ended));
+    }
+
+    #[test]
+    fn a_run_that_was_dropped_hears_nothing() {
+        let (handle, control) = Control::new(&CancellationToken::new());
+        drop(control);
+        assert_eq!(handle.say("hello?"), Err(NotHeard::Ended));
     }
 }

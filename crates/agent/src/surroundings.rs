@@ -12,6 +12,8 @@ pub struct Surroundings {
     pub date: String,
     /// Notes for agents, the nearest first: where they are, and what they say.
     pub notes: Vec<(String, String)>,
+    /// Notes that are there but could not be read: where they are, and why.
+    pub unread: Vec<(String, String)>,
 }
 
 impl Surroundings {
@@ -25,10 +27,7 @@ impl Surroundings {
             "\n\nWorking directory: {}\nSystem: {}\nDate: {}\n",
             self.working_directory, self.platform, self.date
         ));
-        let mut left = Self::MAX_NOTES;
-        for (path, note) in &self.notes {
-            let kept = floor(note, left);
-            left -= kept.len();
+        for (path, note, kept) in self.kept() {
             text.push_str(&format!("\nFrom {path}:\n{}\n", kept.trim_end()));
             if kept.len() < note.len() {
                 let cut = note.len() - kept.len();
@@ -38,6 +37,27 @@ impl Surroundings {
             }
         }
         text
+    }
+
+    /// Returns what of the notes does not reach the model, for the people who wrote them.
+    pub fn warnings(&self) -> Vec<String> {
+        let unread = self.unread.iter().map(|(path, why)| format!("{path} was not read: {why}"));
+        let cut = self.kept().filter(|(_, note, kept)| kept.len() < note.len());
+        let cut = cut.map(|(path, note, kept)| {
+            let (shown, all) = (kept.len(), note.len());
+            format!("{path} is too long: the model is shown {shown} of its {all} bytes")
+        });
+        unread.chain(cut).collect()
+    }
+
+    /// Returns each note with what there is room for.
+    fn kept(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let mut left = Self::MAX_NOTES;
+        self.notes.iter().map(move |(path, note)| {
+            let kept = floor(note, left);
+            left -= kept.len();
+            (path.as_str(), note.as_str(), kept)
+        })
     }
 }
 
@@ -61,7 +81,16 @@ mod tests {
                 ("AGENTS.md".into(), "ä".repeat(9_000)),
                 ("../AGENTS.md".into(), "Use tabs.".into()),
             ],
+            unread: vec![("../../AGENTS.md".into(), "it is a link".into())],
         };
+        assert_eq!(
+            surroundings.warnings(),
+            [
+                "../../AGENTS.md was not read: it is a link",
+                "AGENTS.md is too long: the model is shown 16384 of its 18000 bytes",
+                "../AGENTS.md is too long: the model is shown 0 of its 9 bytes",
+            ]
+        );
         let text = surroundings.with("Be good.\n");
         assert!(text.starts_with("Be good.\n\nWorking directory: /work\n"), "{text}");
         assert!(text.contains("[1616 bytes of AGENTS.md are not shown"), "{}", text.len());

@@ -6,11 +6,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, StyledStr, TypedValueParser};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use convoke_core::ExitCode;
+use convoke_core::nearest::nearest;
 
 use crate::commands::Command;
+use crate::failure::Failure;
 use crate::output::{Colour, Output, Verbosity};
 
 const AFTER_HELP: &str = "\
@@ -65,7 +67,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto",
           value_parser = colour_parser())]
     pub(crate) color: Colour,
-    /// Print no warnings and no summaries
+    /// Print only the answer, errors, and what puts the answer in doubt
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
@@ -89,23 +91,60 @@ pub(crate) struct Parsed {
 /// Something to print instead of running a command: help, the version, or what was said wrongly.
 #[derive(Debug)]
 pub(crate) struct Said {
-    text: StyledStr,
+    words: Words,
     code: ExitCode,
     /// When to use colour.
     pub(crate) colour: Colour,
+}
+
+/// Who found the words for it.
+#[derive(Debug)]
+enum Words {
+    Parser(StyledStr),
+    Own(Failure),
 }
 
 /// Reads the command line.
 pub(crate) fn parse() -> Result<Parsed, Said> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let colour = wanted_colour(&arguments);
-    let said = |error: clap::Error| Said { text: error.render(), code: code_of(&error), colour };
-    let matches = Cli::command().try_get_matches_from(arguments).map_err(said)?;
+    let said = |error: clap::Error| match no_command(&error, &arguments) {
+        Some(failure) => Said { words: Words::Own(failure), code: ExitCode::Usage, colour },
+        None => Said { code: code_of(&error), words: Words::Parser(error.render()), colour },
+    };
+    let matches = Cli::command().try_get_matches_from(&arguments).map_err(said)?;
     let Cli { global, command } = Cli::from_arg_matches(&matches).map_err(said)?;
     command.map(|command| Parsed { global, command }).ok_or_else(|| {
-        let text = Cli::command().render_help();
-        Said { text, code: ExitCode::Done, colour }
+        let words = Words::Parser(Cli::command().render_help());
+        Said { words, code: ExitCode::Done, colour }
     })
+}
+
+/// Explains a word that is no command: a slip of the fingers, or a task without `run` before it.
+fn no_command(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let definition = Cli::command();
+    let words = || arguments.iter().skip(1).map(|word| word.to_string_lossy());
+    let mut before = words().take_while(|before| before != word);
+    if before.any(|before| definition.find_subcommand(before.as_ref()).is_some()) {
+        // The groups have few commands, and the parser knows what to say about those.
+        return None;
+    }
+    let names = definition.get_subcommands().map(clap::Command::get_name);
+    let is_sentence = word.contains(char::is_whitespace);
+    let close = if is_sentence { Vec::new() } else { nearest(word, names) };
+    let failure = Failure::usage(format!("`{word}` is not a command"));
+    let hint = if let Some(name) = close.first() {
+        format!("did you mean `convoke {name}`?")
+    } else {
+        let task = words().skip_while(|before| before != word);
+        let task: Vec<_> = task.take_while(|word| !word.starts_with('-')).collect();
+        let task = task.join(" ").replace('"', "\\\"");
+        format!("to work on a task: convoke run \"{task}\"")
+    };
+    Some(failure.hint(hint).hint("`convoke --help` lists the commands"))
 }
 
 /// Returns the whole definition, for completions.
@@ -116,11 +155,15 @@ pub(crate) fn definition() -> clap::Command {
 impl Said {
     /// Prints it: help and version on standard output, mistakes on standard error.
     pub(crate) fn print(&self, output: &mut Output) {
+        let text = match &self.words {
+            Words::Parser(text) => text,
+            Words::Own(failure) => return failure.print(output),
+        };
         let stream = if self.code == ExitCode::Done { &output.out } else { &output.err };
         if stream.is_coloured() {
-            stream.text(self.text.ansi());
+            stream.text(text.ansi());
         } else {
-            stream.text(&self.text);
+            stream.text(text);
         }
     }
 

@@ -89,18 +89,23 @@ impl Failure {
 
     /// Returns it as programs read it: the words a report of a run has.
     pub(crate) fn report(&self) -> serde_json::Value {
-        let hints = self.lines.iter().filter_map(|line| match line {
-            Line::Hint(hint) => Some(hint.as_str()),
-            Line::Cause(_) => None,
-        });
         serde_json::json!({
+            "type": "report",
             "status": self.cause.status(),
             "cause": self.cause,
             "recovered": false,
             "answer": null,
             "message": self.to_string(),
-            "hints": hints.collect::<Vec<_>>(),
+            "hints": self.hints().collect::<Vec<_>>(),
             "exitCode": self.code() as u8,
+        })
+    }
+
+    /// Returns what to do about it.
+    pub(crate) fn hints(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter_map(|line| match line {
+            Line::Hint(hint) => Some(hint.as_str()),
+            Line::Cause(_) => None,
         })
     }
 
@@ -178,6 +183,11 @@ pub(crate) fn warn(output: &mut Output, problems: &[Problem]) {
             labelled(&mut output.err, Style::Good, "hint", hint);
         }
     }
+}
+
+/// Writes a warning to standard error, also where few are wanted.
+pub(crate) fn warning(output: &mut Output, message: &str) {
+    labelled(&mut output.err, Style::Warn, "warning", message);
 }
 
 /// Writes `label: text`; further lines of the text, and what does not fit, are indented.

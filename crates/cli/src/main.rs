@@ -14,6 +14,7 @@
 //! | [`view`] | what is seen of a run |
 //! | [`failure`] | errors, and how they look |
 //! | [`files`] | the few files the command itself reads and writes |
+//! | [`pager`] | long texts, page by page |
 //! | [`signals`] | Ctrl-C and its kin |
 
 mod cli;
@@ -23,6 +24,7 @@ mod environment;
 mod failure;
 mod files;
 mod output;
+mod pager;
 mod session;
 mod signals;
 mod trust;

@@ -23,7 +23,7 @@ pub(crate) use text::{columns, cut, first_sentence, harmless, wrap};
 pub(crate) enum Verbosity {
     /// Warnings and summaries too.
     Usual,
-    /// Nothing but the answer and errors.
+    /// Nothing but the answer, errors, and what puts the answer in doubt.
     Quiet,
 }
 

@@ -10,7 +10,7 @@
 //! | | | a file or pipe | as it is, and nothing else |
 //!
 //! `--output json` puts one object in the place of the answer, `--output stream-json` the events
-//! themselves ([`json`]). [`tree`] is the model that all of them share, [`ending`] the words for a run
+//! themselves and that object as the last line ([`json`]). [`tree`] is the model that all of them share, [`ending`] the words for a run
 //! that did not reach its goal. Everything that comes from a model or a tool is made harmless before it
 //! is shown.
 
@@ -30,7 +30,7 @@ pub(crate) mod tree;
 
 use std::time::Instant;
 
-use convoke_core::{Ending, Event, EventBody, Timestamp};
+use convoke_core::{Ending, Event, EventBody, TaskContext, Timestamp};
 use serde_json::Value;
 
 use self::json::RunReport;
@@ -38,12 +38,13 @@ use self::live::Live;
 use self::markdown::{Page, render};
 use self::plain::Plain;
 use self::tree::Tree;
+use crate::failure;
 use crate::output::{Output, Stream};
 
 /// How much is told beside the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Warnings and errors.
+    /// What puts the answer in doubt, and errors.
     Quiet,
     /// What happens.
     Usual,
@@ -71,6 +72,7 @@ pub(crate) struct View {
     teller: Teller,
     words: Words,
     clock: Clock,
+    task: Option<TaskContext>,
 }
 
 #[derive(Debug)]
@@ -116,7 +118,7 @@ impl View {
             Teller::Plain(Plain::new(err, detail))
         };
         let (tree, words, clock) = (Tree::default(), Words::default(), Clock::default());
-        Self { out, format, tree, teller, words, clock }
+        Self { out, format, tree, teller, words, clock, task: None }
     }
 
     /// Shows an event.
@@ -171,7 +173,19 @@ impl View {
 
     /// Returns how the run ended, once it has.
     pub(crate) fn report(&self) -> Option<RunReport> {
-        RunReport::of(&self.tree)
+        RunReport::of(&self.tree, self.task.as_ref())
+    }
+
+    /// Learns what was done, planned and learned, for the report.
+    pub(crate) fn learn(&mut self, task: Option<&TaskContext>) {
+        self.task = task.cloned();
+    }
+
+    /// Tells of something that is in no event, here and in the report.
+    pub(crate) fn warn(&mut self, message: &str, output: &mut Output) {
+        self.tree.warn(message);
+        self.abandon();
+        failure::warning(output, message);
     }
 
     /// Leaves a run that did not end: on a clean line, and without another word.
@@ -187,10 +201,12 @@ impl View {
     pub(crate) fn finish(&mut self, output: &mut Output) {
         self.abandon();
         let Some(report) = self.report() else { return };
-        match (self.format, &report.answer) {
-            (Format::Text, Some(answer)) => self.answer(answer),
-            (Format::Json, _) => output.json(&report),
-            (Format::Text | Format::StreamJson, _) => {}
+        match (self.format, &report.answer, &report.partial) {
+            (Format::Text, Some(answer), _) => self.answer(answer),
+            (Format::Text, None, Some(partial)) => self.partial(partial, output),
+            (Format::Text, None, None) => {}
+            (Format::Json, ..) => output.json(&report),
+            (Format::StreamJson, ..) => json::line(&report, &self.out),
         }
         self.out.flush();
         let summary = self.summary();
@@ -198,14 +214,34 @@ impl View {
             Teller::Live(live) => live.close(&summary),
             Teller::Plain(plain) => plain.close(&summary),
         }
-        if let Some(failure) = ending::failure(&report, &self.tree.totals().budget) {
+        let ended = self.tree.ended();
+        if let Some(failure) =
+            ended.and_then(|ended| ending::failure(self.tree.totals(), &ended.outcome))
+        {
             failure.print(output);
+        }
+    }
+
+    /// Shows what was said by a run that gave no answer, unless it stands there already. It is no answer,
+    /// so it is not on standard output.
+    fn partial(&self, partial: &Value, output: &Output) {
+        if self.words.are_shown(partial) {
+            return;
+        }
+        let text = match partial {
+            Value::String(text) => text.clone(),
+            value => serde_json::to_string_pretty(value).unwrap_or_default(),
+        };
+        output.err.gap();
+        output.err.line("not an answer, but what was said until then:");
+        for line in text.trim().lines() {
+            output.err.line(format_args!("  {}", output.err.printable(line)));
         }
     }
 
     /// Prints the answer, unless it stands there already.
     fn answer(&mut self, answer: &Value) {
-        if answer.as_str().is_some_and(|text| self.words.shown.as_deref() == Some(text)) {
+        if self.words.are_shown(answer) {
             return;
         }
         if let Teller::Live(live) = &mut self.teller
@@ -271,6 +307,11 @@ pub(crate) fn print_answer(answer: &Value, out: &Stream) {
 }
 
 impl Words {
+    /// Tells whether a text is the last thing that was shown.
+    fn are_shown(&self, value: &Value) -> bool {
+        value.as_str().is_some_and(|text| self.shown.as_deref() == Some(text))
+    }
+
     /// Hands on what the model says to its user. What it says otherwise (a summary, a plan) and data
     /// are not for reading.
     fn hear(&mut self, body: &EventBody, live: &mut Live) {
@@ -289,6 +330,10 @@ impl Words {
                 }
                 live.end_words();
                 self.shown = Some(words);
+            }
+            EventBody::ModelFailed { partial, .. } if self.to_user => {
+                live.end_words();
+                self.shown.clone_from(partial);
             }
             // It starts from the beginning.
             EventBody::ModelRetry { .. } | EventBody::ModelFailed { .. } => live.end_words(),

@@ -85,7 +85,7 @@ pub use schema::config_schema;
 pub use secret::{MASK, Secret};
 pub use settings::Config;
 pub use sources::{PROJECT_FILE_NAMES, Sources, Trust};
-pub use timeout::Timeout;
+pub use timeout::{DurationError, Timeout};
 pub use tools::{TimeoutsConfig, ToolsConfig};
 pub use trust_store::{TrustError, TrustStore};
 

@@ -38,11 +38,10 @@ mod error;
 mod known;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use convoke_core::ModelFacts;
-use convoke_model::{ModelName, Provider, ProxySettings, Settings};
+use convoke_model::{Catalogue, ModelName, Provider, ProxySettings};
 
 use crate::config::{Config, ModelConfig, covers};
 use environment::Environment;
@@ -63,10 +62,10 @@ pub struct Resolved {
     pub name: ModelName,
     /// Where it is and with which key it is asked.
     pub provider: Provider,
-    /// How it is to answer.
-    pub settings: Settings,
     /// What the configuration knows about it, by pattern, the closest first.
     pub facts: Vec<(String, ModelFacts)>,
+    /// What its server says about it, for what nobody else knows.
+    pub listed: ModelFacts,
     /// How it is reached.
     pub network: Network,
     /// Which settings and variables decided, for people.
@@ -79,8 +78,6 @@ pub struct Resolved {
 pub struct Network {
     /// Which proxies are used.
     pub proxies: ProxySettings,
-    /// A file of certificates that are trusted beside the built-in ones.
-    pub certificate_file: Option<PathBuf>,
     /// How long a provider may be silent.
     pub idle_timeout: Duration,
     /// How many times a request that failed is made again.
@@ -102,7 +99,7 @@ impl<'a> ModelSources<'a> {
             facts: self.facts(&name),
             name,
             provider,
-            settings: self.model.settings(),
+            listed: ModelFacts::default(),
             network: self.network(),
             why: why.join("; "),
         })
@@ -117,10 +114,15 @@ impl<'a> ModelSources<'a> {
     pub fn network(&self) -> Network {
         Network {
             proxies: self.environment.proxies(),
-            certificate_file: self.environment.certificate_file(),
             idle_timeout: self.model.idle_timeout.duration(),
             retries: self.model.retries,
         }
+    }
+
+    /// Returns what is known about a model that its server lists: what the configuration says, what is
+    /// built in where it says nothing, and what the server says where neither does.
+    pub fn facts_of_listed(&self, name: &ModelName, listed: ModelFacts) -> ModelFacts {
+        joined(&self.facts(name), [Catalogue::new().facts(name), listed])
     }
 
     fn facts(&self, name: &ModelName) -> Vec<(String, ModelFacts)> {
@@ -135,17 +137,22 @@ impl<'a> ModelSources<'a> {
 }
 
 impl Resolved {
-    /// Returns what is known about the model: what the configuration says, and what is built in where
-    /// it says nothing.
+    /// Returns what is known about the model: what the configuration says, what is built in where it says
+    /// nothing, and what its server says where neither does.
     #[must_use]
     pub fn facts_over(&self, built_in: ModelFacts) -> ModelFacts {
-        let said = self.facts.iter().map(|(_, facts)| *facts);
-        said.chain([built_in]).fold(ModelFacts::default(), |known, further| ModelFacts {
-            window: known.window.or(further.window),
-            max_output: known.max_output.or(further.max_output),
-            price: known.price.or(further.price),
-        })
+        joined(&self.facts, [built_in, self.listed])
     }
+}
+
+/// Puts together what is known about a model: what is said first counts.
+fn joined(said: &[(String, ModelFacts)], others: [ModelFacts; 2]) -> ModelFacts {
+    let said = said.iter().map(|(_, facts)| *facts);
+    said.chain(others).fold(ModelFacts::default(), |known, further| ModelFacts {
+        window: known.window.or(further.window),
+        max_output: known.max_output.or(further.max_output),
+        price: known.price.or(further.price),
+    })
 }
 
 #[cfg(test)]

@@ -7,17 +7,33 @@ use crate::config::disk;
 /// The file that people write for agents.
 const FILE_NAME: &str = "AGENTS.md";
 
+/// What was found: names and texts.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// What the model is told. Of a note that could not be read, that it could not.
+    pub(crate) told: Vec<(String, String)>,
+    /// What could not be read, and why.
+    pub(crate) unread: Vec<(String, String)>,
+}
+
+impl Notes {
+    fn leave_out(&mut self, name: String, why: &str) {
+        self.told.push((name.clone(), format!("[not read: {why}]")));
+        self.unread.push((name, why.to_owned()));
+    }
+}
+
 /// Finds the notes that hold for a directory, the nearest first: in it and above it, up to a directory
 /// with `.git`, the home directory or the root. Without `.git` above it, only the directory itself is
 /// looked at: what lies further up belongs to somebody else.
-pub(crate) fn find(directory: &Path, home: Option<&Path>) -> Vec<(String, String)> {
+pub(crate) fn find(directory: &Path, home: Option<&Path>) -> Notes {
     let ancestors: Vec<&Path> = directory
         .ancestors()
         .take_while(|above| Some(*above) != home || *above == directory)
         .collect();
     let project = ancestors.iter().position(|above| disk::exists(&above.join(".git")));
     let within = project.map_or(1, |depth| depth + 1);
-    let mut notes = Vec::new();
+    let mut notes = Notes::default();
     let top = ancestors.get(within - 1).and_then(|top| top.canonicalize().ok());
     for (depth, above) in ancestors.into_iter().take(within).enumerate() {
         let path = above.join(FILE_NAME);
@@ -28,13 +44,13 @@ pub(crate) fn find(directory: &Path, home: Option<&Path>) -> Vec<(String, String
             _ => continue,
         };
         if !inside {
-            notes.push((name, "[not read: it is a link that leads out of the project]".to_owned()));
+            notes.leave_out(name, "it is a link that leads out of the project");
             continue;
         }
         match disk::read_file(&path) {
-            Ok(Some(text)) => notes.push((name, text)),
+            Ok(Some(text)) => notes.told.push((name, text)),
             Ok(None) => {}
-            Err(error) => notes.push((name, format!("[not read: {}]", error.message))),
+            Err(error) => notes.leave_out(name, &error.message),
         }
     }
     notes
@@ -53,7 +69,8 @@ mod tests {
         std::fs::write(outer.path().join("secret"), "the key").unwrap();
         std::os::unix::fs::symlink("../secret", project.join(FILE_NAME)).unwrap();
         let notes = find(&project, None);
-        assert!(notes[0].1.starts_with("[not read: it is a link"), "{notes:?}");
+        assert_eq!(notes.unread[0].0, "AGENTS.md");
+        assert!(notes.told[0].1.starts_with("[not read: it is a link"), "{notes:?}");
     }
 
     #[test]
@@ -65,7 +82,7 @@ mod tests {
         for (place, text) in [(outer.path(), "outer"), (&project, "project"), (&inner, "inner")] {
             std::fs::write(place.join(FILE_NAME), text).unwrap();
         }
-        let found = |directory: &Path| find(directory, None);
+        let found = |directory: &Path| find(directory, None).told;
         assert_eq!(found(&inner), [("AGENTS.md".into(), "inner".to_owned())]);
         std::fs::create_dir(project.join(".git")).unwrap();
         assert_eq!(

@@ -224,7 +224,9 @@ impl Runtime {
         surroundings.working_directory = directory.display().to_string();
         std::env::consts::OS.clone_into(&mut surroundings.platform);
         surroundings.date = self.context.clock().now().date();
-        surroundings.notes = notes::find(directory, self.home.as_deref());
+        let notes = notes::find(directory, self.home.as_deref());
+        surroundings.notes = notes.told;
+        surroundings.unread = notes.unread;
         surroundings
     }
 

@@ -198,6 +198,9 @@ pub enum EventBody {
         error: String,
         /// What happened, with the provider's own words.
         message: String,
+        /// The HTTP status it was refused with, where there was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<u16>,
         /// What to do about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,

@@ -38,8 +38,10 @@ fn closeness(wanted: &str, known: &str) -> f64 {
     let contained = wanted.len() >= 3 && (known.contains(wanted) || wanted.contains(known));
     let spelled = strsim::jaro_winkler(wanted, known)
         .max(strsim::normalized_damerau_levenshtein(wanted, known));
+    // In a short word one slip of the fingers is a large part of it.
+    let slip = wanted.len() >= 3 && strsim::damerau_levenshtein(wanted, known) == 1;
     let reordered = strsim::sorensen_dice(wanted, known);
-    spelled.max(reordered).max(if contained { 0.8 } else { 0.0 })
+    spelled.max(reordered).max(if contained || slip { 0.8 } else { 0.0 })
 }
 
 #[cfg(test)]
@@ -55,8 +57,13 @@ mod tests {
             ("readFile", "read_file"),
             ("gerp", "grep"),
             ("command", "run_command"),
+            ("rnu", "run"),
         ] {
-            assert_eq!(nearest(wanted, TOOLS).first(), Some(&expected), "{wanted}");
+            assert_eq!(
+                nearest(wanted, TOOLS.into_iter().chain(["run"])).first(),
+                Some(&expected),
+                "{wanted}"
+            );
         }
     }
 

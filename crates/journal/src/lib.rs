@@ -15,6 +15,9 @@
 //! of the line before it and a checksum of itself, so a change anywhere is noticed, and the line is
 //! named. What a crash left half written at the end is cut off, and said.
 //!
+//! [`timeline`] is what happened in a run in the shape in which a person reads it, and [`export`] makes a
+//! page, Markdown or bare lines of it.
+//!
 //! The crate decides nothing about runs. It does not look at a clock either: whoever writes says when.
 //!
 //! ```
@@ -52,6 +55,7 @@ mod blob;
 mod collect;
 mod damage;
 mod error;
+pub mod export;
 mod files;
 mod find;
 mod fork;
@@ -70,6 +74,7 @@ mod store;
 mod summary;
 mod sync;
 mod tape;
+pub mod timeline;
 
 pub use collect::{Collected, Collection, Policy, Unfinished};
 pub use damage::{Damage, Reason};

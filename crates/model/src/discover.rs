@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use convoke_core::ModelFacts;
 use reqwest::header::{ACCEPT, HeaderValue};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -27,6 +28,41 @@ pub struct ListedModel {
     pub window: Option<u64>,
     /// The longest answer it gives, where the provider says so.
     pub max_output: Option<u64>,
+    /// Whether it can hold a conversation, where the provider says so.
+    pub chats: Option<bool>,
+    /// When it was made or fetched, in seconds since 1970, where the provider says so.
+    pub created: Option<u64>,
+}
+
+/// Words in the names of models that turn texts into numbers, sounds or pictures.
+const OTHER_TRADES: &[&str] =
+    &["bge", "clip", "e5", "gte", "minilm", "moderation", "ocr", "sd", "sdxl", "tts", "whisper"];
+
+impl ListedModel {
+    /// Tells whether it can hold a conversation, by what its provider says or else by its name.
+    pub fn can_chat(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+        let does_other = |word: &str| {
+            word.contains("embed") || word.contains("rerank") || OTHER_TRADES.contains(&word)
+        };
+        self.chats.unwrap_or_else(|| !words.any(does_other))
+    }
+
+    /// Returns what the provider says about it.
+    pub fn facts(&self) -> ModelFacts {
+        ModelFacts { window: self.window, max_output: self.max_output, price: None }
+    }
+}
+
+/// Returns the model to talk to where nobody says which: one that is said to hold conversations before
+/// one that only might, then the one that was fetched last, then the first by name.
+pub fn model_to_chat_with(models: &[ListedModel]) -> Option<&ListedModel> {
+    let rank = |model: &ListedModel| (model.chats, model.created);
+    models
+        .iter()
+        .filter(|model| model.can_chat())
+        .min_by(|one, other| rank(other).cmp(&rank(one)).then_with(|| one.name.cmp(&other.name)))
 }
 
 /// Asks a provider for its models, once, and waits for at most `patience`. They come sorted by name.
@@ -76,8 +112,10 @@ async fn get(
     let client = transport.client(&url).await.map_err(|error| endpoint.unusable(&error))?;
     let mut headers = endpoint.headers.clone();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    let proxy = transport.proxy_for(&url);
     let request = client.get(url).headers(headers).send();
-    let mut response = request.await.map_err(|error| endpoint.fail(error))?;
+    let fail = |error| endpoint.fail_through(error, proxy.as_deref());
+    let mut response = request.await.map_err(fail)?;
     if !response.status().is_success() {
         return Err(refused(endpoint, response).await);
     }
@@ -99,16 +137,46 @@ fn read_model(entry: &Value) -> Option<ListedModel> {
         return None;
     }
     let name = entry.get("id").or_else(|| entry.get("name"))?.as_str()?;
-    let number = |names: &[&str]| names.iter().find_map(|name| entry.get(*name)?.as_u64());
+    let number = |paths: &[&str]| paths.iter().find_map(|path| entry.pointer(path)?.as_u64());
     Some(ListedModel {
         name: name.strip_prefix("models/").unwrap_or(name).to_owned(),
-        window: number(&["inputTokenLimit", "context_length", "max_model_len", "max_input_tokens"]),
-        max_output: number(&["outputTokenLimit", "max_tokens"]),
+        window: number(WINDOWS),
+        max_output: number(&["/outputTokenLimit", "/max_tokens"]),
+        chats: chats(entry),
+        created: number(&["/created"]),
     })
+}
+
+/// Where servers say how much a model can take in; what is loaded goes before what would be possible.
+const WINDOWS: &[&str] = &[
+    "/inputTokenLimit",
+    "/loaded_context_length",
+    "/context_length",
+    "/max_model_len",
+    "/max_input_tokens",
+    "/max_context_length",
+    "/context_window",
+    "/meta/n_ctx",
+    "/meta/n_ctx_train",
+];
+
+/// Returns whether a model holds conversations, where the entry says so.
+fn chats(entry: &Value) -> Option<bool> {
+    if let Some(said) = entry.get("capabilities").and_then(Value::as_array) {
+        let can = ["completion", "completions", "chat", "tools"];
+        return Some(said.iter().filter_map(Value::as_str).any(|word| can.contains(&word)));
+    }
+    match entry.get("type")?.as_str()? {
+        "llm" | "vlm" => Some(true),
+        "embedding" | "embeddings" => Some(false),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::testing::{FAKE_WIRE, Reply, Server};
 
@@ -140,15 +208,69 @@ mod tests {
              "supportedGenerationMethods":["generateContent"]},
             {"name":"models/embed","supportedGenerationMethods":["embedContent"]}]}"#;
         let (models, server) = ask(WireFormat::Gemini, Reply::json(200, list)).await;
-        let expected =
-            ListedModel { name: "gemini-x".to_owned(), window: Some(10), max_output: Some(2) };
-        assert_eq!(models.unwrap(), [expected]);
+        let models = models.unwrap();
+        assert_eq!(names(&models), ["gemini-x"]);
+        assert_eq!((models[0].window, models[0].max_output), (Some(10), Some(2)));
         assert!(server.requests()[0].starts_with("GET /v1beta/models?pageSize=1000 "));
 
         let list = r#"{"data":[{"type":"model","id":"claude-x"}]}"#;
         let (models, server) = ask(WireFormat::Anthropic, Reply::json(200, list)).await;
         assert_eq!(names(&models.unwrap()), ["claude-x"]);
         assert!(server.requests()[0].starts_with("GET /v1/models?limit=1000 "));
+    }
+
+    fn listed(entries: &Value) -> Vec<ListedModel> {
+        entries.as_array().unwrap().iter().filter_map(read_model).collect()
+    }
+
+    #[test]
+    fn local_servers_say_what_their_models_can_do() {
+        let models = listed(&json!([
+            { "id": "a", "capabilities": ["completion", "tools"], "meta": { "n_ctx_train": 4096 } },
+            { "id": "b", "capabilities": ["embedding"], "created": 5 },
+            { "id": "c", "type": "embeddings" },
+            { "id": "d", "type": "vlm", "max_context_length": 8192, "loaded_context_length": 2048 },
+            { "id": "e", "type": "model" },
+        ]));
+        let chats: Vec<_> = models.iter().map(|model| model.chats).collect();
+        assert_eq!(chats, [Some(true), Some(false), Some(false), Some(true), None]);
+        assert_eq!((models[0].window, models[3].window), (Some(4096), Some(2048)));
+        assert_eq!(models[1].created, Some(5));
+    }
+
+    #[test]
+    fn who_cannot_talk_is_not_talked_to() {
+        let best = |entries: Value| {
+            let models = listed(&entries);
+            model_to_chat_with(&models).map(|model| model.name.clone())
+        };
+        for name in [
+            "all-minilm:latest",
+            "bge-m3",
+            "mxbai-embed-large",
+            "nomic-embed-text:v1.5",
+            "jina-reranker-v2",
+            "openai/whisper-large",
+            "tts-1",
+            "text-embedding-3-small",
+            "clip-vit",
+        ] {
+            assert_eq!(best(json!([{ "id": name }])), None, "{name}");
+            assert_eq!(
+                best(json!([{ "id": name }, { "id": "z" }])).as_deref(),
+                Some("z"),
+                "{name}"
+            );
+        }
+        assert_eq!(best(json!([{ "id": "b" }, { "id": "a" }])).as_deref(), Some("a"));
+        let latest = json!([{ "id": "a", "created": 1 }, { "id": "b", "created": 2 }]);
+        assert_eq!(best(latest).as_deref(), Some("b"), "what was fetched last");
+        let said = json!([
+            { "id": "a", "created": 9 },
+            { "id": "eclipse", "capabilities": ["completion"], "created": 1 },
+        ]);
+        assert_eq!(best(said).as_deref(), Some("eclipse"), "what is said to talk");
+        assert_eq!(best(json!([])), None);
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@ use reqwest::header::{
 use url::{Host, Url};
 
 use crate::error::{ModelError, ModelErrorKind};
-use crate::failure::{Doubt, explain};
+use crate::failure::{Doubt, Failure, explain};
 use crate::provider::Provider;
 use crate::transport::SetUpError;
 use crate::wire::{Complaint, Wire};
@@ -87,9 +87,30 @@ impl Endpoint {
         ModelError { repeatable, ..self.error(kind, message) }
     }
 
+    /// Makes an error of what the HTTP library said on the way to the provider, or to its proxy.
+    pub(crate) fn fail_through(&self, error: reqwest::Error, proxy: Option<&str>) -> ModelError {
+        let place = match proxy {
+            Some(proxy) => format!("{} through the proxy {proxy}", self.place),
+            None => self.place.clone(),
+        };
+        let failure = explain(error, &place);
+        let stale = failure.hung_up;
+        let failed = ModelError { stale, ..self.failed(failure) };
+        match (failed.kind, proxy) {
+            (ModelErrorKind::Unreachable | ModelErrorKind::Cut, Some(proxy)) => failed.hint(format!(
+                "is {proxy} the right proxy? It is usually set in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY; \
+                 NO_PROXY names what is reached directly"
+            )),
+            _ => failed,
+        }
+    }
+
     /// Makes an error of what the HTTP library said.
     pub(crate) fn fail(&self, error: reqwest::Error) -> ModelError {
-        let failure = explain(error, &self.place);
+        self.failed(explain(error, &self.place))
+    }
+
+    fn failed(&self, failure: Failure) -> ModelError {
         let mut error = self.error(failure.kind, failure.message);
         error.repeatable = failure.repeatable;
         match failure.doubt {

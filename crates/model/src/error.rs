@@ -57,6 +57,9 @@ pub struct ModelError {
     /// Whether the provider took the request, so that what it was sent is billed, as far as can be told
     /// from here.
     pub accepted: bool,
+    /// Whether the other side closed the connection before anything of an answer came, most likely because
+    /// it had been kept for too long: the request can be made again at once.
+    pub stale: bool,
     /// How many bytes of the answer had come: texts, thoughts and calls, of this attempt alone.
     pub received_bytes: u64,
 }
@@ -77,6 +80,7 @@ impl ModelError {
             retry_after: None,
             repeatable: kind.is_passing(),
             accepted: false,
+            stale: false,
             received_bytes: 0,
         }
     }

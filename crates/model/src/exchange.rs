@@ -2,6 +2,7 @@
 
 mod reading;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use url::Url;
 
 use crate::endpoint::Endpoint;
 use crate::error::{ModelError, ModelErrorKind};
-use crate::gate::{ClosedFor, Gate};
-use crate::model::ModelStream;
+use crate::gate::{ClosedFor, Gate, Pass};
+use crate::model::{Chunk, ModelStream, Retry};
 use crate::retry::seconds;
 use crate::transport::Transport;
 use crate::wait::wanted_wait;
@@ -26,6 +27,12 @@ use reading::Reading;
 const LONGEST_ERROR: usize = 64 * 1024;
 /// How long the rest of an error may take: what has come by then has to do.
 const ERROR_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a request waits for the rate limiter before that is said.
+const SILENT_WAIT: Duration = Duration::from_secs(1);
+
+/// A request at the gate.
+type Entering = Pin<Box<dyn Future<Output = Result<Pass, ClosedFor>> + Send>>;
 
 /// A request that can be sent any number of times.
 #[derive(Clone, Debug)]
@@ -39,6 +46,8 @@ pub(crate) struct Exchange {
 
 enum Phase {
     Opening,
+    /// At the gate for so long that it was said.
+    Waiting(Entering),
     Reading(Box<Reading>),
     Over,
 }
@@ -49,20 +58,48 @@ impl Exchange {
         Box::pin(stream::unfold((self, Phase::Opening), |(exchange, phase)| async {
             let (item, phase) = match phase {
                 Phase::Over => return None,
-                Phase::Opening => match exchange.open().await {
-                    Ok(reading) => Box::new(reading).step().await,
-                    Err(error) => (Err(error), Phase::Over),
-                },
+                Phase::Opening => {
+                    let mut entering = exchange.enter();
+                    match timeout(SILENT_WAIT, &mut entering).await {
+                        Ok(entered) => exchange.begin(entered).await,
+                        Err(_) => (Ok(exchange.says_it_waits()), Phase::Waiting(entering)),
+                    }
+                }
+                Phase::Waiting(entering) => {
+                    let entered = entering.await;
+                    exchange.begin(entered).await
+                }
                 Phase::Reading(reading) => reading.step().await,
             };
             Some((item, (exchange, phase)))
         }))
     }
 
-    async fn open(&self) -> Result<Reading, ModelError> {
+    fn enter(&self) -> Entering {
+        let (gate, longest) = (self.gate.clone(), self.transport.retry().max_wait);
+        Box::pin(async move { gate.enter(longest).await })
+    }
+
+    /// Nobody likes a silence that is not explained. Which attempt it is, whoever counts them knows.
+    fn says_it_waits(&self) -> Chunk {
+        let (delay, reason) = match self.gate.closed_now() {
+            Some(wait) => (wait, "the rate limit of the key was reached"),
+            None => (Duration::ZERO, "other requests with this key come first"),
+        };
+        let reason = format!("{}: {reason}", self.endpoint.provider.name);
+        Chunk::Retry(Retry { attempt: 1, delay, reason, accepted: false, received_bytes: 0 })
+    }
+
+    async fn begin(&self, entered: Result<Pass, ClosedFor>) -> (Result<Chunk, ModelError>, Phase) {
+        match self.open(entered).await {
+            Ok(reading) => Box::new(reading).step().await,
+            Err(error) => (Err(error), Phase::Over),
+        }
+    }
+
+    async fn open(&self, entered: Result<Pass, ClosedFor>) -> Result<Reading, ModelError> {
         let endpoint = &self.endpoint;
-        let longest = self.transport.retry().max_wait;
-        let mut pass = self.gate.enter(longest).await.map_err(|ClosedFor(wait)| {
+        let mut pass = entered.map_err(|ClosedFor(wait)| {
             let mut error = endpoint.error(
                 ModelErrorKind::RateLimited,
                 "the rate limit was reached by an earlier request",
@@ -98,7 +135,12 @@ impl Exchange {
             .send();
         match timeout_at(begin_by, request).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(endpoint.fail(error)),
+            Ok(Err(error)) => {
+                let proxy = self.transport.proxy_for(&self.url);
+                let mut error = endpoint.fail_through(error, proxy.as_deref());
+                error.stale &= self.gate.may_reuse();
+                Err(error)
+            }
             Err(_) => Err(never_began(endpoint, self.transport.timeouts().first_byte)),
         }
     }

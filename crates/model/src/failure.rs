@@ -5,6 +5,7 @@
 //! hold a key, is left out.
 
 use std::error::Error;
+use std::io;
 
 use convoke_core::causes::{chain, find};
 
@@ -17,6 +18,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) repeatable: bool,
     pub(crate) doubt: Option<Doubt>,
+    /// Whether the other side closed the connection before it answered.
+    pub(crate) hung_up: bool,
 }
 
 /// What is probably wrong with the settings.
@@ -52,7 +55,15 @@ pub(crate) fn explain(error: reqwest::Error, place: &str) -> Failure {
     // server on this machine between two attempts.
     let not_running = error.is_connect() && is_this_machine(place);
     let repeatable = kind.is_passing() && doubt.is_none() && !not_running;
-    Failure { kind, message, repeatable, doubt }
+    let hung_up = kind == ModelErrorKind::Cut && is_hang_up(&error, &root);
+    Failure { kind, message, repeatable, doubt, hung_up }
+}
+
+fn is_hang_up(error: &reqwest::Error, root: &str) -> bool {
+    let closed = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
+    find::<io::Error>(error).is_some_and(|error| closed.contains(&error.kind()))
+        // The library has no other name for it.
+        || root.starts_with("connection closed before message completed")
 }
 
 fn is_this_machine(place: &str) -> bool {

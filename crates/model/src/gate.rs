@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -83,6 +83,8 @@ pub(crate) struct Gate {
     door: Arc<Semaphore>,
     places: Option<Arc<Semaphore>>,
     minute: Option<Mutex<LastMinute>>,
+    /// Whether the provider has ever answered, so that connections to it may be open.
+    answered: AtomicBool,
     chance: Chance,
 }
 
@@ -109,8 +111,20 @@ impl Gate {
                 Arc::new(Semaphore::new(usize::try_from(count.get()).unwrap_or(usize::MAX >> 4)))
             }),
             minute: limits.requests_per_minute.map(|count| Mutex::new(LastMinute::new(count))),
+            answered: AtomicBool::new(false),
             chance,
         }
+    }
+
+    /// Tells whether a request may travel on a connection that was kept from an earlier one.
+    pub(crate) fn may_reuse(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Returns how long the provider still wants to be left alone; nothing, where it does not.
+    pub(crate) fn closed_now(&self) -> Option<Duration> {
+        let until = *lock(&self.not_before);
+        (!self.is_open()).then(|| until.saturating_duration_since(Instant::now()))
     }
 
     /// Waits until a request may be made; not at all if the provider wants to be left alone for longer
@@ -180,6 +194,7 @@ impl Gate {
 impl Pass {
     /// Tells the gate that the provider took the request.
     pub(crate) fn accepted(&mut self) {
+        self.gate.answered.store(true, Ordering::Relaxed);
         if self.door.is_none() {
             return;
         }

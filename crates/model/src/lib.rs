@@ -41,6 +41,7 @@ pub mod gate;
 pub mod model;
 pub mod name;
 pub mod provider;
+mod proxy;
 pub mod request;
 pub mod retry;
 pub mod scripted;
@@ -54,7 +55,7 @@ mod wire;
 
 pub use cassette::{CassetteError, Recording, Replay};
 pub use catalogue::Catalogue;
-pub use discover::{ListedModel, list_models};
+pub use discover::{ListedModel, list_models, model_to_chat_with};
 pub use error::{ModelError, ModelErrorKind};
 pub use gate::Limits;
 pub use model::{Answer, Chunk, Model, ModelStream, Retry, StopReason};

@@ -51,12 +51,13 @@ pub enum Chunk {
     End(Answer),
 }
 
-/// A repeat that is about to happen.
+/// A repeat that is about to happen, or an attempt that waits longer than a moment for the rate limit of
+/// its key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retry {
-    /// Which attempt comes, from 2.
+    /// Which attempt comes: from 2 for a repeat; 1 for the first, where that has to wait.
     pub attempt: u32,
-    /// After how long.
+    /// After how long; zero if that is at once or cannot be told.
     pub delay: Duration,
     /// Why.
     pub reason: String,

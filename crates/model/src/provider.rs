@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use convoke_core::ModelFacts;
 use futures_util::stream;
+use url::{Host, Url};
 
 use crate::endpoint::Endpoint;
 use crate::error::ModelError;
@@ -89,6 +90,16 @@ impl Provider {
         match self.base_url.rsplit_once('@') {
             Some((_, rest)) => format!("…@{rest}"),
             None => self.base_url.clone(),
+        }
+    }
+
+    /// Tells whether it is a server on this machine.
+    pub fn is_on_this_machine(&self) -> bool {
+        match Url::parse(&self.base_url).ok().as_ref().and_then(Url::host) {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
         }
     }
 

@@ -68,6 +68,10 @@ impl RetryPolicy {
             return Verdict::GiveUp(error);
         }
         let asked = error.retry_after.unwrap_or_default();
+        if error.stale && attempt == 1 && self.max_attempts > 1 {
+            // Nobody has seen the request, and nobody is too busy for it.
+            return Verdict::Again(Duration::ZERO);
+        }
         if attempt >= self.max_attempts {
             if attempt > 1 {
                 add(&mut error, &format!("gave up after {attempt} attempts"));
@@ -181,7 +185,10 @@ impl<A: FnMut() -> ModelStream> Repeating<A> {
                     return Some(item);
                 }
                 Phase::Trying(mut stream) => match stream.next().await? {
-                    Ok(chunk) => {
+                    Ok(mut chunk) => {
+                        if let Chunk::Retry(wait) = &mut chunk {
+                            wait.attempt = self.count;
+                        }
                         self.phase = match &chunk {
                             Chunk::End(_) => Phase::Over,
                             chunk if shows(chunk) => Phase::Showing(stream),

@@ -205,7 +205,8 @@ async fn serve(
     connections.join_all().await;
 }
 
-async fn read_request(stream: &mut TcpStream) -> String {
+/// Reads one request to its end.
+pub(crate) async fn read_request(stream: &mut TcpStream) -> String {
     let mut request = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&request).into_owned();

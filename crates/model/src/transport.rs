@@ -195,6 +195,11 @@ impl Transport {
         self.inner.settings.chance.clone()
     }
 
+    /// Returns the proxy an address is reached through, as it may be shown.
+    pub(crate) fn proxy_for(&self, url: &Url) -> Option<String> {
+        self.inner.settings.proxy.shown_for(url)
+    }
+
     pub(crate) fn gates(&self) -> &Gates {
         &self.inner.gates
     }

@@ -172,3 +172,12 @@ async fn an_unknown_tool_is_answered_and_the_run_goes_on() {
     let answer = format!("{:?}", model.requests()[1].messages[2]);
     assert!(answer.contains("did you mean `echo`"), "{answer}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_report_in_json_says_what_was_done() {
+    let model = script([Turn::call("echo", json!({ "word": "a" })), Turn::text("Done.")]);
+    let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["task"]["goal"], "Go.");
+    assert_eq!(json["task"]["actionsDone"][0]["toolName"], "echo", "{json}");
+}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use convoke_agent::NotHeard;
 use convoke_core::{Cause, EventBody, Status};
 use convoke_model::scripted::Turn;
 use futures_util::StreamExt;
@@ -70,15 +71,16 @@ async fn what_the_user_says_meanwhile_enters_at_the_next_turn() {
     let mut said = 0;
     while let Some(event) = run.next().await {
         match event.body {
-            EventBody::ToolCallStarted { .. } => run.handle().say("And hurry."),
+            EventBody::ToolCallStarted { .. } => run.handle().say("And hurry.").unwrap(),
             EventBody::ModelDelta { .. } if said == 0 => {
                 said += 1;
-                run.handle().say("One more thing.");
+                run.handle().say("One more thing.").unwrap();
             }
             _ => {}
         }
     }
     assert_eq!(run.report().unwrap().text().as_deref(), Some("two"));
+    assert_eq!(run.handle().say("Still there?"), Err(NotHeard::Ended));
     let requests = model.requests();
     assert_eq!(requests[1].messages.last().unwrap().words(), "And hurry.");
     assert_eq!(requests[2].messages.last().unwrap().words(), "One more thing.");

@@ -2,16 +2,21 @@
 
 mod checks;
 mod confinement;
+mod model;
 mod programs;
 
 use clap::Args;
 use convoke_core::ExitCode;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::output::{Output, Stream, Style, Table};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
+Says also which model would be asked and why, whether there is a key for it, and whether a server on \
+this machine answers. Nobody else is asked; `convoke models check` does that.
+
 Examples:
   convoke doctor
   convoke doctor --json
@@ -44,6 +49,9 @@ struct Check {
     state: State,
     message: String,
     hints: Vec<String>,
+    /// The same in parts, where a program may want them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Value>,
     #[serde(skip)]
     code: ExitCode,
 }
@@ -51,7 +59,7 @@ struct Check {
 impl Check {
     fn new(name: &'static str, state: State, message: impl Into<String>) -> Self {
         let code = if state == State::Fail { ExitCode::Failed } else { ExitCode::Done };
-        Self { name, state, message: message.into(), hints: Vec::new(), code }
+        Self { name, state, message: message.into(), hints: Vec::new(), details: None, code }
     }
 
     fn ok(name: &'static str, message: impl Into<String>) -> Self {
@@ -68,6 +76,11 @@ impl Check {
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
         self
     }
 

@@ -15,7 +15,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use convoke::Runtime;
 use convoke::agent::{AgentBuilder, AgentSetupError, OutputSpec, Task};
-use convoke::config::Config;
+use convoke::config::{Config, Timeout};
 use convoke_core::{ExitCode, Mode, Money, Part, Strategy};
 
 use self::approve::Approvals;
@@ -31,11 +31,16 @@ use crate::view::{Detail, View};
 const AFTER_HELP: &str = "\
 The model is --model, or model.default, or a model of the first provider whose key is in the \
 environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), or one of a server on this machine \
-(Ollama, llama.cpp, LM Studio).
+(Ollama, llama.cpp, LM Studio): the one that was fetched last of those that can talk.
 
 On a terminal, you see what happens while it happens, and are asked before anything is changed, run \
 or fetched. Elsewhere, standard output is the answer and nothing else, and what would have to be asked \
-about is refused; --mode auto_edit or full allows it.
+about is refused; --mode auto_edit or full allows it. What a run said that gave no answer is shown on \
+standard error.
+
+--output json prints one report: how the run ended and why, the answer, what was used and done. \
+--output stream-json prints every event while it happens, and that report as the last line, with \
+\"type\": \"report\". `convoke config schema --all` has the schemas of both.
 
 Examples:
   convoke run \"Which tests are slow, and why?\"
@@ -45,6 +50,7 @@ Examples:
   convoke run --file screen.png \"What is wrong in this picture?\"
   convoke run --schema report.schema.json --output json \"List the public types\"
   convoke run --output stream-json \"…\" | jq -r .type
+  convoke run --timeout 1h30m --turn-timeout 10m --max-tool-calls 100 \"…\"
 
 Exit codes:
   0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 a budget or limit was reached,
@@ -86,7 +92,7 @@ pub(crate) struct Run {
     /// Keep the model's answers in this file
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     record: Option<PathBuf>,
-    /// Take the model's answers from this file; a request that differs fails
+    /// Take the model's answers from this file; a request that differs fails, an answer left over is told
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     replay: Option<PathBuf>,
     /// Show thoughts, arguments and decisions too
@@ -106,9 +112,15 @@ struct LimitFlags {
     /// How many tokens it may use, sent and received
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
-    /// How long it may take, as 30s, 5m or 1h
+    /// How many calls of tools it may make
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tool_calls: Option<u32>,
+    /// How long it may take, as 30s, 5m or 1h30m, without waiting for you
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    timeout: Option<Duration>,
+    timeout: Option<Timeout>,
+    /// How long one answer of the model may take
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    turn_timeout: Option<Timeout>,
 }
 
 /// What is written to standard output.
@@ -148,10 +160,14 @@ impl Run {
                 None => failure,
             })?;
         let chosen = self.choose(session, &runtime, &threads, output)?;
-        let approvals = Approvals::new(output);
+        let approvals = Approvals::new(output, session.environment());
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
-        let watch = Watch::new(self.view(output), approvals);
+        let mut view = self.view(output);
+        for warning in runtime.surroundings().warnings() {
+            view.warn(&warning, output);
+        }
+        let watch = Watch::new(view, approvals).replaying(chosen.replay);
         let ended = watch.until_the_end(&threads, agent.start(task), output);
         // What does not end by itself, reading from a terminal for instance, ends with the process.
         threads.shutdown_timeout(Duration::from_millis(200));

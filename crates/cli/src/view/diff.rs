@@ -2,7 +2,7 @@
 
 use super::brief::some_lines;
 use super::look::Look;
-use crate::output::{Stream, Style};
+use crate::output::{Stream, Style, harmless};
 
 /// How many lines somebody gets to see who has to judge a change.
 const MAX_JUDGED: usize = 200;
@@ -17,6 +17,18 @@ pub(crate) fn diff(text: &str, limit: usize, stream: &Stream) -> Vec<String> {
         None => line,
     };
     lines.into_iter().enumerate().map(paint).collect()
+}
+
+/// Returns all of a diff, long lines and all.
+pub(crate) fn whole(text: &str, stream: &Stream) -> Vec<String> {
+    let painted = |line: &str| {
+        let line = harmless(&line.replace('\t', "    "));
+        match style(&line) {
+            Some(style) => stream.paint(style, line).to_string(),
+            None => line,
+        }
+    };
+    text.lines().map(painted).collect()
 }
 
 /// Writes a diff somebody has to judge, indented.

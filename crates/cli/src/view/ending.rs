@@ -1,12 +1,15 @@
 //! How a run ended that did not reach its goal, in words: the same for every cause, every time.
 
-use convoke_core::{Budget, Cause};
+use convoke_core::{Cause, Limit, Millis, Outcome, Status};
 use serde_json::Value;
 
 use super::amounts;
-use super::json::RunReport;
+use super::tree::Totals;
 use crate::duration;
 use crate::failure::Failure;
+
+/// How to let a run do more.
+const MODES: &str = "`--mode auto_edit` permits changes to files, `--mode full` everything";
 
 /// Returns the word a cause has in JSON.
 pub(crate) fn word(cause: Cause) -> String {
@@ -17,31 +20,44 @@ pub(crate) fn word(cause: Cause) -> String {
 }
 
 /// Says why a run did not reach its goal and what to do about it; nothing, if it did.
-pub(crate) fn failure(report: &RunReport, budget: &Budget) -> Option<Failure> {
-    if report.cause == Cause::Goal {
+pub(crate) fn failure(totals: &Totals, outcome: &Outcome) -> Option<Failure> {
+    let cause = outcome.cause;
+    if cause == Cause::Goal {
         return None;
     }
-    let recovered = match report.cause {
-        _ if !report.recovered => "",
+    let recovered = match cause {
+        _ if !outcome.recovered => "",
         Cause::Denied => "; it answered all the same",
         _ => "; a last answer was recovered",
     };
-    let message = format!("{} ({}){recovered}", sentence(report), word(report.cause));
-    let failure = Failure::new(report.cause, message);
-    Some(failure.causes(report.message.clone()).any_hint(hint(report, budget)))
+    let message = format!("{} ({}){recovered}", sentence(cause, totals), word(cause));
+    let failure = Failure::new(cause, message).causes(outcome.message.clone());
+    let failure = failure.any_hint(hint(cause, totals));
+    // Who was refused often tries again until a limit ends it.
+    let refused = totals.denied > 0 && matches!(cause.status(), Status::Limited | Status::Stuck);
+    Some(failure.any_hint(refused.then(|| {
+        let calls = amounts::count(totals.denied.into(), "call");
+        format!("{calls} had no permission; {MODES}")
+    })))
 }
 
 /// Returns what happened.
-fn sentence(report: &RunReport) -> String {
-    let usage = &report.usage;
-    match report.cause {
+fn sentence(cause: Cause, totals: &Totals) -> String {
+    let usage = &totals.usage;
+    match cause {
         Cause::Usage => "the run was asked for wrongly".to_owned(),
         Cause::Denied => "the run was not allowed to do what it wanted".to_owned(),
         Cause::MaxTurns => {
-            format!("stopped after {}", amounts::count(report.turns.into(), "turn"))
+            format!("stopped after {}", amounts::count(totals.turns.into(), "turn"))
         }
-        Cause::Timeout => format!("stopped after {}", amounts::time(report.duration_ms.get())),
-        Cause::MaxTokens | Cause::MaxCost if report.turns == 0 => {
+        Cause::Timeout if totals.exceeded == Some(Limit::TurnTime) => {
+            let time = amounts::time(totals.budget.turn_time_ms.get());
+            format!("stopped, since one answer took longer than {time}")
+        }
+        Cause::Timeout => {
+            format!("stopped after {}", amounts::time(totals.elapsed(totals.latest)))
+        }
+        Cause::MaxTokens | Cause::MaxCost if totals.turns == 0 => {
             "stopped before the first request, which would pass the limit".to_owned()
         }
         Cause::MaxTokens => {
@@ -53,7 +69,7 @@ fn sentence(report: &RunReport) -> String {
             None => "stopped, since the cost cannot be known".to_owned(),
         },
         Cause::MaxToolCalls => {
-            format!("stopped after {}", amounts::count(report.tool_calls.into(), "tool call"))
+            format!("stopped after {}", amounts::count(totals.tool_calls.into(), "tool call"))
         }
         Cause::ContextWindow => "the conversation no longer fits the model".to_owned(),
         Cause::Loop => "stuck: the same thing happened again and again".to_owned(),
@@ -69,17 +85,22 @@ fn sentence(report: &RunReport) -> String {
 }
 
 /// Returns what to do about it, where that is known.
-fn hint(report: &RunReport, budget: &Budget) -> Option<String> {
+fn hint(cause: Cause, totals: &Totals) -> Option<String> {
+    let budget = &totals.budget;
     let more = |flag: &str, value: String| format!("`{flag} {value}` lets it go on for longer");
     let double = |number: u64| number.saturating_mul(2).max(2).to_string();
-    let hint = match report.cause {
+    let twice = |time: Millis| duration::show(time.get().saturating_mul(2));
+    let hint = match cause {
         Cause::MaxTurns => more("--max-turns", double(budget.turns.into())),
-        Cause::Timeout => more("--timeout", duration::show(budget.time_ms.get().saturating_mul(2))),
-        Cause::MaxTokens | Cause::MaxCost if report.turns == 0 => {
+        Cause::Timeout if totals.exceeded == Some(Limit::TurnTime) => {
+            format!("`--turn-timeout {}` gives it longer", twice(budget.turn_time_ms))
+        }
+        Cause::Timeout => more("--timeout", twice(budget.time_ms)),
+        Cause::MaxTokens | Cause::MaxCost if totals.turns == 0 => {
             "a higher limit lets it start".to_owned()
         }
         Cause::MaxTokens => more("--max-tokens", double(budget.tokens.unwrap_or_default())),
-        Cause::MaxCost if report.usage.cost.is_none() => {
+        Cause::MaxCost if totals.usage.cost.is_none() => {
             "a price for the model in the configuration makes its cost known".to_owned()
         }
         Cause::MaxCost => {
@@ -87,8 +108,7 @@ fn hint(report: &RunReport, budget: &Budget) -> Option<String> {
             more("--max-cost", (limit + limit).amount().normalize().to_string())
         }
         Cause::MaxToolCalls => {
-            let calls = double(budget.tool_calls.unwrap_or_default().into());
-            more("--set", format!("budget.toolCalls={calls}"))
+            more("--max-tool-calls", double(budget.tool_calls.unwrap_or_default().into()))
         }
         Cause::ContextWindow => {
             "a smaller task, or a model with a larger window, may help".to_owned()
@@ -101,9 +121,7 @@ fn hint(report: &RunReport, budget: &Budget) -> Option<String> {
                 .to_owned()
         }
         Cause::Configuration => "`convoke config check` says where".to_owned(),
-        Cause::Denied | Cause::AwaitsApproval => {
-            "`--mode auto_edit` permits changes to files, `--mode full` everything".to_owned()
-        }
+        Cause::Denied | Cause::AwaitsApproval => MODES.to_owned(),
         _ => return None,
     };
     Some(hint)
@@ -113,12 +131,12 @@ fn hint(report: &RunReport, budget: &Budget) -> Option<String> {
 mod tests {
     use std::time::Duration;
 
-    use convoke_core::{ExitCode, Millis, Outcome, Usage};
+    use convoke_core::{Budget, ExitCode, Millis, Usage};
     use insta::assert_snapshot;
 
     use super::*;
     use crate::output::Output;
-    use crate::view::tree::Totals;
+    use crate::view::json::RunReport;
 
     const CAUSES: &[Cause] = &[
         Cause::Goal,
@@ -152,9 +170,10 @@ mod tests {
         }
     }
 
-    fn report(outcome: &Outcome) -> RunReport {
-        let totals = Totals {
+    fn totals() -> Totals {
+        Totals {
             run: "r-1".into(),
+            budget: budget(),
             turns: 30,
             tool_calls: 10,
             usage: Usage {
@@ -165,13 +184,16 @@ mod tests {
             },
             latest: convoke_core::Timestamp::from_millis(600_000),
             ..Totals::default()
-        };
-        RunReport::new(&totals, outcome, None)
+        }
     }
 
     fn said(outcome: &Outcome) -> String {
+        said_of(&totals(), outcome)
+    }
+
+    fn said_of(totals: &Totals, outcome: &Outcome) -> String {
         let mut output = Output::in_memory();
-        if let Some(failure) = failure(&report(outcome), &budget()) {
+        if let Some(failure) = failure(totals, outcome) {
             assert_eq!(failure.code(), outcome.cause.exit_code());
             failure.print(&mut output);
         }
@@ -195,7 +217,7 @@ mod tests {
         error: stopped after $0.5000 (max_cost)
         hint: `--max-cost 1` lets it go on for longer
         error: stopped after 10 tool calls (max_tool_calls)
-        hint: `--set budget.toolCalls=20` lets it go on for longer
+        hint: `--max-tool-calls 20` lets it go on for longer
         error: the conversation no longer fits the model (context_window)
         hint: a smaller task, or a model with a larger window, may help
         error: stuck: the same thing happened again and again (loop)
@@ -218,12 +240,17 @@ mod tests {
     fn text_and_json_use_the_same_word_and_only_the_goal_says_nothing() {
         for cause in CAUSES {
             let outcome = Outcome::from(*cause);
-            let json = serde_json::to_value(report(&outcome)).unwrap();
+            let json = serde_json::to_value(RunReport::new(&totals(), &outcome, None)).unwrap();
             let word = json["cause"].as_str().unwrap();
             let said = said(&outcome);
             assert_eq!(said.contains(&format!("({word})")), *cause != Cause::Goal, "{said}");
             assert_eq!(said.is_empty(), cause.exit_code() == ExitCode::Done);
             assert_eq!(json["exitCode"], cause.exit_code() as u8);
+            // A program is told why in the same words as a person.
+            let message = json["message"].as_str().unwrap_or_default();
+            assert!(said.contains(message) && message.is_empty() == said.is_empty(), "{json}");
+            let hints = json["hints"].as_array().map_or(0, Vec::len);
+            assert_eq!(said.matches("hint: ").count(), hints, "{json}");
         }
     }
 
@@ -240,15 +267,34 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_not_known_wants_a_price_and_not_more_money() {
-        let mut report =
-            report(&Outcome::from(Cause::MaxCost).because("no price is known for `m`"));
-        report.usage.cost = None;
-        let mut output = Output::in_memory();
-        failure(&report, &budget()).unwrap().print(&mut output);
-        assert_snapshot!(output.err.contents(), @"
+        let mut totals = totals();
+        totals.usage.cost = None;
+        let outcome = Outcome::from(Cause::MaxCost).because("no price is known for `m`");
+        assert_snapshot!(said_of(&totals, &outcome), @"
         error: stopped, since the cost cannot be known (max_cost)
         cause: no price is known for `m`
         hint: a price for the model in the configuration makes its cost known
+        ");
+    }
+
+    #[test]
+    fn a_limit_after_refusals_says_how_to_permit_more() {
+        let totals = Totals { denied: 2, ..totals() };
+        for cause in [Cause::Loop, Cause::NoCompletion, Cause::MaxTurns, Cause::Timeout] {
+            let said = said_of(&totals, &cause.into());
+            assert!(said.contains("hint: 2 calls had no permission; `--mode auto_edit`"), "{said}");
+        }
+        for cause in [Cause::Denied, Cause::ModelUnavailable, Cause::Interrupted] {
+            assert!(!said_of(&totals, &cause.into()).contains("had no permission"), "{cause:?}");
+        }
+    }
+
+    #[test]
+    fn one_answer_that_took_too_long_is_told_from_a_run_that_did() {
+        let totals = Totals { exceeded: Some(Limit::TurnTime), ..totals() };
+        assert_snapshot!(said_of(&totals, &Cause::Timeout.into()), @"
+        error: stopped, since one answer took longer than 5 m 00 s (timeout)
+        hint: `--turn-timeout 10m` gives it longer
         ");
     }
 }

@@ -118,7 +118,7 @@ impl Plain {
             Weight::Error => {
                 self.stream.line(format_args!("{} {who}{note}", self.label(Style::Bad, "error:")));
             }
-            Weight::Warning => {
+            Weight::Caution | Weight::Warning => {
                 let label = self.label(Style::Warn, "warning:");
                 self.stream.line(format_args!("{label} {who}{note}"));
             }

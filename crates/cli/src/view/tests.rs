@@ -72,11 +72,9 @@ fn a_log_has_a_line_for_everything_that_ended() {
 }
 
 #[test]
-fn a_quiet_log_has_warnings_and_errors() {
+fn a_quiet_log_has_errors_and_what_puts_the_answer_in_doubt() {
     let (out, err) = log(&run(), Detail::Quiet);
     assert_snapshot!(err, @"
-    warning: grep was called 3 times with the same answer
-    warning: 80 % of the turns are used
     warning: the file `AGENTS.md` is very long
     error: the disk is nearly full
     warning: server files failed: it ended
@@ -498,8 +496,10 @@ fn programs_get_every_event_on_a_line_or_one_object() {
     told(&events, &mut view);
     view.finish(&mut output);
     let lines = output.out.contents();
+    let (lines, last) = lines.trim_end().rsplit_once('\n').unwrap();
     let read: Vec<Event> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, events);
+    let last: Value = serde_json::from_str(last).unwrap();
     assert!(!output.err.contents().contains(" ok "), "{}", output.err.contents());
 
     let mut output = Output::in_memory();
@@ -510,7 +510,9 @@ fn programs_get_every_event_on_a_line_or_one_object() {
     assert_eq!(
         report,
         json!({
+            "type": "report",
             "status": "completed", "cause": "goal", "recovered": false, "answer": story::ANSWER,
+            "warnings": ["the file `AGENTS.md` is very long"],
             "usage": {
                 "inputTokens": 15_000, "cachedTokens": 7_500, "cacheWriteTokens": 0,
                 "outputTokens": 800, "thoughtTokens": 0, "cost": "0.0353",
@@ -518,6 +520,67 @@ fn programs_get_every_event_on_a_line_or_one_object() {
             "turns": 4, "toolCalls": 5, "durationMs": 21_010, "model": "acme/large", "run": "r-1",
             "exitCode": 0,
         })
+    );
+    assert_eq!(last, report, "the last line says what the one object says");
+}
+
+#[test]
+fn a_model_that_breaks_off_leaves_what_it_said_in_sight() {
+    let failed = json!({
+        "purpose": "main", "cause": "model_unavailable", "error": "cut", "status": 502,
+        "message": "acme: the connection was cut", "hint": "try again", "partial": "Half an\nanswer",
+    });
+    let outcome = json!({
+        "status": "failed", "cause": "model_unavailable", "partial": "Half an\nanswer",
+        "message": "acme: the connection was cut (try again)",
+    });
+    let events = Story::default()
+        .started()
+        .main(1000, None, "model_request", json!({ "model": "acme/large", "purpose": "main" }))
+        .main(1100, None, "model_delta", json!({ "text": "Half an\nanswer" }))
+        .main(1200, None, "model_failed", failed)
+        .main(
+            1300,
+            None,
+            "run_ended",
+            json!({
+                "outcome": outcome, "usage": story::usage(10, 5, "0.5"),
+            }),
+        )
+        .events;
+    for detail in [Detail::Quiet, Detail::Usual] {
+        let (out, err) = log(&events, detail);
+        assert_eq!(out, "", "it is no answer");
+        assert!(
+            err.contains("what was said until then:\n  Half an\n  answer\n"),
+            "{detail:?}: {err}"
+        );
+    }
+    let mut output = Output::in_memory();
+    let mut view = View::json(&output, Detail::Usual);
+    told(&events, &mut view);
+    view.finish(&mut output);
+    let report: Value = serde_json::from_str(&output.out.contents()).unwrap();
+    assert_eq!(
+        report["error"],
+        json!({
+            "kind": "cut", "provider": "acme", "status": 502, "hint": "try again",
+            "message": "acme: the connection was cut",
+        })
+    );
+    assert_eq!(report["partial"], "Half an\nanswer");
+
+    let mut output = terminal();
+    let mut view = View::text(&output, Detail::Usual);
+    told(&events, &mut view);
+    view.finish(&mut output);
+    let mut seen = Terminal::new(SIZE);
+    seen.write(&output.err.contents());
+    assert_eq!(
+        seen.text().matches("Half an").count(),
+        1,
+        "it stands there already: {}",
+        seen.text()
     );
 }
 

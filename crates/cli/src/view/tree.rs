@@ -14,13 +14,17 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use convoke_core::{Budget, Event, Outcome, RunId, Timestamp, Usage};
+use convoke_core::{Budget, Event, Limit, Outcome, RunId, Timestamp, Usage};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use self::activity::Activity;
 pub(crate) use self::agent::{Agent, CallState, OpenCall};
 pub(crate) use self::entry::{CallEnd, End, Entry, Said, Weight, Who};
 
+/// How many warnings are kept for the report.
+const MAX_WARNINGS: usize = 100;
 /// How many names of agents are told apart by numbers.
 const MAX_NAMES: usize = 256;
 
@@ -52,10 +56,36 @@ pub(crate) struct Totals {
     pub(crate) budget: Budget,
     /// Tokens and money of all agents.
     pub(crate) usage: Usage,
+    /// The limit of the main agent that was reached.
+    pub(crate) exceeded: Option<Limit>,
+    /// Calls that a person or the policy said no to.
+    pub(crate) denied: u32,
+    /// Why the main agent's model did not answer when it was last asked.
+    pub(crate) error: Option<ModelFailure>,
+    /// What there was to know that stopped nothing.
+    pub(crate) warnings: Vec<String>,
     /// When the first event came.
     pub(crate) started: Timestamp,
     /// When the last event came.
     pub(crate) latest: Timestamp,
+}
+
+/// A model that did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ModelFailure {
+    /// What happened, in one word.
+    pub(crate) kind: String,
+    /// Whose model it is.
+    pub(crate) provider: String,
+    /// The HTTP status, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<u16>,
+    /// What happened, with the provider's own words.
+    pub(crate) message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
 }
 
 /// How the run ended.
@@ -71,6 +101,13 @@ impl Totals {
     /// Returns how long it has taken.
     pub(crate) fn elapsed(&self, now: Timestamp) -> Duration {
         between(self.started, now)
+    }
+
+    /// Keeps a warning for the report.
+    pub(crate) fn warn(&mut self, message: &str) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(message.to_owned());
+        }
     }
 }
 
@@ -96,6 +133,11 @@ impl Tree {
     /// Returns what was used so far.
     pub(crate) const fn totals(&self) -> &Totals {
         &self.totals
+    }
+
+    /// Keeps a warning that is in no event.
+    pub(crate) fn warn(&mut self, message: &str) {
+        self.totals.warn(message);
     }
 
     /// Returns how the run ended, if it did.

@@ -37,7 +37,7 @@ fn a_value_is_explained() {
     let words = ["config", "explain", "tools.timeout", "--set", "tools.timeout=3000"];
     assert_snapshot!(layered().stdout(&words), @"
     tools.timeout
-      How long one call may take, in milliseconds, where nothing closer says otherwise.
+      How long one call may take, as `90s` or in milliseconds, where nothing closer says otherwise.
 
       value      3000
       from       flags (--set tools.timeout)
@@ -134,7 +134,7 @@ fn a_file_is_checked_alone() {
     assert_snapshot!(scene.run(&["config", "check", "bad.yml"]).shown(), @"
     --- stderr
     error: the configuration has a mistake
-    cause: [root]/home/project/bad.yml:1:18: tools.timeout: expected a whole number from 1 to 86400000, found `0`
+    cause: [root]/home/project/bad.yml:1:18: tools.timeout: expected a duration, as 250ms, 90s or 1h30m, or milliseconds from 1 to 86400000, found `0`
     --- exit 7
     ");
     assert_eq!(scene.run(&["config", "check", "none.yml"]).code, Some(7));
@@ -195,4 +195,29 @@ fn the_directory_can_be_chosen() {
     assert!(shown.contains("sub/convoke.yml:1:"), "{shown}");
     let listed = scene.stdout(&["tools", "call", "ls", "--cwd", "sub"]);
     assert_eq!(listed, "convoke.yml\nx\n");
+}
+
+#[test]
+fn durations_are_written_as_people_say_them() {
+    let scene = Scene::new().user("budget: {time: 1h30m}\ntools: {timeout: 1.5m}\n");
+    let flag = ["config", "show", "--json", "--set", "budget.turnTime=1h 30m"];
+    let shown = scene.stdout(&flag);
+    for value in ["5400000", "90000"] {
+        assert!(shown.contains(value), "{value}: {shown}");
+    }
+    assert_eq!(shown.matches("5400000").count(), 2, "{shown}");
+    for words in [
+        &["config", "check", "--set", "budget.time=soon"][..],
+        &["run", "--timeout", "soon", "x"],
+        &["run", "--turn-timeout", "90", "x"],
+        &["tools", "call", "ls", "--timeout", "1x"],
+    ] {
+        let ran = scene.run(words);
+        assert!(ran.stderr.contains("as 250ms, 90s or 1h30m"), "{words:?}: {ran:?}");
+    }
+    let wide = Scene::new()
+        .user("budget: {time: 1h}\n")
+        .file("convoke.yml", "budget: {time: 90m, turnTime: 30s}\n");
+    let ran = wide.run(&["config", "check"]);
+    assert!(ran.shown().contains("a project cannot raise your"), "{ran:?}");
 }

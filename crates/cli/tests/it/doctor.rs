@@ -1,6 +1,6 @@
 //! Whether the doctor finds what is wrong.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Scene;
 
@@ -12,7 +12,7 @@ fn state(checks: &Value, name: &str) -> String {
 
 #[test]
 fn a_healthy_place_is_in_order() {
-    let scene = Scene::new();
+    let scene = Scene::new().variable("ANTHROPIC_API_KEY", "sk-secret-word");
     let ran = scene.run(&["doctor"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for line in [
@@ -24,7 +24,8 @@ fn a_healthy_place_is_in_order() {
         assert!(ran.stdout.contains(line) || ran.stdout.contains(&narrow), "{}", ran.stdout);
     }
     let checks = scene.json(&["doctor", "--json"]);
-    for name in ["version", "directory", "user files", "confinement", "shell", "terminal"] {
+    for name in ["version", "directory", "user files", "confinement", "shell", "model", "terminal"]
+    {
         assert_eq!(state(&checks, name), "ok", "{name}");
     }
 }
@@ -56,4 +57,54 @@ fn a_place_without_programs_is_a_failure() {
     assert_eq!(state(&checks, "shell"), "fail");
     assert_eq!(state(&checks, "git"), "warn");
     assert_eq!(scene.run(&["doctor"]).code, Some(1));
+}
+
+/// A scene in which no server on this machine can be found.
+fn nobody_home() -> Scene {
+    let closed = "{baseUrl: 'http://127.0.0.1:1/v1'}";
+    let providers = format!("{{ollama: {closed}, llamacpp: {closed}, lmstudio: {closed}}}");
+    Scene::new().user(&format!("model: {{providers: {providers}}}\n"))
+}
+
+fn model(scene: &Scene) -> Value {
+    let checks = scene.json(&["doctor", "--json"]);
+    let checks = checks.as_array().unwrap();
+    checks.iter().find(|check| check["name"] == "model").unwrap().clone()
+}
+
+#[test]
+fn the_model_that_would_be_asked_is_named_with_the_reason() {
+    let scene = Scene::new().variable("ANTHROPIC_API_KEY", "sk-secret-word");
+    let ran = scene.run(&["doctor"]);
+    assert!(ran.stdout.contains("its key is from `ANTHROPIC_API_KEY`"), "{}", ran.stdout);
+    assert!(!ran.shown().contains("sk-secret-word"), "{ran:?}");
+    let check = model(&scene);
+    assert!(check["details"]["model"].as_str().unwrap().starts_with("anthropic/"), "{check}");
+    assert_eq!((&check["state"], &check["details"]["hasKey"]), (&json!("ok"), &json!(true)));
+    assert!(check["details"]["answers"].is_null(), "nobody outside is asked: {check}");
+}
+
+#[test]
+fn a_place_without_a_model_is_worth_a_look() {
+    let scene = nobody_home();
+    let check = model(&scene);
+    assert_eq!((&check["state"], &check["details"]["model"]), (&json!("warn"), &Value::Null));
+    assert!(check["hints"].to_string().contains("convoke demo"), "{check}");
+    assert_eq!(scene.run(&["doctor"]).code, Some(0));
+    let scene = nobody_home().variable("CONVOKE__MODEL__DEFAULT", "anthropic/claude-x");
+    let check = model(&scene);
+    assert_eq!(check["state"], "fail", "{check}");
+    assert!(check["hints"].to_string().contains("ANTHROPIC_API_KEY"), "{check}");
+    assert_eq!(scene.run(&["doctor"]).code, Some(7));
+}
+
+#[test]
+fn a_server_on_this_machine_is_asked_whether_it_is_there() {
+    let scene = nobody_home().variable("CONVOKE__MODEL__DEFAULT", "ollama/some-model");
+    let check = model(&scene);
+    assert_eq!((&check["state"], &check["details"]["answers"]), (&json!("warn"), &json!(false)));
+    assert!(
+        check["message"].as_str().unwrap().contains("needs no key; its server does not answer"),
+        "{check}"
+    );
 }

@@ -35,7 +35,7 @@ fn the_command_alone_prints_help() {
           --cwd <DIR>        Work in this directory
           --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
-      -q, --quiet            Print no warnings and no summaries
+      -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
 
     Examples:
       convoke demo                                see it work, without a key
@@ -64,7 +64,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
 
     Options:
           --arg <KEY=VALUE>     One argument; may be repeated
-          --timeout <DURATION>  How long it may take, as 500ms, 30s or 5m
+          --timeout <DURATION>  How long it may take, as 500ms, 30s or 1m30s
           --json                Print the whole result as JSON, also if the call fails; one that cannot
                                 be made is told on stderr
           --allow <KIND>        Permit this kind of call, whatever the configuration says; may be
@@ -79,7 +79,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
           --cwd <DIR>        Work in this directory
           --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
-      -q, --quiet            Print no warnings and no summaries
+      -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
 
     Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON. A
     value of --arg becomes what the tool's schema asks for: a number, true or false, a list (repeat the
@@ -196,4 +196,24 @@ fn what_is_said_wrongly_is_a_usage_error() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{words:?}: {ran:?}");
         assert!(ran.stderr.starts_with("error: "), "{words:?}: {ran:?}");
     }
+}
+
+#[test]
+fn a_word_that_is_no_command_is_met_with_the_one_that_was_meant() {
+    let scene = Scene::new();
+    for (words, hint) in [
+        (&["rnu", "x"][..], "did you mean `convoke run`?"),
+        (&["modles", "list"], "did you mean `convoke models`?"),
+        (&["fix the bug"], "convoke run \"fix the bug\""),
+        (&["explain the run loop"], "convoke run \"explain the run loop\""),
+        (&["fix", "the", "bug", "--quiet"], "convoke run \"fix the bug\""),
+        (&["--quiet", "say \"hi\""], "convoke run \"say \\\"hi\\\"\""),
+    ] {
+        let ran = scene.run(words);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{words:?}: {ran:?}");
+        assert!(ran.stderr.starts_with("error: `"), "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(hint), "{words:?}: {}", ran.stderr);
+    }
+    let ran = scene.run(&["tools", "lst"]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("'list'"), "{ran:?}");
 }

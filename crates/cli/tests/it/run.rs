@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use convoke_testkit::{Failure, ModelServer, Point, Reaction, Reply, Wire};
+use convoke_testkit::{Failure, ModelServer, Options, Point, Reaction, Reply, Wire};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -332,6 +332,16 @@ fn a_recording_is_replayed_without_a_server() {
     assert!(!scene.read("tape.jsonl").contains("sk-secret-word"));
     let ran = scene.run(&["run", "--replay", "tape.jsonl", "What is in a?"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It says one.\n"), "{ran:?}");
+    assert!(!ran.stderr.contains("warning"), "all of it was used: {}", ran.stderr);
+    let tape = scene.read("tape.jsonl");
+    let again = tape.lines().nth(1).unwrap();
+    fs::write(scene.project().join("longer.jsonl"), format!("{tape}{again}\n")).unwrap();
+    let ran = scene.run(&["run", "--replay", "longer.jsonl", "--quiet", "What is in a?"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let warning = "an exchange of the recording was not used: line 4";
+    assert_eq!(ran.stderr, format!("warning: {warning}\n"));
+    let flags = ["run", "--replay", "longer.jsonl", "--output", "json", "What is in a?"];
+    assert_eq!(scene.json(&flags)["warnings"], json!([warning]));
     let other = scene.run(&["run", "--replay", "tape.jsonl", "What is in b?"]);
     assert_eq!(other.code, Some(1), "{other:?}");
     assert!(other.stderr.contains("What is in b?"), "it shows the difference: {}", other.stderr);
@@ -345,14 +355,99 @@ fn events_are_lines_that_fit_their_schema() {
     let schema = include_str!("../../../../schemas/events.schema.json");
     let schema: Value = serde_json::from_str(schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
-    let events: Vec<Value> =
+    let mut events: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let report = events.pop().unwrap();
+    assert_eq!((&report["type"], &report["answer"]), (&json!("report"), &json!("Nothing.")));
+    assert_eq!((&report["turns"], &report["exitCode"]), (&json!(2), &json!(0)));
+    assert_eq!(report["task"]["actionsDone"][0]["toolName"], "ls", "{report}");
     for event in &events {
         assert!(validator.is_valid(event), "{event}");
     }
     let numbers: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "no gaps");
     assert_eq!(events.last().unwrap()["type"], "run_ended");
+}
+
+#[test]
+fn reports_fit_their_schema_and_are_the_same_in_both_formats() {
+    let schema = include_str!("../../../../schemas/report.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let same = || Reaction::from(Reply::default().call("ls", json!({})));
+    let loops = || (0..5).map(|_| same()).collect::<Vec<_>>();
+    for (script, flags) in [
+        (vec![same(), say("Nothing.")], &["Go."][..]),
+        (vec![Reaction::failure(Failure::WrongKey)], &["Go."]),
+        (loops(), &["Go."]),
+        (vec![], &["--max-tokens", "200", "Go."]),
+        (vec![], &["--file", "nowhere.png", "Go."]),
+    ] {
+        let report = |format: &str| -> Value {
+            let world = World::new(script.clone());
+            let ran = world.run(Wire::OpenAiChat, &[&["--output", format][..], flags].concat());
+            let text = match format {
+                "json" => ran.stdout.as_str(),
+                _ => ran.stdout.lines().last().unwrap(),
+            };
+            let mut report: Value = serde_json::from_str(text).unwrap();
+            assert!(validator.is_valid(&report), "{flags:?}: {report}");
+            for varying in ["run", "durationMs", "task"] {
+                report.as_object_mut().unwrap().remove(varying);
+            }
+            let why = report["message"].as_str().unwrap_or_default();
+            assert_eq!(why.is_empty(), report["cause"] == "goal", "it says why: {report}");
+            report
+        };
+        let (one, stream) = (report("json"), report("stream-json"));
+        assert_eq!(one["type"], "report");
+        assert_eq!(one, stream, "{flags:?}");
+    }
+}
+
+#[test]
+fn a_report_says_what_the_provider_said() {
+    let world = World::new(vec![Reaction::failure(Failure::WrongKey)]);
+    let ran = world.run(Wire::OpenAiChat, &["--output", "json", "Go."]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let error = &report["error"];
+    assert_eq!(error["kind"], "authentication", "{report}");
+    assert_eq!((&error["provider"], &error["status"]), (&json!("openai-chat"), &json!(401)));
+    assert!(error["hint"].as_str().unwrap().contains("OPENAI_API_KEY"), "{report}");
+}
+
+#[test]
+fn what_was_said_before_a_failure_is_seen_and_is_no_answer() {
+    let text = Reply::text("The beginning of an answer. ".repeat(10));
+    let world = World::new(vec![Reaction::from(text).cut(Point::Event(8))]);
+    let ran = world.run(Wire::Anthropic, &["--quiet", "Go."]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(6), ""), "{ran:?}");
+    assert!(ran.stderr.contains("until then:\n  The beginning of an answer."), "{}", ran.stderr);
+}
+
+#[test]
+fn calls_and_single_answers_have_limits_too() {
+    let look =
+        |word: &str| -> Reaction { Reply::default().call("ls", json!({ "ignore": word })).into() };
+    let world = World::new(vec![look("a"), look("b"), say("As far as I got.")]);
+    let ran = world.run(Wire::OpenAiChat, &["--max-tool-calls", "1", "Go."]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("(max_tool_calls)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`--max-tool-calls 2`"), "{}", ran.stderr);
+    let world = World::new(vec![Reaction::silent(), Reaction::silent()]);
+    let ran = world.run(Wire::OpenAiChat, &["--turn-timeout", "250ms", "Go."]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("one answer took longer than 250 ms"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`--turn-timeout 500ms`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_run_that_is_refused_until_it_is_stuck_says_how_to_permit_more() {
+    let write = || Reply::default().call("write_file", json!({ "path": "x", "content": "y" }));
+    let world = World::new((0..5).map(|_| Reaction::from(write())).collect::<Vec<_>>());
+    let ran = world.run(Wire::OpenAiChat, &["Write x."]);
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    assert!(ran.stderr.contains("4 calls had no permission; `--mode auto_edit`"), "{}", ran.stderr);
 }
 
 #[test]
@@ -363,4 +458,41 @@ fn notes_for_agents_reach_the_model() {
     let body = world.server.requests().remove(0).json().to_string();
     assert!(body.contains("From AGENTS.md:") && body.contains("Always use tabs."), "{body}");
     assert!(body.len() < 8_000, "the first request is small: {} bytes", body.len());
+}
+
+#[test]
+fn notes_that_do_not_reach_the_model_are_told_to_their_author() {
+    let world = World::new(vec![say("ok")]);
+    fs::write(world.scene.project().join("AGENTS.md"), "Use tabs. ".repeat(2_000)).unwrap();
+    let ran = world.run(Wire::OpenAiChat, &["--quiet", "Go."]);
+    let warning = "AGENTS.md is too long: the model is shown 16384 of its 20000 bytes";
+    assert_eq!((ran.code, ran.stderr), (Some(0), format!("warning: {warning}\n")));
+    let world = World::new(vec![say("ok")]);
+    fs::write(world.scene.project().join("AGENTS.md"), b"\xff\xfe\x00").unwrap();
+    let ran = world.run(Wire::OpenAiChat, &["--output", "stream-json", "Go."]);
+    let report: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+    assert!(
+        report["warnings"][0].as_str().unwrap().starts_with("AGENTS.md was not read"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_model_on_this_machine_is_one_to_talk_to() {
+    let threads = Runtime::new().unwrap();
+    let server = Options::default().models(["bge-m3", "talker"]);
+    let server = threads.block_on(server.start(vec![say("Hello.")])).unwrap();
+    let address = format!("{}/v1", server.url());
+    let nobody = "{baseUrl: 'http://127.0.0.1:1/v1'}";
+    let scene = Scene::new().user(&format!(
+        "model: {{providers: {{ollama: {{baseUrl: '{address}'}}, llamacpp: {nobody}, lmstudio: \
+         {nobody}}}, facts: {{'ollama/*': {{maxOutput: 77}}}}}}\n"
+    ));
+    let listed = scene.json(&["models", "list", "ollama", "--json"]);
+    assert_eq!(listed[0]["facts"]["maxOutput"], 77, "{listed}");
+    let ran = scene.run(&["run", "Hello?"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("found ollama/talker on this machine"), "{}", ran.stderr);
+    let asked = server.requests().pop().unwrap().json().to_string();
+    assert!(asked.contains("\"model\":\"talker\""), "{asked}");
 }

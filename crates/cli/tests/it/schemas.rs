@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::support::Scene;
 
-const NAMES: [&str; 3] = ["config.schema.json", "events.schema.json", "result.schema.json"];
+const NAMES: [&str; 4] =
+    ["config.schema.json", "events.schema.json", "report.schema.json", "result.schema.json"];
 
 fn committed(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas").join(name);

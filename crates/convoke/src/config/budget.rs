@@ -16,9 +16,10 @@ pub struct BudgetConfig {
     /// How many times the model may answer, the last answer included.
     #[schemars(range(min = 1, max = 100_000))]
     pub turns: u32,
-    /// How long a run may take, in milliseconds, without the time spent waiting for people.
+    /// How long a run may take, as `1h30m` or in milliseconds, without the time spent waiting for
+    /// people.
     pub time: Timeout,
-    /// How long one answer of the model may take, in milliseconds.
+    /// How long one answer of the model may take, as `90s` or in milliseconds.
     pub turn_time: Timeout,
     /// How many tokens may be sent and received together.
     #[serde(skip_serializing_if = "Option::is_none")]

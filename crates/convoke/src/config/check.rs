@@ -189,7 +189,8 @@ fn is_hidden(node: &Node, schema: Schema<'_>) -> bool {
     may_be_secret || node.template.is_some() || from_environment
 }
 
-fn shortened(text: &str) -> String {
+/// Returns the beginning of a text, for messages.
+pub(super) fn shortened(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

@@ -3,6 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::schema::{Schema, Shape};
+use super::timeout::Timeout;
 use super::yaml;
 
 /// Turns text into a value of the schema's type, or nothing where it cannot be one.
@@ -15,6 +16,7 @@ pub(crate) fn coerce(text: &str, schema: Schema<'_>) -> Option<Value> {
         Shape::Text => Some(Value::String(text.to_owned())),
         Shape::Integer => integer(trimmed).map(Value::Number),
         Shape::Number => integer(trimmed).or_else(|| float(trimmed)).map(Value::Number),
+        Shape::Duration => integer(trimmed).or_else(|| duration(trimmed)).map(Value::Number),
         Shape::Boolean => trimmed.parse().ok().map(Value::Bool),
         Shape::List => list(trimmed, schema),
         Shape::Map => yaml::parse_value(trimmed).filter(Value::is_object),
@@ -25,6 +27,11 @@ pub(crate) fn coerce(text: &str, schema: Schema<'_>) -> Option<Value> {
 fn integer(text: &str) -> Option<Number> {
     let unsigned = text.parse::<u64>().map(Number::from);
     unsigned.or_else(|_| text.parse::<i64>().map(Number::from)).ok()
+}
+
+/// Reads a duration as a number of milliseconds.
+pub(crate) fn duration(text: &str) -> Option<Number> {
+    text.parse::<Timeout>().ok().map(|timeout| timeout.as_millis().into())
 }
 
 fn float(text: &str) -> Option<Number> {
@@ -66,6 +73,9 @@ mod tests {
             (is("number"), "5", Some(json!(5))),
             (is("number"), "0.5", Some(json!(0.5))),
             (is("number"), "inf", None),
+            (json!({ "type": ["integer", "string"] }), " 1h30m ", Some(json!(5_400_000))),
+            (json!({ "type": ["integer", "string"] }), "5000", Some(json!(5000))),
+            (json!({ "type": ["integer", "string"] }), "soon", None),
             (is("boolean"), "true", Some(json!(true))),
             (is("boolean"), "yes", None),
             (is("boolean"), "1", None),

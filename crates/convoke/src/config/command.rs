@@ -29,7 +29,7 @@ pub struct CommandConfig {
     /// The program and its arguments. No shell reads them.
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// How long one call may take, in milliseconds.
+    /// How long one call may take, as `90s` or in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Timeout>,
     /// What a call does to the world.

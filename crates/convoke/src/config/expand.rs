@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::coerce::coerce;
+use serde_json::Value;
+
+use super::check::shortened;
+use super::coerce::{coerce, duration};
 use super::interpolate::{Replaced, replace};
 use super::node::Node;
 use super::problem::Problem;
@@ -48,11 +51,21 @@ fn replace_one(
         Problem::new(&place, key, mistake)
             .with_hint("`${NAME:-text}` gives a default, `$${` stands for `${` itself")
     })?;
-    if !used_variables {
+    let is_duration = matches!(schema, Child::Known(schema) if schema.shape() == Shape::Duration);
+    if !used_variables && !is_duration {
         *node = Node::from_json(text.into(), &node.origin);
         return Ok(());
     }
     let value = match schema {
+        // A number in quotes is text, unless a variable made it so.
+        Child::Known(schema) if !used_variables => {
+            let number = duration(&text).map(Value::Number);
+            number.ok_or_else(|| {
+                let expected = schema.expected();
+                let found = shortened(&text);
+                Problem::new(&place, key, format!("expected {expected}, found the text {found:?}"))
+            })?
+        }
         Child::Known(schema) if schema.shape() != Shape::Text => {
             coerce(&text, schema).ok_or_else(|| {
                 let expected = schema.expected();
@@ -66,7 +79,9 @@ fn replace_one(
         _ => text.into(),
     };
     *node = Node::from_json(value, &node.origin);
-    node.mark_replaced(&written.into());
+    if used_variables {
+        node.mark_replaced(&written.into());
+    }
     Ok(())
 }
 
@@ -113,6 +128,29 @@ mod tests {
     }
 
     #[test]
+    fn durations_become_milliseconds() {
+        let (root, problems) = expand(
+            "budget: {time: 1h30m, turnTime: 90s}\nmodel: {idleTimeout: '1.5m'}\n\
+             tools:\n  timeout: soon\n  timeouts: {tool: {x: 99h, y: '5'}}\n",
+        );
+        assert_eq!(
+            root.to_json(),
+            json!({
+                "budget": { "time": 5_400_000, "turnTime": 90_000 },
+                "model": { "idleTimeout": 90_000 },
+                "tools": { "timeouts": { "tool": {} } },
+            }),
+        );
+        let places: Vec<_> = problems.iter().map(|text| text.split(": ").nth(1)).collect();
+        let expected = ["tools.timeout", "tools.timeouts.tool.x", "tools.timeouts.tool.y"];
+        assert_eq!(places, expected.map(Some), "{problems:?}");
+        assert!(
+            problems.iter().all(|text| text.contains("as 250ms, 90s or 1h30m")),
+            "{problems:?}"
+        );
+    }
+
+    #[test]
     fn what_cannot_be_replaced_is_reported_without_the_value() {
         let (root, problems) =
             expand("tools:\n  timeout: ${WORD}\n  exclude:\n  - ok\n  - ${NONE}\n");
@@ -121,8 +159,8 @@ mod tests {
             [
                 "convoke.yml:5:5: tools.exclude[1]: the environment variable `NONE` is not set\n  \
                  hint: `${NAME:-text}` gives a default, `$${` stands for `${` itself",
-                "convoke.yml:2:12: tools.timeout: expected a whole number from 1 to 86400000, \
-                 found text from `${WORD}`",
+                "convoke.yml:2:12: tools.timeout: expected a duration, as 250ms, 90s or 1h30m, or \
+                 milliseconds from 1 to 86400000, found text from `${WORD}`",
             ]
         );
         assert_eq!(root.to_json(), json!({ "tools": { "exclude": ["ok"] } }));

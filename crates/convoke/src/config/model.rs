@@ -47,7 +47,7 @@ pub struct ModelConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000_000))]
     pub max_output_tokens: Option<u64>,
-    /// How long a provider may be silent in the middle of an answer, in milliseconds. Before its first
+    /// How long a provider may be silent in the middle of an answer, as `90s` or in milliseconds. Before its first
     /// word it has five times as long.
     pub idle_timeout: Timeout,
     /// How many times a request that failed is made again.

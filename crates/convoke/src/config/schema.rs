@@ -133,6 +133,7 @@ pub(crate) enum Shape {
     Text,
     Integer,
     Number,
+    Duration,
     Boolean,
     List,
     Map,
@@ -207,7 +208,12 @@ impl<'a> Schema<'a> {
 
     /// Returns what a value has to be.
     pub(crate) fn shape(self) -> Shape {
-        match self.0.get("type").and_then(Value::as_str) {
+        let kind = self.0.get("type");
+        if kind.is_some_and(Value::is_array) {
+            // Durations alone can be written in two ways.
+            return Shape::Duration;
+        }
+        match kind.and_then(Value::as_str) {
             Some("string") => Shape::Text,
             Some("integer") => Shape::Integer,
             Some("number") => Shape::Number,
@@ -268,6 +274,9 @@ impl<'a> Schema<'a> {
         match self.shape() {
             Shape::Integer => format!("a whole number{}", self.range()),
             Shape::Number => format!("a number{}", self.range()),
+            Shape::Duration => {
+                format!("a duration, as 250ms, 90s or 1h30m, or milliseconds{}", self.range())
+            }
             Shape::Boolean => "`true` or `false`".to_owned(),
             Shape::Map => "a mapping".to_owned(),
             Shape::List => self.expected_list(),

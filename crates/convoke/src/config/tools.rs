@@ -17,7 +17,7 @@ use super::timeout::Timeout;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ToolsConfig {
-    /// How long one call may take, in milliseconds, where nothing closer says otherwise.
+    /// How long one call may take, as `90s` or in milliseconds, where nothing closer says otherwise.
     pub timeout: Timeout,
     /// How long one call may take, by category and by tool.
     pub timeouts: TimeoutsConfig,
@@ -84,10 +84,10 @@ impl Default for ToolsConfig {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TimeoutsConfig {
-    /// Milliseconds by category of tool.
+    /// How long, by category of tool.
     #[schemars(extend("propertyNames" = words(Category::ALL.iter().map(|word| word.as_str()))))]
     pub category: BTreeMap<Category, Timeout>,
-    /// Milliseconds by name of tool. This goes before the category and before what a tool says of
+    /// How long, by name of tool. This goes before the category and before what a tool says of
     /// itself.
     pub tool: BTreeMap<String, Timeout>,
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
 
 use convoke_model::ProxySettings;
 
@@ -64,11 +63,6 @@ impl<'a> Environment<'a> {
             all: either("all_proxy").map(str::to_owned),
             no_proxy: either("no_proxy").map(str::to_owned),
         }
-    }
-
-    /// Returns the file of certificates that are trusted beside the built-in ones.
-    pub(super) fn certificate_file(self) -> Option<PathBuf> {
-        self.get("SSL_CERT_FILE").map(PathBuf::from)
     }
 }
 

@@ -1,5 +1,5 @@
-use convoke_model::Limits;
 use convoke_model::WireFormat::OpenAiChat;
+use convoke_model::{Limits, Settings};
 use serde_json::{Value, json};
 
 use super::*;
@@ -360,10 +360,11 @@ fn settings_limits_and_the_network_come_along() {
     model["reasoningEffort"] = json!("low");
     model["idleTimeout"] = json!(5000);
     model["retries"] = json!(0);
-    let variables = [WORK, ("https_proxy", "http://p:hush@proxy"), ("SSL_CERT_FILE", "/ca.pem")];
+    let variables = [WORK, ("https_proxy", "http://p:hush@proxy")];
     let found = resolve(&model, &variables, None).unwrap();
+    let config: Config = serde_json::from_value(json!({ "model": model })).unwrap();
     assert_eq!(
-        found.settings,
+        config.model.settings(),
         Settings {
             temperature: Some(0.5),
             thinking_budget: Some(-1),
@@ -379,10 +380,27 @@ fn settings_limits_and_the_network_come_along() {
     assert_eq!(found.network.idle_timeout, Duration::from_secs(5));
     assert_eq!(found.network.retries, 0);
     assert_eq!(found.network.proxies.https.as_deref(), Some("http://p:hush@proxy"));
-    assert_eq!(found.network.certificate_file, Some("/ca.pem".into()));
     let plain = resolve(&json!({}), &[ANTHROPIC], None).unwrap();
-    assert_eq!((plain.settings, plain.provider.limits), (Settings::UNSET, Limits::default()));
+    assert_eq!(plain.provider.limits, Limits::default());
+    assert_eq!(Config::default().model.settings(), Settings::UNSET);
     assert_eq!((plain.network.idle_timeout, plain.network.retries), (Duration::from_mins(2), 4));
+}
+
+#[test]
+fn what_a_server_says_counts_where_nobody_else_knows() {
+    let listed = ModelFacts { window: Some(4096), max_output: Some(100), price: None };
+    let model = json!({ "facts": { "ollama/*": { "maxOutput": 50 } } });
+    let config: Config = serde_json::from_value(json!({ "model": model })).unwrap();
+    let variables = BTreeMap::new();
+    let sources = ModelSources::new(&config, &variables);
+    let mut resolved = sources.resolve(Some("ollama/some-model")).unwrap();
+    resolved.listed = listed;
+    let expected = ModelFacts { window: Some(4096), max_output: Some(50), price: None };
+    assert_eq!(resolved.facts_over(ModelFacts::default()), expected);
+    let known = sources.facts_of_listed(&resolved.name, listed);
+    assert_eq!((known.window, known.max_output), (Some(4096), Some(50)));
+    let built_in = ModelFacts { window: Some(9), ..ModelFacts::default() };
+    assert_eq!(resolved.facts_over(built_in).window, Some(9), "the catalogue knows better");
 }
 
 #[test]

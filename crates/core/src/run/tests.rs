@@ -267,6 +267,7 @@ impl World {
                     cause,
                     error: "server".into(),
                     message: "no".into(),
+                    status: None,
                     hint: None,
                     partial: None,
                     usage: Usage::default(),

@@ -18,6 +18,7 @@ fn started(run: &str, prompt: &str, system: &str) -> Event {
         system: system.into(),
         tools: Arc::from([]),
         settings: RunSettings::default(),
+        origin: serde_json::Value::Null,
     };
     event(run, 1, body)
 }
@@ -30,7 +31,8 @@ fn ended(run: &str, seq: u64, cause: Cause) -> Event {
 fn tool(run: &str, seq: u64) -> Event {
     let (tool_name, description) = ("t".into(), String::new());
     let effects = convoke_core::Effects::default();
-    event(run, seq, EventBody::ToolCallStarted { tool_name, description, effects })
+    let repeat = convoke_core::Repeat::Unsafe;
+    event(run, seq, EventBody::ToolCallStarted { tool_name, description, effects, repeat })
 }
 
 fn turn(run: &str, seq: u64, turn: u32) -> Event {

@@ -67,6 +67,7 @@ fn body() -> impl Strategy<Value = EventBody> {
                 system: system.into(),
                 tools: Arc::from([]),
                 settings: RunSettings::default(),
+                origin: Value::Null,
             }
         }),
         (parts(), any::<u32>()).prop_map(|(parts, tokens)| EventBody::ModelResponse {

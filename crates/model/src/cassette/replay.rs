@@ -82,6 +82,13 @@ impl Replay {
         self.used().iter().filter(|used| !**used).count()
     }
 
+    /// Returns the lines of the recording, from 1, whose exchanges have not been used yet.
+    pub fn unused_lines(&self) -> Vec<usize> {
+        let used = self.used();
+        // The first line is the heading.
+        used.iter().zip(2..).filter(|(used, _)| !**used).map(|(_, line)| line).collect()
+    }
+
     fn used(&self) -> MutexGuard<'_, Vec<bool>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }

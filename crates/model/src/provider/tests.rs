@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -9,7 +10,7 @@ use super::*;
 use crate::error::ModelErrorKind;
 use crate::model::Chunk;
 use crate::retry::RetryPolicy;
-use crate::testing::{CERTIFICATE, FAKE_WIRE, Reply, Server, answer, tls_server};
+use crate::testing::{CERTIFICATE, FAKE_WIRE, Reply, Server, answer, read_request, tls_server};
 use crate::transport::{ProxySettings, Timeouts, TransportBuilder};
 
 const KEY: &str = "sk-hush-0123456789";
@@ -481,4 +482,72 @@ fn known_providers_have_their_addresses_and_variables() {
         let local = known.base_url.starts_with("http://127.0.0.1:");
         assert_eq!(known.key_variables.is_empty(), local, "{}", known.name);
     }
+}
+
+#[tokio::test]
+async fn an_unreachable_proxy_is_named() {
+    let proxies = ProxySettings {
+        all: Some("http://me:hush@127.0.0.1:1".to_owned()),
+        ..ProxySettings::default()
+    };
+    let transport = quick().retry(RetryPolicy::never()).proxy(proxies);
+    let error = ask(&model_at("http://far.test/v1", transport)).await.pop().unwrap().unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Unreachable);
+    assert!(error.message.contains("far.test:80 through the proxy 127.0.0.1:1"), "{error}");
+    assert!(error.hint.as_ref().unwrap().contains("NO_PROXY"), "{error:?}");
+    assert!(!format!("{error:?}").contains("hush"));
+}
+
+/// Answers once, and hangs up on the next request of the same connection; answers again on another.
+async fn a_server_that_hangs_up_between_requests(listener: TcpListener) {
+    let body = "data: BYE\n\n";
+    let length = body.len();
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    let (mut kept, _) = listener.accept().await.unwrap();
+    read_request(&mut kept).await;
+    kept.write_all(reply.as_bytes()).await.unwrap();
+    read_request(&mut kept).await;
+    drop(kept);
+    let (mut fresh, _) = listener.accept().await.unwrap();
+    read_request(&mut fresh).await;
+    fresh.write_all(reply.as_bytes()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_request_on_a_connection_that_was_closed_meanwhile_is_made_again_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mut server = JoinSet::new();
+    server.spawn(a_server_that_hangs_up_between_requests(listener));
+    let long = RetryPolicy { base: Duration::from_hours(1), ..RetryPolicy::default() };
+    let model = model_at(&url, quick().retry(long));
+    assert_eq!(ask(&model).await, [end("")]);
+    let items = ask(&model).await;
+    let [Ok(Chunk::Retry(retry)), last] = items.as_slice() else { panic!("{items:?}") };
+    assert_eq!((retry.attempt, retry.delay), (2, Duration::ZERO));
+    assert!(!retry.accepted, "nothing of it is billed");
+    assert_eq!(last, &end(""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_for_the_rate_limit_is_said() {
+    let limits = Limits { requests_per_minute: NonZeroU32::new(1), ..Limits::default() };
+    let gate = quick().build().gates().gate("http://x.test", None, limits);
+    drop(gate.enter(Duration::MAX).await.unwrap());
+    let provider = Provider::new("fake", WireFormat::OpenAiChat, "http://127.0.0.1:1");
+    let exchange = Exchange {
+        endpoint: Arc::new(Endpoint::new(provider, &FAKE_WIRE).unwrap()),
+        transport: quick().build(),
+        gate,
+        url: "http://127.0.0.1:1/".parse().unwrap(),
+        body: Bytes::new(),
+    };
+    let start = tokio::time::Instant::now();
+    let mut stream = exchange.attempt();
+    let first = stream.next().await.unwrap().unwrap();
+    let Chunk::Retry(wait) = first else { panic!("{first:?}") };
+    assert_eq!((start.elapsed(), wait.attempt), (Duration::from_secs(1), 1));
+    assert_eq!(wait.reason, "fake: other requests with this key come first");
 }

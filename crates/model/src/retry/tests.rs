@@ -40,6 +40,27 @@ fn after(millis: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kept_connection_that_was_closed_is_worth_one_repeat_at_once() {
+    let stale = || vec![Err(ModelError { stale: true, ..error(ModelErrorKind::Cut) })];
+    let items = play(RetryPolicy::default(), vec![stale(), stale(), vec![text("a")]]).await;
+    assert_eq!(
+        items,
+        [(after(0), retry(2, 0)), (after(0), retry(3, 1_000)), (after(1_000), text("a"))]
+    );
+    let items = play(RetryPolicy::never(), vec![stale()]).await;
+    assert!(items[0].1.is_err(), "who wants no repeats gets none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_the_rate_limit_is_counted_with_its_attempt() {
+    let script = vec![vec![Err(error(ModelErrorKind::Server))], vec![retry(1, 3_000), text("a")]];
+    let items = play(RetryPolicy::default(), script).await;
+    let expected =
+        [(after(0), retry(2, 500)), (after(500), retry(2, 3_000)), (after(500), text("a"))];
+    assert_eq!(items, expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn waits_grow_and_each_repeat_is_announced_before_its_wait() {
     let failed = || vec![Err(error(ModelErrorKind::Server))];
     let items = play(RetryPolicy::default(), vec![failed(), failed(), vec![text("a")]]).await;

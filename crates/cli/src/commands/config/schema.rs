@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
 use crate::session::Session;
+use crate::view::json::RunReport;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -28,7 +29,7 @@ pub(crate) struct Schema {
     /// Write it to this file
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     output: Option<PathBuf>,
-    /// Write the schemas of configuration, events and results
+    /// Write the schemas of configuration, events, reports and results
     #[arg(long, requires = "dir")]
     all: bool,
     /// The directory for all of them
@@ -39,9 +40,10 @@ pub(crate) struct Schema {
 /// The name of a file, and the schema that is in it.
 type Named = (&'static str, fn() -> Value);
 
-const ALL: [Named; 3] = [
+const ALL: [Named; 4] = [
     ("config.schema.json", config_schema),
     ("events.schema.json", || schema_for!(Event).to_value()),
+    ("report.schema.json", || schema_for!(RunReport).to_value()),
     ("result.schema.json", || schema_for!(ToolResult).to_value()),
 ];
 

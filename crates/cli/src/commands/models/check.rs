@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use convoke::model::{Chunk, Model, ModelError, Request};
+use convoke::model::{Chunk, Model, ModelError, ModelErrorKind, Request};
 use convoke_core::{Cause, ExitCode, Message, ModelFacts, Role, Usage};
 use futures_util::StreamExt;
 use serde_json::json;
@@ -102,5 +102,39 @@ async fn ask(model: &dyn Model) -> Result<Usage, ModelError> {
             return Ok(answer.usage);
         }
     }
-    Ok(Usage::default())
+    let provider = model.name().provider();
+    Err(ModelError::new(ModelErrorKind::Cut, provider, "the answer ended before it was whole"))
+}
+
+#[cfg(test)]
+mod tests {
+    use convoke::model::{ModelName, ModelStream};
+    use futures_util::stream;
+
+    use super::*;
+
+    /// Says something, but never that this was all.
+    #[derive(Debug)]
+    struct Unfinished(ModelName, ModelFacts);
+
+    impl Model for Unfinished {
+        fn name(&self) -> &ModelName {
+            &self.0
+        }
+
+        fn facts(&self) -> &ModelFacts {
+            &self.1
+        }
+
+        fn stream(&self, _: &Request<'_>) -> ModelStream {
+            Box::pin(stream::iter([Ok(Chunk::Text("O".into()))]))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_an_end_is_none() {
+        let model = Unfinished(ModelName::new("p", "m"), ModelFacts::default());
+        let error = ask(&model).await.unwrap_err();
+        assert_eq!(error.to_string(), "p: the answer ended before it was whole");
+    }
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use convoke::Runtime;
-use convoke::model::{Catalogue, ListedModel, ModelName, Provider, list_models};
-use convoke_core::{ExitCode, ModelFacts};
+use convoke::model::{ListedModel, ModelName, Provider, list_models};
+use convoke_core::ExitCode;
 use serde_json::json;
 
 use super::super::run::watch::threads;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const AFTER_HELP: &str = "\
 Without a provider, lists the providers: where each is, and whether there is a key for it. Nobody is \
 asked. With one, asks it for its models; for those whose price is known, dollars per million tokens \
-are shown.
+are shown. What model.facts says goes before what is built in.
 
 Examples:
   convoke models list
@@ -110,14 +110,9 @@ impl List {
             Failure::new(convoke_core::Cause::ModelUnavailable, error.to_string())
                 .any_hint(error.hint)
         })?;
-        let catalogue = Catalogue::new();
+        let sources = runtime.models();
         let known = |model: &ListedModel| {
-            let facts = catalogue.facts(&ModelName::new(name, model.name.as_str()));
-            ModelFacts {
-                window: model.window.or(facts.window),
-                max_output: model.max_output.or(facts.max_output),
-                price: facts.price,
-            }
+            sources.facts_of_listed(&ModelName::new(name, model.name.as_str()), model.facts())
         };
         if self.json {
             let rows: Vec<_> = models

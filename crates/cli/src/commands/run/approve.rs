@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead};
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -12,8 +14,14 @@ use convoke_tool::{Answer, Approver, Question};
 use rustix::termios::QueueSelector;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::environment::Environment;
 use crate::files;
 use crate::output::{Output, Stream, Style};
+use crate::pager::Pager;
+use crate::view::diff::{show, whole};
+
+/// How many lines somebody can be expected to read without paging.
+const LONG: usize = 20;
 
 /// A question and the way back.
 #[derive(Debug)]
@@ -29,14 +37,16 @@ pub(in crate::commands) struct Approvals {
     receiver: Option<mpsc::UnboundedReceiver<Asked>>,
     somebody: bool,
     always: Arc<Mutex<BTreeSet<String>>>,
+    pager: Option<Pager>,
 }
 
 impl Approvals {
     /// Finds out whether there is somebody to ask.
-    pub(in crate::commands) fn new(output: &Output) -> Self {
+    pub(in crate::commands) fn new(output: &Output, environment: &Environment) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         let somebody = output.err.is_terminal() && terminal().is_some();
-        Self { sender, receiver: Some(receiver), somebody, always: Arc::default() }
+        let pager = somebody.then(|| Pager::find(environment)).flatten();
+        Self { sender, receiver: Some(receiver), somebody, always: Arc::default(), pager }
     }
 
     pub(super) fn approver(&self) -> AskAtTerminal {
@@ -101,20 +111,41 @@ impl Asked {
                 indented(stream, "(nothing in the file changes, or a new file stays empty)");
             }
             Some(preview) if preview.format == DisplayFormat::Diff => {
-                crate::view::diff::show(stream, &preview.text);
+                show(stream, &preview.text);
             }
             Some(preview) => indented(stream, &preview.text),
             None => indented(stream, &what(question)),
         }
+        stream.text(self.prompt(stream));
+        stream.flush();
+    }
+
+    /// Returns the question itself. That all can be viewed is said where much is to be seen.
+    fn prompt(&self, stream: &Stream) -> String {
+        let question = &self.question;
         let always = match question.kind {
             Kind::Execute => "this command".to_owned(),
             _ => question.tool_name.clone(),
         };
-        stream.text(format_args!(
-            "[y]es, [n]o, [a]lways {} in this run, or say what to do instead: ",
-            stream.printable(&always)
-        ));
-        stream.flush();
+        let lines = question.preview.as_ref().map_or(0, |preview| preview.text.lines().count());
+        let view = if lines > LONG { "[v]iew all, " } else { "" };
+        let always = stream.printable(&always);
+        format!("[y]es, [n]o, {view}[a]lways {always} in this run, or say what to do instead: ")
+    }
+
+    /// Makes ready to show all of it and to ask again.
+    pub(super) fn again(&self, stream: &Stream, approvals: &Approvals) -> Again {
+        let lines = match &self.question.preview {
+            Some(preview) if preview.format == DisplayFormat::Diff => whole(&preview.text, stream),
+            Some(preview) => harmless_lines(&preview.text, stream),
+            None => harmless_lines(&what(&self.question), stream),
+        };
+        Again {
+            lines,
+            prompt: self.prompt(stream),
+            stream: stream.clone(),
+            pager: approvals.pager.clone(),
+        }
     }
 
     /// Hands back what the person said.
@@ -133,6 +164,44 @@ impl Asked {
         // A call that was stopped meanwhile does not wait for it any more.
         drop(self.answer.send(answer));
     }
+}
+
+/// A question that is asked once more, after everything was shown.
+#[derive(Debug)]
+pub(super) struct Again {
+    lines: Vec<String>,
+    prompt: String,
+    stream: Stream,
+    pager: Option<Pager>,
+}
+
+impl Again {
+    /// Shows everything, asks, and returns the line that was said.
+    pub(super) fn ask(self) -> Option<String> {
+        self.show(io::stderr().as_fd().try_clone_to_owned().map(Stdio::from));
+        self.stream.text(&self.prompt);
+        self.stream.flush();
+        read_line()
+    }
+
+    /// Shows everything: with the pager, or at once where that does not work.
+    fn show(&self, onto: io::Result<Stdio>) {
+        let text: String = self.lines.iter().flat_map(|line| [line, "\n"]).collect();
+        let pager = self.pager.as_ref();
+        if pager.zip(onto.ok()).is_none_or(|(pager, onto)| pager.show(&text, onto).is_err()) {
+            self.lines.iter().for_each(|line| self.stream.line(format_args!("  {line}")));
+        }
+    }
+}
+
+/// Tells whether somebody wants to see all of it before the answer.
+pub(super) fn wants_all(line: Option<&str>) -> bool {
+    let said = line.map(|line| line.trim().to_lowercase());
+    matches!(said.as_deref(), Some("v" | "view"))
+}
+
+fn harmless_lines(text: &str, stream: &Stream) -> Vec<String> {
+    text.lines().map(|line| stream.printable(line).to_string()).collect()
 }
 
 /// What a yes for always is a yes to: a tool, or one very command.
@@ -173,4 +242,63 @@ pub(super) fn read_line() -> Option<String> {
 /// Opens the terminal of the person, if there is one.
 fn terminal() -> Option<fs::File> {
     files::open(Path::new("/dev/tty")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use convoke::Runtime;
+    use convoke_core::ToolCall;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Says no, and keeps the question.
+    #[derive(Debug)]
+    struct Keep(mpsc::UnboundedSender<Question>);
+
+    #[async_trait]
+    impl Approver for Keep {
+        async fn ask(&self, question: Question) -> Answer {
+            self.0.send(question).unwrap();
+            Answer::No { message: None }
+        }
+    }
+
+    /// Returns the question that somebody is asked who has to judge so many new lines.
+    async fn asked(lines: usize) -> Asked {
+        let directory = tempfile::tempdir().unwrap();
+        let runtime = Runtime::builder(directory.path()).build().unwrap();
+        let (sender, mut questions) = mpsc::unbounded_channel();
+        let executor = runtime.executor().approver(Keep(sender)).build();
+        let content: Vec<String> = (0..lines).map(|line| format!("line {line}\u{7}")).collect();
+        let content = content.join("\n");
+        let arguments = json!({ "path": "a.txt", "content": content });
+        executor.execute(ToolCall::new("c", "write_file", arguments)).await;
+        let (answer, _) = oneshot::channel();
+        Asked { question: questions.try_recv().unwrap(), answer }
+    }
+
+    #[tokio::test]
+    async fn a_long_change_can_be_seen_whole_before_the_answer() {
+        let output = Output::in_memory();
+        let approvals = Approvals::new(&output, &Environment::of(&[]));
+        let asked = asked(500).await;
+        asked.show(&output.err);
+        let shown = output.err.contents();
+        assert!(shown.contains("[v]iew all") && !shown.contains("line 499"), "{shown}");
+        asked.again(&output.err, &approvals).show(Ok(Stdio::null()));
+        let shown = output.err.contents();
+        assert!(shown.contains("+line 499\\u{7}"), "{}", shown.len());
+        for line in ["v\n", "V", " view "] {
+            assert!(wants_all(Some(line)), "{line}");
+        }
+        assert!(!wants_all(None) && !wants_all(Some("y")) && !wants_all(Some("")));
+    }
+
+    #[tokio::test]
+    async fn a_short_change_is_seen_already() {
+        let output = Output::in_memory();
+        asked(3).await.show(&output.err);
+        assert!(!output.err.contents().contains("[v]iew"), "{}", output.err.contents());
+    }
 }

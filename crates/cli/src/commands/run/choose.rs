@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke::model::{Model, Recording, Replay, list_models};
+use convoke::model::{ListedModel, Model, Recording, Replay, list_models, model_to_chat_with};
 use convoke::models::ModelChoiceError;
 use convoke::{ModelSetupError, Runtime};
 
@@ -17,12 +17,42 @@ use crate::output::{Output, Style};
 /// Servers that people run on their own machine, in the order in which they are looked for.
 const LOCAL: &[&str] = &["ollama", "llamacpp", "lmstudio"];
 /// How long such a server may take to say that it is there.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(in crate::commands) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A model to ask.
 #[derive(Debug)]
 pub(in crate::commands) struct Chosen {
     pub(in crate::commands) model: Arc<dyn Model>,
+    /// The recording it speaks from.
+    pub(in crate::commands) replay: Option<Arc<Replay>>,
+}
+
+impl Chosen {
+    fn new(model: Arc<dyn Model>) -> Self {
+        Self { model, replay: None }
+    }
+}
+
+/// A model on this machine.
+#[derive(Debug)]
+pub(in crate::commands) struct Local {
+    /// Its server.
+    provider: &'static str,
+    listed: ListedModel,
+}
+
+impl Local {
+    /// Returns its name, as people write it.
+    pub(in crate::commands) fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.listed.name)
+    }
+
+    /// Makes it ready to be asked, with what its server says about it.
+    fn connect(&self, runtime: &Runtime) -> Result<Arc<dyn Model>, ModelSetupError> {
+        let mut resolved = runtime.models().resolve(Some(&self.name()))?;
+        resolved.listed = self.listed.facts();
+        runtime.connect(&resolved)
+    }
 }
 
 /// Finds the model.
@@ -34,37 +64,38 @@ pub(in crate::commands) fn model(
 ) -> Result<Chosen, Failure> {
     let wanted = runtime.model(name);
     match wanted {
-        Ok(model) => Ok(Chosen { model }),
+        Ok(model) => Ok(Chosen::new(model)),
         Err(ModelSetupError::Choice(ModelChoiceError::NoModel { other_server: false })) => {
             let found = threads.block_on(local(runtime)).ok_or_else(no_model)?;
-            let model = runtime.model(found.as_str()).map_err(|error| failure(&error))?;
+            let model = found.connect(runtime).map_err(|error| failure(&error))?;
             if !output.is_quiet() {
-                let shown = output.err.printable(&found).to_string();
+                let shown = output.err.printable(&found.name()).to_string();
                 let shown = output.err.paint(Style::Name, shown);
                 output.err.line(format_args!("found {shown} on this machine"));
             }
-            Ok(Chosen { model })
+            Ok(Chosen::new(model))
         }
         Err(error) => Err(failure(&error)),
     }
 }
 
-/// Looks for a server on this machine that has a model.
-async fn local(runtime: &Runtime) -> Option<String> {
+/// Looks for a server on this machine that has a model to talk to.
+pub(in crate::commands) async fn local(runtime: &Runtime) -> Option<Local> {
     let network = runtime.models().network();
     let transport = runtime.transport(&network);
-    for name in LOCAL {
+    for &name in LOCAL {
         let Ok(provider) = runtime.models().provider_named(name) else { continue };
         if let Ok(models) = list_models(provider, transport, PATIENCE).await
-            && let Some(model) = models.first()
+            && let Some(listed) = model_to_chat_with(&models).cloned()
         {
-            return Some(format!("{name}/{}", model.name));
+            return Some(Local { provider: name, listed });
         }
     }
     None
 }
 
-fn no_model() -> Failure {
+/// Says how to come by a model.
+pub(in crate::commands) fn no_model() -> Failure {
     Failure::configuration("there is no model to ask")
         .hint("put a key into ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY")
         .hint("or start a local server: Ollama, llama.cpp or LM Studio")
@@ -101,7 +132,8 @@ pub(in crate::commands) fn replay(
     let file = files::open(path).map_err(|error| cannot().because(&error))?;
     let replay = Replay::open(BufReader::new(file), placeholders)
         .map_err(|error| cannot().because(&error))?;
-    Ok(Chosen { model: Arc::new(replay) })
+    let replay = Arc::new(replay);
+    Ok(Chosen { model: replay.clone(), replay: Some(replay) })
 }
 
 /// Keeps the answers of a model.
@@ -119,5 +151,5 @@ pub(super) fn record(
     let file = files::create_private(path).map_err(|error| cannot().because(&error))?;
     let model = Recording::new(chosen.model, file, placeholders)
         .map_err(|error| cannot().because(&error))?;
-    Ok(Chosen { model: Arc::new(model) })
+    Ok(Chosen::new(Arc::new(model)))
 }

@@ -1,6 +1,6 @@
 //! What flags say goes before what is configured.
 
-use convoke::config::{Config, Dollars, Timeout};
+use convoke::config::{Config, Dollars};
 
 use super::Run;
 
@@ -15,9 +15,14 @@ pub(super) fn apply(run: &Run, config: &mut Config) {
     if let Some(tokens) = limits.max_tokens {
         config.budget.tokens = Some(tokens);
     }
+    if let Some(calls) = limits.max_tool_calls {
+        config.budget.tool_calls = Some(calls);
+    }
     if let Some(time) = limits.timeout {
-        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        config.budget.time = Timeout::from_millis(millis);
+        config.budget.time = time;
+    }
+    if let Some(time) = limits.turn_timeout {
+        config.budget.turn_time = time;
     }
     if let Some(names) = &run.tools {
         config.tools.enabled = Some(names.iter().map(|name| name.trim().to_owned()).collect());

@@ -1,14 +1,16 @@
 //! Watches a run: shows what happens, asks the person, passes on signals, prints the answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use convoke::agent::Running;
+use convoke::model::Replay;
 use convoke_core::ExitCode;
 use futures_util::StreamExt;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use super::approve::{Approvals, Asked, read_line};
+use super::approve::{Approvals, Asked, read_line, wants_all};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::Signals;
@@ -31,11 +33,17 @@ type Open = Option<(Asked, JoinHandle<Option<String>>)>;
 pub(in crate::commands) struct Watch {
     view: View,
     approvals: Approvals,
+    replay: Option<Arc<Replay>>,
 }
 
 impl Watch {
     pub(in crate::commands) const fn new(view: View, approvals: Approvals) -> Self {
-        Self { view, approvals }
+        Self { view, approvals, replay: None }
+    }
+
+    /// Says at the end what of a recording was not used.
+    pub(super) fn replaying(self, replay: Option<Arc<Replay>>) -> Self {
+        Self { replay, ..self }
     }
 
     /// Watches until the run has ended, and says how it did.
@@ -48,6 +56,10 @@ impl Watch {
         if let Err(failure) = threads.block_on(self.watch(&mut run, output)) {
             self.view.abandon();
             return Err(failure);
+        }
+        self.view.learn(run.report().and_then(|report| report.task.as_ref()));
+        if let Some(left) = self.replay.as_deref().and_then(left_over) {
+            self.view.warn(&left, output);
         }
         self.view.finish(output);
         match (run.report(), self.view.report()) {
@@ -82,6 +94,12 @@ impl Watch {
                 }
                 line = answered(&mut open) => {
                     if let Some((question, _)) = open.take() {
+                        if wants_all(line.as_deref()) {
+                            let again = question.again(&output.err, &self.approvals);
+                            let line = tokio::task::spawn_blocking(move || again.ask());
+                            open = Some((question, line));
+                            continue;
+                        }
                         question.answer(line.as_deref(), &self.approvals);
                     }
                     self.view.go_on();
@@ -104,6 +122,20 @@ impl Watch {
                 _ = frame.tick(), if self.view.is_live() => self.view.tick(),
             }
         }
+    }
+}
+
+/// Says which exchanges of a recording nobody asked for.
+fn left_over(replay: &Replay) -> Option<String> {
+    const MOST: usize = 10;
+    let lines = replay.unused_lines();
+    let shown: Vec<String> = lines.iter().take(MOST).map(ToString::to_string).collect();
+    let more = if lines.len() > MOST { ", …" } else { "" };
+    let shown = format!("{}{more}", shown.join(", "));
+    match lines.len() {
+        0 => None,
+        1 => Some(format!("an exchange of the recording was not used: line {shown}")),
+        count => Some(format!("{count} exchanges of the recording were not used: lines {shown}")),
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 use convoke::Runtime;
+use convoke::config::Timeout;
 use convoke_core::{Cause, ExitCode, Kind, ToolCall, ToolResult, ToolSpec};
 use convoke_tool::{CallOptions, Recorder, ToolExecutor};
 
@@ -56,9 +57,9 @@ pub(crate) struct Call {
     /// One argument; may be repeated
     #[arg(long = "arg", value_name = "KEY=VALUE", value_parser = crate::cli::key_and_value)]
     arguments: Vec<(String, String)>,
-    /// How long it may take, as 500ms, 30s or 5m
+    /// How long it may take, as 500ms, 30s or 1m30s
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    timeout: Option<Duration>,
+    timeout: Option<Timeout>,
     /// Print the whole result as JSON, also if the call fails; one that cannot be made is told on stderr
     #[arg(long)]
     json: bool,
@@ -86,7 +87,7 @@ impl Call {
         let call = ToolCall::new("call-1", &self.name, self.arguments(spec, session)?);
         let live = self.live(spec, output);
         let executor = self.executor(&runtime, &live, output);
-        let (result, stopped) = carry_out(&executor, call, self.timeout)?;
+        let (result, stopped) = carry_out(&executor, call, self.timeout.map(Timeout::duration))?;
         live.finish();
         let ended =
             report::Ended { result: &result, stopped, spec, consent: &consent, runtime: &runtime };

@@ -138,7 +138,7 @@ fn error(text: &str, margin: usize, stream: &Stream) -> Vec<String> {
 fn note(text: &str, weight: Weight, margin: usize, stream: &Stream) -> Vec<String> {
     let (label, label_style, style) = match weight {
         Weight::Error => ("error: ", Style::Bad, None),
-        Weight::Warning => ("warning: ", Style::Warn, None),
+        Weight::Caution | Weight::Warning => ("warning: ", Style::Warn, None),
         Weight::Usual => (Look::of(stream).sign(Sign::Note), Style::Place, None),
         Weight::Passing | Weight::Detail => {
             (Look::of(stream).sign(Sign::Note), Style::Dim, Some(Style::Dim))

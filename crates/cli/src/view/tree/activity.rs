@@ -83,9 +83,15 @@ impl Activity {
     }
 }
 
-/// Says that a model is asked again.
+/// Says that a model is asked again, or that it has to wait for the first time.
 pub(super) fn retry(wait: Duration, attempt: u32, reason: &str) -> String {
-    format!("asked again in {}: {reason} (attempt {attempt})", amounts::countdown(wait))
+    let wait = (!wait.is_zero() || attempt > 1).then(|| amounts::countdown(wait));
+    match (attempt, wait) {
+        // The first attempt has not been made yet: there is a rate limit to wait for.
+        (..=1, Some(wait)) => format!("asked in {wait}: {reason}"),
+        (_, None) => format!("asked later: {reason}"),
+        (_, Some(wait)) => format!("asked again in {wait}: {reason} (attempt {attempt})"),
+    }
 }
 
 /// The last line of a text that goes on.
@@ -119,6 +125,15 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_says_how_long_and_why() {
+        let seconds = Duration::from_secs;
+        assert_eq!(retry(seconds(3), 2, "busy"), "asked again in 3 s: busy (attempt 2)");
+        assert_eq!(retry(seconds(0), 2, "cut"), "asked again in 0 s: cut (attempt 2)");
+        assert_eq!(retry(seconds(9), 1, "rate limit"), "asked in 9 s: rate limit");
+        assert_eq!(retry(seconds(0), 1, "others first"), "asked later: others first");
+    }
 
     #[test]
     fn a_tail_is_the_last_line_that_says_something() {

@@ -50,6 +50,8 @@ pub(crate) struct OpenCall {
     pub(crate) fraction: Option<f64>,
     /// Whether it is another agent, which speaks for itself.
     pub(crate) is_agent: bool,
+    /// Whether the policy had a word about it.
+    pub(super) was_judged: bool,
 }
 
 /// How far a call is that has not ended.

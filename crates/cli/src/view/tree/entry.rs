@@ -35,7 +35,9 @@ pub(crate) enum Weight {
     Passing,
     /// For everybody.
     Usual,
-    /// Also for those who want to hear little.
+    /// Worth a look while it lasts; the end of the run says what came of it.
+    Caution,
+    /// Also for those who want the answer alone: it puts the answer in doubt.
     Warning,
     /// Something went wrong.
     Error,

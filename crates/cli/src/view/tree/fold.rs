@@ -7,8 +7,8 @@ use std::time::Duration;
 use convoke_core::event::Progress;
 use convoke_core::run::COMPLETE_TASK;
 use convoke_core::{
-    Display, DisplayFormat, Ending, Event, EventBody, Message, Outcome, Part, RunId, StopReason,
-    Timestamp, ToolError, Usage,
+    Cause, Display, DisplayFormat, Ending, Event, EventBody, Limit, Message, Outcome, Part, RunId,
+    StopReason, Timestamp, ToolError, Usage,
 };
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use super::activity::{Activity, Tail, retry};
 use super::agent::{Agent, CallState, OpenCall};
 use super::between;
 use super::entry::{CallEnd, End, Entry, Said, Weight};
-use super::{Ended, MAX_NAMES, Tree};
+use super::{Ended, MAX_NAMES, ModelFailure, Tree};
 use crate::view::brief::{self, REMARK, one_line};
 
 /// How long the name of a tool is shown, in columns.
@@ -63,7 +63,33 @@ impl Tree {
             EventBody::ModelResponse { usage, .. } | EventBody::ModelFailed { usage, .. } => {
                 self.totals.usage += *usage;
             }
+            EventBody::Warning { message } => self.totals.warn(message),
+            EventBody::ToolCallDenied { .. } => {
+                // One that was only left out, at a limit for instance, has not been judged.
+                let agent = self.agents.get_mut(&event.run);
+                let call = agent.and_then(|agent| agent.call(event.call.as_ref()));
+                self.totals.denied += u32::from(call.is_some_and(|call| call.was_judged));
+            }
+            _ => {}
+        }
+        match &event.body {
             _ if !self.is_root(event) => {}
+            EventBody::ModelRequest { .. } => self.totals.error = None,
+            EventBody::ModelFailed { cause, error, message, status, hint, .. } => {
+                let timeout = (*cause == Cause::Timeout).then_some(Limit::TurnTime);
+                self.totals.exceeded = self.totals.exceeded.or(timeout);
+                let provider = self.totals.model.split('/').next().unwrap_or_default();
+                self.totals.error = Some(ModelFailure {
+                    kind: error.clone(),
+                    provider: provider.to_owned(),
+                    status: *status,
+                    message: message.clone(),
+                    hint: hint.clone(),
+                });
+            }
+            EventBody::BudgetExceeded { budget } => {
+                self.totals.exceeded.get_or_insert(*budget);
+            }
             EventBody::RunStarted { model, settings, .. } => {
                 self.totals.model = one_line(model, NAME);
                 self.totals.budget = settings.budget.clone();
@@ -221,6 +247,7 @@ impl Agent {
                     tail: Tail::default(),
                     fraction: None,
                     is_agent: false,
+                    was_judged: false,
                 });
                 return Some(vec![(Weight::Detail, told)]);
             }
@@ -229,6 +256,12 @@ impl Agent {
             }
             EventBody::ToolCallProgress { update, .. } => {
                 self.call(event.call.as_ref())?.progress(update);
+            }
+            EventBody::PolicyDecision { .. } => {
+                if let Some(call) = self.call(event.call.as_ref()) {
+                    call.was_judged = true;
+                }
+                return None;
             }
             EventBody::ApprovalAsked { tool_name, reason, .. } => {
                 let call = self.call(event.call.as_ref());

@@ -122,7 +122,8 @@ fn mistakes_in_flags_are_all_reported() {
             "--set timeout: there is no such key\n  hint: did you mean `tools.timeout`?",
             "--set tools.maxConcurent: there is no such key\n  hint: did you \
              mean `tools.maxConcurrent`?",
-            "--set tools.timeout: expected a whole number from 1 to 86400000, \
+            "--set tools.timeout: expected a duration, as 250ms, 90s or 1h30m, or \
+             milliseconds from 1 to 86400000, \
              found \"soon\"",
             "--set tools.mcpServers[0].name: one entry of a list cannot \
              be set\n  hint: set the whole list",

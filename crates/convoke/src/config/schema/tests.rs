@@ -37,14 +37,16 @@ fn every_key_is_described_and_every_mapping_is_closed() {
         for keyword in ["$ref", "anyOf", "oneOf"] {
             assert_eq!(schema.get(keyword), None, "{path} is not plain");
         }
-        assert!(schema.get("type").is_some_and(Value::is_string), "{path} has no single type");
+        let has_one_type = schema.get("type").is_some_and(Value::is_string);
+        let is_duration = schema.get("type") == Some(&json!(["integer", "string"]));
+        assert!(has_one_type || is_duration, "{path} has no single type");
     });
 }
 
 #[test]
 fn every_number_has_a_range() {
     for_each_schema(&config_schema(), "", &mut |path, schema| {
-        if matches!(Schema::new(schema).shape(), Shape::Integer | Shape::Number) {
+        if matches!(Schema::new(schema).shape(), Shape::Integer | Shape::Number | Shape::Duration) {
             assert!(schema.get("minimum").is_some(), "{path} has no minimum");
             assert!(schema.get("maximum").is_some(), "{path} has no maximum");
         }
@@ -79,12 +81,12 @@ fn keys_lead_to_their_schema() {
     let root = Schema::new(&schema);
     for (text, shape) in [
         ("", Some(Shape::Map)),
-        ("tools.timeout", Some(Shape::Integer)),
+        ("tools.timeout", Some(Shape::Duration)),
         ("tools.readCache", Some(Shape::Boolean)),
         ("tools.allowedPaths", Some(Shape::List)),
         ("tools.allowedPaths[3]", Some(Shape::Text)),
-        ("tools.timeouts.tool.anything", Some(Shape::Integer)),
-        ("tools.timeouts.category.network", Some(Shape::Integer)),
+        ("tools.timeouts.tool.anything", Some(Shape::Duration)),
+        ("tools.timeouts.category.network", Some(Shape::Duration)),
         ("tools.timeouts.category.nets", None),
         ("tools.mcpServers[0].url", Some(Shape::Text)),
         ("tools.timeout.more", None),
@@ -105,7 +107,7 @@ fn keys_lead_to_their_schema() {
 fn expectations_are_put_into_words() {
     let schema = config_schema();
     for (text, expected) in [
-        ("tools.timeout", "a whole number from 1 to 86400000"),
+        ("tools.timeout", "a duration, as 250ms, 90s or 1h30m, or milliseconds from 1 to 86400000"),
         ("tools.readCache", "`true` or `false`"),
         ("tools.exclude", "a list of text"),
         ("tools.commands", "a list of mappings"),

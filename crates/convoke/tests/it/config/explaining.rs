@@ -43,7 +43,7 @@ fn a_value_has_a_layer_a_place_and_a_history() {
     let explain = |key: &str| told(&scene, &loaded.explain(key).unwrap());
     assert_snapshot!(explain("tools.timeout"), @r#"
     tools.timeout = Some("3000") from Some("flags (--set tools.timeout)")
-    Some("How long one call may take, in milliseconds, where nothing closer says otherwise.") (default Some("30000"))
+    Some("How long one call may take, as `90s` or in milliseconds, where nothing closer says otherwise.") (default Some("30000"))
     over 2000 from project ([root]/home/project/convoke.yml:2:12)
     over 1000 from user ([root]/home/user.yml:2:12)
     over 30000 from built-in
@@ -202,7 +202,7 @@ fn models_and_budgets_are_explained() {
     "#);
     assert_snapshot!(explain("budget.time"), @r#"
     budget.time = Some("600000") from Some("built-in")
-    Some("How long a run may take, in milliseconds, without the time spent waiting for people.") (default Some("600000"))
+    Some("How long a run may take, as `1h30m` or in milliseconds, without the time spent waiting for people.") (default Some("600000"))
     "#);
     assert_snapshot!(explain("model.providers"), @r#"
     model.providers = Some("{\"work\":{\"baseUrl\":\"https://${HOST}/v1\",\"headers\":{\"X-Team\":\"***\"},\"key\":\"***\"}}") from None

@@ -40,7 +40,7 @@ fn wrong_types_and_ranges_say_what_was_expected_and_found() {
          baseUrl: ftp://x\nagent: 7\npolicy:\n  kinds:\n    read: sometimes\n"
     ), @r#"
     the configuration has 15 mistakes
-    [root]/home/user.yml:2:12: tools.timeout: expected a whole number from 1 to 86400000, found `0`
+    [root]/home/user.yml:2:12: tools.timeout: expected a duration, as 250ms, 90s or 1h30m, or milliseconds from 1 to 86400000, found `0`
     [root]/home/user.yml:3:18: tools.maxConcurrent: expected a whole number from 1 to 1024, found the text "many"
     [root]/home/user.yml:4:14: tools.readCache: expected `true` or `false`, found the text "yes"
     [root]/home/user.yml:5:12: tools.exclude: expected a list of text, found the text "grep"
@@ -49,7 +49,7 @@ fn wrong_types_and_ranges_say_what_was_expected_and_found() {
     [root]/home/user.yml:6:16: tools.enabled[1]: expected text, found nothing
     [root]/home/user.yml:7:17: tools.maxReadBytes: expected a whole number from 256 to 1073741824, found `1.5`
     [root]/home/user.yml:8:9: tools.http: expected a mapping, found an empty list
-    [root]/home/user.yml:9:24: tools.timeouts.tool.x: expected a whole number from 1 to 86400000, found `-1`
+    [root]/home/user.yml:9:24: tools.timeouts.tool.x: expected a duration, as 250ms, 90s or 1h30m, or milliseconds from 1 to 86400000, found `-1`
     [root]/home/user.yml:11:15: tools.webSearch.provider: expected one of `tavily`, `google`, `bing`, `duckduckgo`, found the text "bingo"
       hint: did you mean `bing`?
     [root]/home/user.yml:12:13: tools.webSearch.apiKey: expected text, found another value
@@ -114,7 +114,7 @@ fn variables_that_are_missing_or_do_not_fit_are_named_but_never_shown() {
     assert!(!told.contains("hush") && !told.contains("4444"), "{told}");
     assert_snapshot!(told, @"
     the configuration has 7 mistakes
-    [root]/home/user.yml:2:12: tools.timeout: expected a whole number from 1 to 86400000, found text from `${WORD}`
+    [root]/home/user.yml:2:12: tools.timeout: expected a duration, as 250ms, 90s or 1h30m, or milliseconds from 1 to 86400000, found text from `${WORD}`
     [root]/home/user.yml:3:18: tools.maxConcurrent: expected a whole number from 1 to 1024, found another value
     [root]/home/user.yml:5:13: tools.webSearch.apiKey: the environment variable `MISSING` is not set
       hint: `${NAME:-text}` gives a default, `$${` stands for `${` itself
@@ -155,7 +155,7 @@ fn mistakes_of_all_layers_are_reported_together() {
     the configuration has 4 mistakes
     [root]/home/project/convoke.yml:1:9: tools.timout: there is no such key
       hint: did you mean `tools.timeout` or `tools.timeouts`?
-    [root]/home/user.yml:1:18: tools.timeout: expected a whole number from 1 to 86400000, found the text "x"
+    [root]/home/user.yml:1:18: tools.timeout: expected a duration, as 250ms, 90s or 1h30m, or milliseconds from 1 to 86400000, found the text "x"
     environment variable CONVOKE__TOOLS__READ_CACHE: tools.readCache: expected `true` or `false`, found something else
     --set tools.nothing: there is no such key
       hint: did you mean `policy.kinds.think`?

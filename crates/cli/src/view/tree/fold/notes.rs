@@ -28,14 +28,14 @@ pub(super) fn notes(body: &EventBody) -> Told {
         }
         EventBody::ModelFailed { message, hint, .. } => {
             let hint = hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            (Weight::Warning, line(&format!("the model did not answer: {message}{hint}")))
+            (Weight::Caution, line(&format!("the model did not answer: {message}{hint}")))
         }
         EventBody::LoopDetected { tool_name, times, .. } => {
             let tool = one_line(tool_name, NAME);
-            (Weight::Warning, format!("{tool} was called {times} times with the same answer"))
+            (Weight::Caution, format!("{tool} was called {times} times with the same answer"))
         }
         EventBody::BudgetWarning { budget, used, .. } => {
-            (Weight::Warning, format!("{:.0} % of the {} used", used * 100.0, of(*budget)))
+            (Weight::Caution, format!("{:.0} % of the {} used", used * 100.0, of(*budget)))
         }
         EventBody::BudgetExceeded { budget } => {
             (Weight::Usual, format!("the {} used up", of(*budget)))

@@ -1,0 +1,62 @@
+//! Events that are worth a line, and those that are shown as they stand.
+
+use convoke_core::EventBody;
+use serde_json::Value;
+
+use crate::timeline::{Note, Tone};
+
+/// Returns what an event says in a line, if it is of a kind that has nothing more to it.
+pub(super) fn note(body: &EventBody) -> Option<Note> {
+    let (tone, title, text) = match body {
+        EventBody::RunCancelled { cause } => {
+            (Tone::Warning, "Asked to stop".to_owned(), word(cause))
+        }
+        EventBody::Notice { message } => {
+            (Tone::Quiet, "The model is told".to_owned(), message.clone())
+        }
+        EventBody::LoopDetected { tool_name, times, message } => (
+            Tone::Warning,
+            format!("The same call of {tool_name}, {times} times in a row"),
+            message.clone(),
+        ),
+        EventBody::BudgetWarning { budget, used, message } => (
+            Tone::Warning,
+            format!("{:.0} % of the budget is used: {}", used * 100.0, words(budget.as_str())),
+            message.clone(),
+        ),
+        EventBody::BudgetExceeded { budget } => (
+            Tone::Error,
+            format!("The budget is used up: {}", words(budget.as_str())),
+            String::new(),
+        ),
+        EventBody::McpServerState { server, state, reason } => (
+            if state == "failed" { Tone::Warning } else { Tone::Quiet },
+            format!("MCP server {server} is {state}"),
+            reason.clone().unwrap_or_default(),
+        ),
+        EventBody::Warning { message } => (Tone::Warning, "Warning".to_owned(), message.clone()),
+        EventBody::Error { message } => (Tone::Error, "Error".to_owned(), message.clone()),
+        _ => return None,
+    };
+    Some(Note { tone, title, text })
+}
+
+/// Returns the kind of an event and what it says.
+pub(super) fn plain(body: &EventBody) -> (String, Value) {
+    let mut value = serde_json::to_value(body).unwrap_or_default();
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or("event").to_owned();
+    let data = value.get_mut("data").map(Value::take).unwrap_or_default();
+    (kind, data)
+}
+
+fn words(snake: &str) -> String {
+    snake.replace('_', " ")
+}
+
+/// Returns the word a value has in JSON.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => words(&word),
+        _ => String::new(),
+    }
+}
