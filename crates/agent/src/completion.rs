@@ -1,22 +1,11 @@
 //! `complete_task`, and answers that have to have a shape.
 
 use convoke_core::Declaration;
-use convoke_core::run::COMPLETE_TASK;
+use convoke_core::run::{COMPLETE_TASK, OutputSpec};
 use serde_json::{Map, Value, json};
 
 /// How many mistakes of an answer are told at once.
 const MAX_PROBLEMS: usize = 10;
-
-/// The output of an agent: its name, what it is, and its shape.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OutputSpec {
-    /// The argument of `complete_task` that carries it.
-    pub name: String,
-    /// What it is, for the model.
-    pub description: String,
-    /// Its JSON Schema.
-    pub schema: Value,
-}
 
 /// What an answer is checked against.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use convoke_core::run::{Budget, COMPLETE_TASK};
+use convoke_core::run::{Budget, COMPLETE_TASK, OutputSpec};
 use convoke_core::{
     Declaration, Ending, EventBody, Message, Part, ReflectionMode, Run, RunId, RunSettings,
     Strategy, Timestamp,
@@ -12,7 +12,7 @@ use convoke_tool::{EventSink, ExecutorBuilder, NullSink, Recorder, ToolContext, 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::completion::{Completion, OutputSpec};
+use crate::completion::Completion;
 use crate::drive::Driver;
 use crate::keeper::{Keeper, OneSink, Refusing};
 use crate::prompts;
@@ -316,6 +316,7 @@ impl AgentBuilder {
             Some(_) if declarations.is_empty() => Ending::Structured,
             Some(_) => Ending::StructuredOrCall,
         };
+        settings.output.clone_from(&output);
         let completion = Completion::new(output).map_err(AgentSetupError::OutputSchema)?;
         if matches!(settings.ending, Ending::CompleteTask | Ending::StructuredOrCall) {
             if declarations.iter().any(|tool| tool.name == COMPLETE_TASK) {

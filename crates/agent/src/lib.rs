@@ -36,7 +36,7 @@ mod settle;
 mod state;
 mod surroundings;
 
-pub use completion::OutputSpec;
+pub use convoke_core::run::OutputSpec;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
 pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::Keeper;

@@ -11,6 +11,7 @@ use convoke_core::{
     CallId, Effect, Event, EventBody, Limit, Position, Purpose, Run, RunId, Timestamp,
 };
 
+use crate::completion::Completion;
 use crate::settle::{Settled, request, settled};
 
 /// A run that came out the same.
@@ -58,7 +59,8 @@ impl std::error::Error for Difference {}
 ///
 /// Returns the first event that came out differently.
 pub fn replay(id: &RunId, events: &[Event]) -> Result<Replayed, Box<Difference>> {
-    let mut again = Again { run: Run::new(id.clone()), due: VecDeque::new(), decided: 0 };
+    let run = Run::new(id.clone());
+    let mut again = Again { run, completion: None, due: VecDeque::new(), decided: 0 };
     let mut before = Timestamp::default();
     for event in events.iter().filter(|event| event.run == *id) {
         again.step(event, before)?;
@@ -69,6 +71,8 @@ pub fn replay(id: &RunId, events: &[Event]) -> Result<Replayed, Box<Difference>>
 
 struct Again {
     run: Run,
+    /// What answers are held against.
+    completion: Option<Completion>,
     /// What is recorded next, as far as that is settled.
     due: VecDeque<Settled>,
     decided: usize,
@@ -91,9 +95,13 @@ impl Again {
             self.due = due.iter().skip(1).cloned().collect();
             self.decided += 1;
         }
-        if let EventBody::RunResumed { .. } = event.body {
+        match &event.body {
+            EventBody::RunStarted { settings, .. } => {
+                self.completion = Completion::new(settings.output.clone()).ok();
+            }
             // Whoever was in the middle of something is gone.
-            self.due.clear();
+            EventBody::RunResumed { .. } => self.due.clear(),
+            _ => {}
         }
         self.run.apply(event);
         Ok(())
@@ -122,7 +130,7 @@ impl Again {
                 });
                 requested.into_iter().collect()
             }
-            effect => settled(effect, &self.run, None).into(),
+            effect => settled(effect, &self.run, self.completion.as_ref()).into(),
         }
     }
 
@@ -147,15 +155,9 @@ impl Again {
             | EventBody::AgentSpawned { .. }
             | EventBody::AgentEnded { .. }
             | EventBody::McpServerState { .. }
-            // It is held against a schema that is not part of the record.
-            | EventBody::AnswerChecked { .. }
             | EventBody::Warning { .. }
             | EventBody::Error { .. } => true,
             body if body.ends_call() => !is_due(&event.call),
-            // A completion is held against the same schema.
-            EventBody::ToolCallRequested { .. } => {
-                self.due.is_empty() && matches!(self.run.decide(event.ts), Effect::Complete(_))
-            }
             // The time was up while something was under way.
             EventBody::BudgetExceeded { budget: Limit::Time } => {
                 self.run.asking().is_some()

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
-use convoke_core::{Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, Usage};
+use convoke_core::{
+    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Usage,
+};
 use convoke_tool::EventSink;
 
 use crate::executor::{Agent, AgentExecutor, Task};
@@ -112,8 +114,8 @@ impl AgentExecutor {
 
 fn resumed(run: &Run, agent: &Agent) -> EventBody {
     let model = agent.model.name().to_string();
-    let settings =
-        convoke_core::RunSettings { ending: run.settings().ending, ..agent.settings.clone() };
+    let RunSettings { ending, output, .. } = run.settings().clone();
+    let settings = RunSettings { ending, output, ..agent.settings.clone() };
     let lost = match run.asking() {
         Some(_) => {
             let mut lost =

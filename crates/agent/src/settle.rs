@@ -18,7 +18,7 @@ use crate::{compact, prompts};
 pub(crate) type Settled = (Option<CallId>, EventBody);
 
 /// Returns the events of an effect; none, if somebody else has to do something first. Without a
-/// `completion`, what would be held against a schema is not settled.
+/// `completion`, what would have to be held against it is not settled.
 pub(crate) fn settled(effect: &Effect, run: &Run, completion: Option<&Completion>) -> Vec<Settled> {
     match effect {
         Effect::StartTurn(turn) => one(EventBody::TurnStarted { turn: *turn }),

@@ -4,6 +4,8 @@
 //! keeps. An **ephemeral** one (a delta, progress) says which durable event it follows and its place
 //! after it; it is streamed and not kept. Whatever a user is told is in this stream.
 
+mod read;
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -25,7 +27,7 @@ use crate::usage::Usage;
 pub const VERSION: u32 = 1;
 
 /// One thing that happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Event {
     /// Version of the format.
     pub v: u32,

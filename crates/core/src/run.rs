@@ -54,7 +54,9 @@ use crate::usage::Usage;
 
 pub use self::conversation::estimate;
 pub use self::decide::{Effect, Refusal, Told};
-pub use self::settings::{Budget, Ending, Limit, Purpose, ReflectionMode, RunSettings, Strategy};
+pub use self::settings::{
+    Budget, Ending, Limit, OutputSpec, Purpose, ReflectionMode, RunSettings, Strategy,
+};
 pub use self::task::{ActionResult, Ledger, TaskContext};
 
 /// The tool by which a run says that its task is done.

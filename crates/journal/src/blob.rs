@@ -3,6 +3,7 @@
 //! A blob is written under another name and then renamed, so that one that is there is whole. The same
 //! text is stored once. What is read is checked against its name.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -28,11 +29,18 @@ pub(crate) struct Blobs {
     donor: Option<PathBuf>,
 }
 
-/// What has to reach the disk because blobs were put.
+/// What was written beside a journal and has to reach the disk with it.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) directories: Vec<PathBuf>,
+    pub(crate) directories: BTreeSet<PathBuf>,
+}
+
+impl Fresh {
+    pub(crate) fn add(&mut self, more: Self) {
+        self.files.extend(more.files);
+        self.directories.extend(more.directories);
+    }
 }
 
 impl Blobs {
@@ -50,6 +58,18 @@ impl Blobs {
     /// Returns how many bytes they have.
     pub(crate) fn bytes(&self) -> u64 {
         files::bytes_in(&self.directory)
+    }
+
+    /// Returns all there are. A process that died may have left them off the disk.
+    pub(crate) fn all(&self) -> Result<Fresh, JournalError> {
+        let names = files::names(&self.directory).tried("list", &self.directory)?;
+        let files: Vec<PathBuf> = names
+            .iter()
+            .filter_map(|name| Hash::parse(name))
+            .map(|hash| self.path(&hash))
+            .collect();
+        let changed = (!files.is_empty()).then(|| self.directory.clone());
+        Ok(Fresh { files, directories: changed.into_iter().collect() })
     }
 
     /// Stores the long texts of an event and returns the event without them.
@@ -107,7 +127,7 @@ impl Blobs {
             files::put(&path, content).tried("write", &path)?;
         }
         fresh.files.push(path);
-        fresh.directories.push(self.directory.clone());
+        fresh.directories.insert(self.directory.clone());
         Ok(hash)
     }
 

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::summary::{Condition, Summary};
 
 /// Nobody takes so long to remove or to copy a run.
-const LEFT_BEHIND: Duration = Duration::from_secs(3600);
+const LEFT_BEHIND: Duration = Duration::from_hours(1);
 
 /// Which runs may go. Without any rule, none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -100,7 +100,8 @@ impl Inbox {
     /// longer than a MiB, are passed over.
     pub fn waiting(&self) -> Result<Waiting, JournalError> {
         let mut names = files::names(&self.directory).tried("list", &self.directory)?;
-        names.retain(|name| name.ends_with(".json") && !name.starts_with('.'));
+        // What begins with a point is still being written.
+        names.retain(|name| !name.starts_with('.') && is_item(name));
         names.sort();
         let mut waiting = Waiting::default();
         for name in names {
@@ -135,4 +136,8 @@ impl Inbox {
         waiting.items.iter().try_for_each(|item| self.done(item))?;
         Ok(waiting)
     }
+}
+
+fn is_item(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "json")
 }

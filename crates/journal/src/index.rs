@@ -2,6 +2,7 @@
 //! as none.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
 
 use rustix::fs::Stat;
@@ -37,10 +38,17 @@ pub(crate) struct Stamp {
     nanoseconds: u64,
 }
 
+impl Entry {
+    /// Stands for a journal that could not be read.
+    pub(crate) fn unreadable(stamp: Stamp, error: &io::Error) -> Self {
+        let problem = format!("the journal cannot be read ({error})");
+        Self { stamp, blob_bytes: 0, gathered: Gathered::nothing(Some(problem)) }
+    }
+}
+
 impl Stamp {
     #[expect(
         clippy::useless_conversion,
-        clippy::unnecessary_fallible_conversions,
         reason = "these numbers have other types on other systems"
     )]
     pub(crate) fn of(status: &Stat) -> Self {

@@ -43,7 +43,12 @@ impl Store {
                 Some(entry) if entry.stamp == stamp => entry,
                 before => {
                     changed = true;
-                    self.gather(&run, stamp, before)?
+                    match self.gather(&run, stamp, before) {
+                        Ok(entry) => entry,
+                        // It was removed since its name was read.
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                        Err(error) => Entry::unreadable(stamp, &error),
+                    }
                 }
             };
             summaries.push(self.summary(&directory, &run, &entry));
@@ -62,30 +67,21 @@ impl Store {
         self.root().join("index")
     }
 
-    fn gather(
-        &self,
-        run: &RunId,
-        stamp: Stamp,
-        before: Option<Entry>,
-    ) -> Result<Entry, JournalError> {
-        let directory = self.directory(run)?;
-        let path = journal_in(&directory);
+    fn gather(&self, run: &RunId, stamp: Stamp, before: Option<Entry>) -> io::Result<Entry> {
+        let directory = self.runs().join(run.as_str());
         let blobs = Blobs::of(&directory);
-        let mut file = files::open(&path).tried("open", &path)?;
+        let mut file = files::open(&journal_in(&directory))?;
         let grown = before.filter(|before| before.stamp.size < stamp.size);
-        let gathered = match grown.map(|before| before.gathered) {
-            Some(mut gathered) => {
-                let news = read_from(&mut file, gathered.read).tried("read", &path)?;
-                gathered.go_on(run, &news, &blobs).then_some(gathered)
-            }
-            None => None,
-        };
-        let gathered = match gathered {
-            Some(gathered) => gathered,
-            None => {
-                let bytes = read_from(&mut file, 0).tried("read", &path)?;
-                Gathered::from_start(run, &bytes, &blobs)
-            }
+        let mut gathered = None;
+        if let Some(mut before) = grown.map(|before| before.gathered) {
+            let news = read_from(&mut file, before.read)?;
+            gathered = before.go_on(run, &news, &blobs).then_some(before);
+        }
+        let gathered = if let Some(gathered) = gathered {
+            gathered
+        } else {
+            let bytes = read_from(&mut file, 0)?;
+            Gathered::from_start(run, &bytes, &blobs)
         };
         Ok(Entry { stamp, blob_bytes: blobs.bytes(), gathered })
     }

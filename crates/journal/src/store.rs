@@ -1,6 +1,5 @@
 //! The state directory: where the runs are.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use convoke_core::{Event, RunId, Timestamp};
 
-use crate::blob::Blobs;
+use crate::blob::{Blobs, Fresh};
 use crate::damage::Damage;
 use crate::error::{JournalError, Tried};
 use crate::files;
@@ -127,8 +126,7 @@ impl Store {
             }
             _ => JournalError::io("make the directory", directory, error),
         })?;
-        unsynced.insert(self.runs());
-        unsynced.insert(directory.to_path_buf());
+        unsynced.directories.extend([self.runs(), directory.to_path_buf()]);
         let begun = begin(directory, header, now);
         if begun.is_err() {
             // The first error is the one to tell; this is tidying up.
@@ -161,7 +159,8 @@ impl Store {
         let died = Owner::read(&directory);
         claim(&directory, now)?;
         let end = End { seq, hash: last, length: intact };
-        let unsynced = BTreeSet::from([self.runs(), directory.clone()]);
+        let mut unsynced = blobs.all()?;
+        unsynced.directories.extend([self.runs(), directory.clone()]);
         let journal = self.journal(run.clone(), file, &directory, blobs, end, unsynced);
         Ok(Opened { journal, events, repaired, died })
     }
@@ -208,15 +207,15 @@ impl Store {
     }
 
     /// Makes what has to be there before a run can be; returns the directories that changed by it.
-    fn make_parents(&self) -> Result<BTreeSet<PathBuf>, JournalError> {
+    fn make_parents(&self) -> Result<Fresh, JournalError> {
         let runs = self.runs();
         let mut missing = Vec::new();
-        let mut changed = BTreeSet::new();
+        let mut fresh = Fresh::default();
         for directory in runs.ancestors() {
             match files::ensure_directory(directory) {
                 Ok(false) => break,
                 Ok(true) => {
-                    changed.extend(directory.parent().map(Path::to_path_buf));
+                    fresh.directories.extend(directory.parent().map(Path::to_path_buf));
                     break;
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(directory),
@@ -227,9 +226,9 @@ impl Store {
         }
         for directory in missing.into_iter().rev() {
             files::ensure_directory(directory).tried("make the directory", directory)?;
-            changed.extend(directory.parent().map(Path::to_path_buf));
+            fresh.directories.extend(directory.parent().map(Path::to_path_buf));
         }
-        Ok(changed)
+        Ok(fresh)
     }
 
     fn lock(&self, run: &RunId, file: &File, path: &Path) -> Result<(), JournalError> {
@@ -258,7 +257,7 @@ impl Store {
         directory: &Path,
         blobs: Blobs,
         end: End,
-        unsynced: BTreeSet<PathBuf>,
+        unsynced: Fresh,
     ) -> RunJournal {
         let tape = Tape::new(run, file, journal_in(directory), blobs, end, unsynced);
         RunJournal::new(Arc::new(tape), Arc::clone(&self.syncer), self.durability)

@@ -124,9 +124,9 @@ struct Turn {
 }
 
 impl Gathered {
-    /// Gathers from the first byte on.
-    pub(crate) fn from_start(run: &RunId, bytes: &[u8], blobs: &Blobs) -> Self {
-        let mut gathered = Self {
+    /// Knows nothing yet, or nothing but why.
+    pub(crate) fn nothing(problem: Option<String>) -> Self {
+        Self {
             created: Timestamp::default(),
             last_activity: Timestamp::default(),
             prompt: String::new(),
@@ -137,10 +137,15 @@ impl Gathered {
             usage: None,
             events: 0,
             forked_from: None,
-            problem: None,
+            problem,
             read: 0,
             last: String::new(),
-        };
+        }
+    }
+
+    /// Gathers from the first byte on.
+    pub(crate) fn from_start(run: &RunId, bytes: &[u8], blobs: &Blobs) -> Self {
+        let mut gathered = Self::nothing(None);
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         match lines.next().and_then(|line| line.strip_suffix(b"\n")) {
             None => gathered.problem = Some("the journal is empty".to_owned()),
@@ -182,7 +187,7 @@ impl Gathered {
             last = Some(line);
         }
         if let Some(line) = last {
-            self.last = Hash::of(line).as_str().to_owned();
+            Hash::of(line).as_str().clone_into(&mut self.last);
         }
     }
 
@@ -219,7 +224,7 @@ impl Gathered {
 
     fn covers(&mut self, line: &[u8]) {
         self.read = line.len() as u64 + 1;
-        self.last = Hash::of(line).as_str().to_owned();
+        Hash::of(line).as_str().clone_into(&mut self.last);
     }
 }
 

@@ -140,10 +140,13 @@ impl Shared {
 
     fn round(&self, tapes: &[Arc<Tape>]) {
         let work: Vec<_> = tapes.iter().map(|tape| (tape, tape.begin_sync())).collect();
-        if let ([first, ..], true) = (tapes, tapes.len() > FEW)
+        let files: usize = work.iter().map(|(_, work)| 1 + work.fresh.files.len()).sum();
+        if let ([first, ..], true) = (tapes, files > FEW)
             && self.disk.sync_file_system(&first.file).is_ok()
         {
-            work.into_iter().for_each(|(tape, work)| tape.end_sync(work.upto, Ok(())));
+            for (tape, work) in work {
+                tape.end_sync(work.upto, Ok(()));
+            }
             return;
         }
         let mut done = BTreeSet::new();
@@ -158,11 +161,11 @@ impl Shared {
         work: &Work,
         done: &mut BTreeSet<PathBuf>,
     ) -> Result<(), JournalError> {
-        for file in &work.files {
+        for file in &work.fresh.files {
             self.disk.sync_path(file).tried("sync", file)?;
         }
         self.disk.sync_file(&tape.file).tried("sync", &tape.path)?;
-        for directory in &work.directories {
+        for directory in &work.fresh.directories {
             // All runs share a directory; it is synced once a round.
             if !done.contains(directory) {
                 self.disk.sync_path(directory).tried("sync", directory)?;

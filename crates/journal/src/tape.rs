@@ -2,7 +2,6 @@
 //!
 //! One lock guards both, and it is never held while the disk is waited for.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -39,8 +38,8 @@ struct State {
     synced: u64,
     /// Whether a sync was asked for that has not begun.
     queued: bool,
-    unsynced_files: Vec<PathBuf>,
-    unsynced_directories: BTreeSet<PathBuf>,
+    /// What was written beside it since the last sync.
+    unsynced: Fresh,
     waiting: Vec<Waker>,
     /// The first error; nothing is accepted after it.
     closed: Option<Arc<JournalError>>,
@@ -62,19 +61,18 @@ pub(crate) struct End {
 pub(crate) struct Work {
     /// How many lines it covers.
     pub(crate) upto: u64,
-    pub(crate) files: Vec<PathBuf>,
-    pub(crate) directories: BTreeSet<PathBuf>,
+    pub(crate) fresh: Fresh,
 }
 
 impl Tape {
-    /// Takes an open file that ends like this. The directories were changed for it and not synced yet.
+    /// Takes an open file that ends like this, and what beside it may not be on the disk yet.
     pub(crate) fn new(
         run: RunId,
         file: File,
         path: PathBuf,
         blobs: Blobs,
         end: End,
-        unsynced_directories: BTreeSet<PathBuf>,
+        unsynced: Fresh,
     ) -> Self {
         let state = State {
             line: Vec::new(),
@@ -83,8 +81,7 @@ impl Tape {
             accepted: 1,
             synced: 0,
             queued: false,
-            unsynced_files: Vec::new(),
-            unsynced_directories,
+            unsynced,
             waiting: Vec::new(),
             closed: None,
         };
@@ -120,8 +117,7 @@ impl Tape {
             let mut fresh = Fresh::default();
             let (short, moved) = self.blobs.move_out(event, &mut fresh)?;
             hash = line::write(line, &end.hash, &moved, &short)?;
-            state.unsynced_files.extend(fresh.files);
-            state.unsynced_directories.extend(fresh.directories);
+            state.unsynced.add(fresh);
         }
         self.put_down(&state.line, state.end.length)?;
         state.end = End { seq, hash, length: state.end.length + state.line.len() as u64 };
@@ -154,11 +150,7 @@ impl Tape {
     pub(crate) fn begin_sync(&self) -> Work {
         let mut state = self.lock();
         state.queued = false;
-        Work {
-            upto: state.accepted,
-            files: std::mem::take(&mut state.unsynced_files),
-            directories: std::mem::take(&mut state.unsynced_directories),
-        }
+        Work { upto: state.accepted, fresh: std::mem::take(&mut state.unsynced) }
     }
 
     /// Ends a sync. After one that failed nobody knows what is on the disk: the journal is closed.

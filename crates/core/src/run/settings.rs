@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::outcome::Cause;
 use crate::time::Millis;
@@ -166,6 +167,17 @@ impl ReflectionMode {
     }
 }
 
+/// The output of an agent: its name, what it is, and its shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputSpec {
+    /// The argument of `complete_task` that carries it.
+    pub name: String,
+    /// What it is, for the model.
+    pub description: String,
+    /// Its JSON Schema.
+    pub schema: Value,
+}
+
 /// Everything about a run that does not change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -174,6 +186,9 @@ pub struct RunSettings {
     pub budget: Budget,
     /// How it says that it is done.
     pub ending: Ending,
+    /// What its answer has to look like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputSpec>,
     /// How it goes about its task.
     pub strategy: Strategy,
     /// When it looks back.
@@ -191,6 +206,7 @@ impl Default for RunSettings {
         Self {
             budget: Budget::default(),
             ending: Ending::Text,
+            output: None,
             strategy: Strategy::Direct,
             reflection: ReflectionMode::Off,
             model: ModelFacts::default(),

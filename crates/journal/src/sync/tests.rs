@@ -114,7 +114,9 @@ fn what_gathers_during_a_round_is_synced_with_one_call() {
     others.iter().for_each(Journal::request_sync);
     gate.send(()).unwrap();
     first_sync.wait().unwrap();
-    syncs.into_iter().for_each(|sync| sync.wait().unwrap());
+    for sync in syncs {
+        sync.wait().unwrap();
+    }
     assert_eq!(seen.counts(), (1, 1));
 }
 
@@ -128,7 +130,9 @@ fn a_few_files_are_synced_one_by_one_and_shared_directories_once() {
     let syncs: Vec<_> = others.iter().map(Journal::sync).collect();
     gate.send(()).unwrap();
     first_sync.wait().unwrap();
-    syncs.into_iter().for_each(|sync| sync.wait().unwrap());
+    for sync in syncs {
+        sync.wait().unwrap();
+    }
     assert_eq!(seen.counts(), (4, 0));
     let state = directory.path().join("state");
     let runs = state.join("runs");
@@ -174,6 +178,29 @@ fn blobs_and_their_directory_are_synced_with_the_line_that_needs_them() {
 }
 
 #[test]
+fn blobs_of_a_process_that_died_are_synced_when_its_run_goes_on() {
+    let World { store, seen, began: _began, gate, directory: _directory } = world(Ok(()), Ok(()));
+    drop(gate);
+    let journal = journal(&store, "run");
+    let run = journal.run().clone();
+    journal.append(&event(&run, 2, &"long ".repeat(20_000))).unwrap();
+    let blobs = journal.directory().join("blobs");
+    drop(journal);
+    assert_eq!(seen.paths(), [] as [PathBuf; 0]);
+    let opened = store.open(&run, Timestamp::default()).unwrap();
+    opened.journal.sync().wait().unwrap();
+    let blob = std::fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
+    assert!(seen.paths().contains(&blob) && seen.paths().contains(&blobs));
+    // With many of them, one call serves all.
+    for seq in 3..20 {
+        let text = format!("{seq} ").repeat(20_000);
+        opened.journal.append(&event(&run, seq, &text)).unwrap();
+    }
+    opened.journal.sync().wait().unwrap();
+    assert_eq!(seen.counts(), (1, 1));
+}
+
+#[test]
 fn where_the_file_system_cannot_be_synced_each_file_is() {
     let World { store, seen, began, gate, directory: _directory } =
         world(Err(io::ErrorKind::Unsupported), Ok(()));
@@ -183,7 +210,9 @@ fn where_the_file_system_cannot_be_synced_each_file_is() {
     let others: Vec<_> = (0..20).map(|n| journal(&store, &format!("other-{n}"))).collect();
     let syncs: Vec<_> = others.iter().map(Journal::sync).collect();
     gate.send(()).unwrap();
-    syncs.into_iter().for_each(|sync| sync.wait().unwrap());
+    for sync in syncs {
+        sync.wait().unwrap();
+    }
     assert_eq!(seen.counts(), (21, 1));
 }
 

@@ -5,10 +5,10 @@ use std::fs;
 use convoke_journal::{Damage, Journal, JournalError, Reason};
 use sha2::{Digest, Sha256};
 
-use crate::support::{NOW, World, id, notice, notices, world};
+use crate::support::{NOW, World, id, newlines, notice, notices, world};
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 #[test]
@@ -17,7 +17,9 @@ fn anybody_can_recompute_the_chain() {
     let events = notices("run", 20);
     world.record("run", &events[..10]);
     let opened = world.store.open(&id("run"), NOW).unwrap();
-    events[10..].iter().for_each(|event| opened.journal.append(event).unwrap());
+    for event in &events[10..] {
+        opened.journal.append(event).unwrap();
+    }
 
     let lines = world.lines("run");
     assert_eq!(lines.len(), 21);
@@ -41,7 +43,7 @@ fn opened_as(world: &World, bytes: &[u8]) -> Result<usize, JournalError> {
     let opened = world.store.open(&id("run"), NOW);
     match (read, &opened) {
         (Ok(read), Ok(opened)) => {
-            assert_eq!((read.events.len(), read.damage), (opened.events.len(), None))
+            assert_eq!((read.events.len(), read.damage), (opened.events.len(), None));
         }
         (Ok(read), Err(JournalError::Damaged { damage, .. })) => {
             assert_eq!(read.damage.as_ref(), Some(damage));
@@ -67,7 +69,7 @@ fn a_flipped_byte_anywhere_is_noticed() {
         for mask in [0x01, 0x20, 0x80] {
             let mut bytes = good.clone();
             bytes[offset] ^= mask;
-            let line = bytes[..offset].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+            let line = newlines(&bytes[..offset]) as u64 + 1;
             match opened_as(&world, &bytes) {
                 // What is not JSON at the very end counts as torn, and that is said.
                 Ok(2) => assert!(offset >= last_line, "{offset}"),

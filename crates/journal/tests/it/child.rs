@@ -9,11 +9,13 @@ use convoke_journal::{Journal, JournalError, Store};
 use crate::support::{NOW, id, notice};
 
 const STATE: &str = "CONVOKE_TEST_STATE";
+const FUNCTION: &str = "CONVOKE_TEST_FUNCTION";
+/// The test that is a process of its own when it is told to be.
+const ENTRY: &str = "child::a_process_of_its_own_does_what_it_is_told";
 
 /// Tells a command that starts this program to run one of the functions below.
 pub(crate) fn told<'a>(command: &'a mut Command, function: &str, state: &Path) -> &'a mut Command {
-    let function = format!("child::{function}");
-    command.args(["--exact", &function, "--ignored", "--nocapture"]).env(STATE, state)
+    command.args(["--exact", ENTRY, "--nocapture"]).env(STATE, state).env(FUNCTION, function)
 }
 
 pub(crate) fn this_program() -> PathBuf {
@@ -32,15 +34,24 @@ pub(crate) fn start_holder(state: &Path) -> Child {
     child
 }
 
-/// Returns where to work, or nothing if nobody started this as a process of its own.
-fn state() -> Option<PathBuf> {
-    std::env::var_os(STATE).map(PathBuf::from)
+#[test]
+fn a_process_of_its_own_does_what_it_is_told() {
+    let Some(state) = std::env::var_os(STATE).map(PathBuf::from) else {
+        let told =
+            |function| told(&mut Command::new(this_program()), function, Path::new(".")).output();
+        assert!(told("nothing").unwrap().status.success());
+        assert!(!told("something unheard of").unwrap().status.success());
+        return;
+    };
+    match std::env::var(FUNCTION).as_deref() {
+        Ok("holds_a_run") => holds_a_run(&state),
+        Ok("writes_until_the_disk_is_full") => writes_until_the_disk_is_full(&state),
+        Ok("works_in_a_read_only_directory") => works_in_a_read_only_directory(&state),
+        other => assert_eq!(other, Ok("nothing")),
+    }
 }
 
-#[test]
-#[ignore = "other tests start it as a process of its own"]
-fn holds_a_run() {
-    let Some(state) = state() else { return };
+fn holds_a_run(state: &Path) {
     let journal = Store::at(state).create(&id("held"), NOW).unwrap();
     journal.append(&notice("held", 1, "x")).unwrap();
     io::stdout().write_all(b"\nready\n").unwrap();
@@ -48,11 +59,8 @@ fn holds_a_run() {
     assert_eq!(journal.seq(), 1);
 }
 
-#[test]
-#[ignore = "other tests start it as a process of its own, with a limit on the size of files"]
-fn writes_until_the_disk_is_full() {
-    let Some(state) = state() else { return };
-    let store = Store::at(&state);
+fn writes_until_the_disk_is_full(state: &Path) {
+    let store = Store::at(state);
     let journal = store.create(&id("full"), NOW).unwrap();
     let error = (1..).find_map(|seq| journal.append(&notice("full", seq, "some text")).err());
     let error = error.unwrap();
@@ -71,11 +79,8 @@ fn writes_until_the_disk_is_full() {
     assert!(matches!(error.first(), JournalError::Full { .. }), "{error:?}");
 }
 
-#[test]
-#[ignore = "other tests start it as a process of its own, with a directory it may not write"]
-fn works_in_a_read_only_directory() {
-    let Some(state) = state() else { return };
-    let store = Store::at(&state);
+fn works_in_a_read_only_directory(state: &Path) {
+    let store = Store::at(state);
     for error in [
         store.create(&id("new"), NOW).map(drop).unwrap_err(),
         store.open(&id("old"), NOW).map(drop).unwrap_err(),

@@ -8,7 +8,7 @@ use convoke_journal::{Journal, Policy, Store, Unfinished};
 
 use crate::support::{NOW, World, event, id, world};
 
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 
 fn ended(run: &str, days_ago: u32) -> Event {
     let usage = Usage::default();

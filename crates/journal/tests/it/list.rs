@@ -108,7 +108,7 @@ fn a_thousand_runs_are_the_same_with_any_cache() {
     for number in 0..1000 {
         let run = format!("run-{number:04}");
         let events = [started(&run, &run, ""), ended(&run, 2, Cause::Goal)];
-        world.record(&run, &events[..1 + number % 2]);
+        world.record(&run, &events[..=number % 2]);
     }
     let index = world.state.path().join("index");
     assert!(!index.exists(), "only a list makes it");
@@ -157,6 +157,17 @@ fn a_damaged_run_is_listed_with_what_is_known() {
     assert_eq!((summary.prompt.as_str(), summary.events), ("hello", 1));
     assert_eq!(summary.problem.as_deref(), Some("line 3 of the journal cannot be read"));
     assert_eq!(summary.condition, Condition::Interrupted);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_does_not_hide_the_others() {
+    let world = world();
+    world.record("good", &[started("good", "hello", "")]);
+    fs::create_dir_all(world.journal("strange")).unwrap();
+    let list = world.store.list().unwrap();
+    assert_eq!((list[0].run.as_str(), &list[0].problem), ("good", &None));
+    assert_eq!(list[1].run.as_str(), "strange");
+    assert!(list[1].problem.as_ref().unwrap().contains("cannot be read"));
 }
 
 trait At {

@@ -1,6 +1,6 @@
 //! Journals as their users see them, and as crashes, full disks and other processes leave them.
 #![expect(clippy::disallowed_methods, reason = "tests make the world they run in")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
 mod blobs;
 mod chain;

@@ -272,7 +272,9 @@ fn what_is_not_the_runs_own_is_refused() {
 fn memory_keeps_what_it_was_given() {
     let journal = MemoryJournal::new("run");
     let events = notices("run", 3);
-    events.iter().for_each(|event| journal.append(event).unwrap());
+    for event in &events {
+        journal.append(event).unwrap();
+    }
     journal.request_sync();
     journal.sync().wait().unwrap();
     assert_eq!(journal.events(), events);

@@ -40,7 +40,9 @@ impl World {
     /// Records a run with these events and closes it.
     pub(crate) fn record(&self, run: &str, events: &[Event]) {
         let journal = self.store.create(&id(run), NOW).unwrap();
-        events.iter().for_each(|event| journal.append(event).unwrap());
+        for event in events {
+            journal.append(event).unwrap();
+        }
     }
 }
 
@@ -67,4 +69,8 @@ pub(crate) fn notice(run: &str, seq: u64, text: &str) -> Event {
 
 pub(crate) fn notices(run: &str, count: u64) -> Vec<Event> {
     (1..=count).map(|seq| notice(run, seq, &format!("number {seq}"))).collect()
+}
+
+pub(crate) fn newlines(bytes: &[u8]) -> usize {
+    bytes.split(|byte| *byte == b'\n').count() - 1
 }

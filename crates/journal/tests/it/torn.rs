@@ -4,7 +4,7 @@ use std::fs;
 
 use convoke_journal::{Journal, JournalError, Repair};
 
-use crate::support::{NOW, id, notice, notices, world};
+use crate::support::{NOW, id, newlines, notice, notices, world};
 
 #[test]
 fn a_line_torn_anywhere_is_cut_off_and_said() {
@@ -16,7 +16,7 @@ fn a_line_torn_anywhere_is_cut_off_and_said() {
         let torn = &whole[..cut];
         fs::write(world.journal("run"), torn).unwrap();
         let intact = torn.iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
-        let lines = torn.iter().filter(|byte| **byte == b'\n').count();
+        let lines = newlines(torn);
 
         let read = world.store.read(&id("run")).unwrap();
         assert_eq!((read.events.len(), read.damage), (lines - 1, None));
@@ -29,7 +29,9 @@ fn a_line_torn_anywhere_is_cut_off_and_said() {
         assert_eq!(opened.events, events[..lines - 1]);
         assert_eq!(world.bytes("run"), whole[..intact]);
 
-        events[lines - 1..].iter().for_each(|event| opened.journal.append(event).unwrap());
+        for event in &events[lines - 1..] {
+            opened.journal.append(event).unwrap();
+        }
         assert_eq!(world.bytes("run"), whole, "it goes on as if nothing had happened");
     }
 }
