@@ -22,16 +22,19 @@
 pub mod config;
 pub mod models;
 mod notes;
+mod origin;
 mod runtime;
 
 pub use convoke_agent as agent;
 pub use convoke_builtin as builtin;
 pub use convoke_core as core;
+pub use convoke_journal as journal;
 pub use convoke_macros::tool;
 pub use convoke_model as model;
 pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
+pub use origin::Origin;
 pub use runtime::{ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};
 
 /// What most programs need.

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use convoke_agent::{AgentBuilder, AgentExecutor, Surroundings, prompts};
+use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts};
 use convoke_builtin::network::HttpSettings;
 use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
 use convoke_core::{Kind, Millis, Mode, ModelFacts, Permission, TaskId, ToolSpec};
+use convoke_journal::Store;
 use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
 };
@@ -26,6 +27,7 @@ use convoke_tool::{
 use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
+use crate::origin::Origin;
 
 /// How many bytes of unchanged files are remembered.
 const READ_CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -91,6 +93,8 @@ pub struct Runtime {
     context: ToolContext,
     limits: Limits,
     permissions: BTreeMap<Kind, Permission>,
+    mode: Mode,
+    journals: Option<Journals>,
 }
 
 impl Runtime {
@@ -105,8 +109,14 @@ impl Runtime {
             spawner: None,
             mode: Mode::Default,
             home: None,
+            store: None,
             tools: Vec::new(),
         }
+    }
+
+    /// Returns where runs are kept; nothing, if they are not.
+    pub const fn journals(&self) -> Option<&Journals> {
+        self.journals.as_ref()
     }
 
     /// Returns every tool there is.
@@ -211,10 +221,23 @@ impl Runtime {
     ) -> AgentBuilder {
         let settings = self.config.run_settings(*model.facts());
         let tools = change(self.executor().view(self.offered.clone()));
-        AgentExecutor::with_model(model, tools)
+        let agent = AgentExecutor::with_model(model, tools)
             .model_settings(self.config.model.settings())
             .run_settings(settings)
-            .system(self.surroundings().with(prompts::SYSTEM))
+            .origin(self.origin().to_json())
+            .system(self.surroundings().with(prompts::SYSTEM));
+        match &self.journals {
+            Some(journals) => agent.keeper(Arc::new(journals.clone())),
+            None => agent,
+        }
+    }
+
+    fn origin(&self) -> Origin {
+        Origin {
+            working_directory: self.context.working_directory().to_owned(),
+            mode: self.mode,
+            tools: self.config.tools.enabled.clone(),
+        }
     }
 
     /// Returns what the main agent is told about where it works.
@@ -250,6 +273,7 @@ pub struct RuntimeBuilder {
     spawner: Option<Arc<dyn Spawner>>,
     mode: Mode,
     home: Option<PathBuf>,
+    store: Option<Store>,
     tools: Vec<ToolHandle>,
 }
 
@@ -287,6 +311,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Keeps every run here, so that it can be seen, resumed and forked. Without a store, a run is gone
+    /// when its process is.
+    pub fn store(mut self, store: Option<Store>) -> Self {
+        self.store = store;
+        self
+    }
+
     /// Gives tools and programs these environment variables. Keys and addresses of models are looked
     /// for here as well.
     pub fn environment(mut self, variables: BTreeMap<String, String>) -> Self {
@@ -315,8 +346,19 @@ impl RuntimeBuilder {
 
     /// Makes the runtime.
     pub fn build(self) -> Result<Runtime, RuntimeError> {
-        let Self { working_directory, config, task, variables, clock, spawner, mode, home, tools } =
-            self;
+        let Self {
+            working_directory,
+            config,
+            task,
+            variables,
+            clock,
+            spawner,
+            mode,
+            home,
+            store,
+            tools,
+        } = self;
+        let journals = store.map(|store| Journals::new(store, Arc::clone(&clock)));
         let working_directory = working_directory
             .canonicalize()
             .map_err(|source| RuntimeError::WorkingDirectory { path: working_directory, source })?;
@@ -357,6 +399,8 @@ impl RuntimeBuilder {
             context,
             limits,
             permissions,
+            mode,
+            journals,
         })
     }
 }
