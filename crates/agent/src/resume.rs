@@ -48,6 +48,11 @@ impl Paused {
         self.state.lock().outcome().cloned()
     }
 
+    /// Returns what it may use and how it ends.
+    pub fn settings(&self) -> RunSettings {
+        self.state.lock().settings().clone()
+    }
+
     /// Returns the model that worked on it.
     pub fn model(&self) -> String {
         self.state.lock().model().to_owned()

@@ -29,6 +29,7 @@ Exit codes:
   143 terminated";
 
 const CONFIG_HELP: &str = "Use this file in place of the user's own [env: CONVOKE_CONFIG=]";
+const STATE_HELP: &str = "Keep runs in this directory [env: CONVOKE_STATE=]";
 const TRUST_HELP: &str = "Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]";
 
 /// Convoke, an agent runtime: models and tools work on a task, and the end is told honestly.
@@ -60,6 +61,9 @@ pub(crate) struct Global {
     /// Work in this directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// The directory in which runs are kept.
+    #[arg(long, global = true, value_name = "DIR", help = STATE_HELP)]
+    pub(crate) state: Option<PathBuf>,
     /// Whether the project's file is trusted without being on the list.
     #[arg(long, global = true, help = TRUST_HELP)]
     pub(crate) trust_project: bool,

@@ -6,6 +6,7 @@ mod demo;
 mod doctor;
 mod models;
 mod run;
+mod runs;
 mod tools;
 
 use clap::Subcommand;
@@ -21,6 +22,9 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<run::Run>),
+    /// See, resume, fork and export runs
+    #[command(subcommand, arg_required_else_help = true)]
+    Runs(runs::Runs),
     Demo(demo::Demo),
     /// List models, and check that one answers
     #[command(subcommand, arg_required_else_help = true)]
@@ -45,6 +49,7 @@ pub(crate) fn run(
     let session = || Session::open(global, environment);
     match command {
         Command::Run(command) => command.run(&session()?, output),
+        Command::Runs(command) => command.run(&session()?, output),
         Command::Demo(command) => command.run(&session()?, output),
         Command::Models(command) => command.run(&session()?, output),
         Command::Tools(command) => command.run(&session()?, output),

@@ -32,7 +32,7 @@ pub(crate) const TRUST_PROJECT: &str = "CONVOKE_TRUST_PROJECT";
 pub(crate) const STATE: &str = "CONVOKE_STATE";
 
 /// The environment of the process, as it was when it started.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use convoke::Runtime;
 use convoke::config::{Config, Loaded, Sources, Trust, load};
-use convoke_core::Mode;
+use convoke::journal::Store;
+use convoke_core::{Cause, Mode};
 
 use crate::cli::Global;
-use crate::environment::{self, CONFIG, Environment};
+use crate::environment::{self, CONFIG, Environment, STATE};
 use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::trust::TrustFile;
@@ -80,17 +81,63 @@ impl<'a> Session<'a> {
 
     /// Makes a runtime that works here.
     pub(crate) fn runtime(&self, config: Config) -> Result<Runtime, Failure> {
-        self.runtime_in(Mode::Default, config)
+        self.runtime_in(Mode::Default, config, None)
     }
 
-    /// Makes a runtime that works here, as freely as the mode says.
-    pub(crate) fn runtime_in(&self, mode: Mode, config: Config) -> Result<Runtime, Failure> {
+    /// Makes a runtime that works here, as freely as the mode says, and keeps runs in the store.
+    pub(crate) fn runtime_in(
+        &self,
+        mode: Mode,
+        config: Config,
+        store: Option<Store>,
+    ) -> Result<Runtime, Failure> {
         Ok(Runtime::builder(&self.working_directory)
             .config(config)
             .mode(mode)
+            .store(store)
             .home(self.environment.home())
             .environment(self.environment.variables())
             .build()?)
+    }
+
+    /// Returns where runs are kept. Without a home directory there is no such place, which is said.
+    pub(crate) fn store(&self, output: &mut Output) -> Option<Store> {
+        let place = self.state_directory();
+        if place.is_none() && !output.is_quiet() {
+            let problem = "there is no home directory, so nothing of this run is kept";
+            failure::warning(output, &format!("{problem}; --state or {STATE} names a place"));
+        }
+        place.map(Store::at)
+    }
+
+    /// Returns where runs were kept until now.
+    pub(crate) fn existing_store(&self) -> Result<Store, Failure> {
+        self.state_directory().map(Store::at).ok_or_else(|| {
+            Failure::new(
+                Cause::State,
+                "there is no home directory, so no place where runs are kept",
+            )
+            .hint(format!("--state or {STATE} names one"))
+        })
+    }
+
+    fn state_directory(&self) -> Option<PathBuf> {
+        let named = self.global.state.as_ref().map(|path| self.absolute(path));
+        named.or_else(|| self.environment.state_directory())
+    }
+
+    /// Returns a session that works in another directory.
+    pub(crate) fn moved_to(&self, directory: &Path) -> Self {
+        Self {
+            global: self.global,
+            environment: self.environment.clone(),
+            working_directory: directory.to_owned(),
+        }
+    }
+
+    /// Tells whether a directory was named to work in.
+    pub(crate) const fn is_placed(&self) -> bool {
+        self.global.cwd.is_some()
     }
 
     /// The file that was named has to be there; the usual one need not.

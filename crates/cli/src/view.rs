@@ -121,6 +121,13 @@ impl View {
         Self { out, format, tree, teller, words, clock, task: None }
     }
 
+    /// Takes in what happened in a run before it was taken up again, and shows nothing of it.
+    pub(crate) fn recall(&mut self, events: &[Event]) {
+        for event in events {
+            self.tree.fold(event);
+        }
+    }
+
     /// Shows an event.
     pub(crate) fn event(&mut self, event: &Event) {
         self.clock.set(event.ts);

@@ -48,9 +48,8 @@ impl BudgetConfig {
     }
 }
 
-impl Default for BudgetConfig {
-    fn default() -> Self {
-        let budget = Budget::default();
+impl From<&Budget> for BudgetConfig {
+    fn from(budget: &Budget) -> Self {
         let timeout = |time: Millis| {
             Timeout::from_millis(u64::try_from(time.get().as_millis()).unwrap_or(u64::MAX))
         };
@@ -58,10 +57,16 @@ impl Default for BudgetConfig {
             turns: budget.turns,
             time: timeout(budget.time_ms),
             turn_time: timeout(budget.turn_time_ms),
-            tokens: None,
-            cost: None,
-            tool_calls: None,
+            tokens: budget.tokens,
+            cost: budget.cost.map(Dollars::from),
+            tool_calls: budget.tool_calls,
         }
+    }
+}
+
+impl Default for BudgetConfig {
+    fn default() -> Self {
+        Self::from(&Budget::default())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use convoke::config::{Config, Dollars};
 
-use super::Run;
+use super::flags::AgentFlags;
 
-pub(super) fn apply(run: &Run, config: &mut Config) {
+pub(super) fn apply(run: &AgentFlags, config: &mut Config) {
     let limits = &run.limits;
     if let Some(turns) = limits.max_turns {
         config.budget.turns = turns;

@@ -42,7 +42,7 @@ impl Watch {
     }
 
     /// Says at the end what of a recording was not used.
-    pub(super) fn replaying(self, replay: Option<Arc<Replay>>) -> Self {
+    pub(in crate::commands) fn replaying(self, replay: Option<Arc<Replay>>) -> Self {
         Self { replay, ..self }
     }
 

@@ -94,6 +94,17 @@ impl Tree {
                 self.totals.model = one_line(model, NAME);
                 self.totals.budget = settings.budget.clone();
             }
+            EventBody::RunResumed { model, settings, .. } => {
+                self.ended = None;
+                self.agents.clear();
+                (self.totals.exceeded, self.totals.error) = (None, None);
+                if let Some(model) = model {
+                    self.totals.model = one_line(model, NAME);
+                }
+                if let Some(settings) = settings {
+                    self.totals.budget = settings.budget.clone();
+                }
+            }
             EventBody::TurnStarted { turn } => self.totals.turns = *turn,
             EventBody::ToolCallStarted { .. } => self.totals.tool_calls += 1,
             // A run that goes on after a restart has used more than is seen here.

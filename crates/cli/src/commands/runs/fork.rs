@@ -1,0 +1,76 @@
+//! `convoke runs fork`: a new run that begins with the first events of another.
+
+use clap::Args;
+use convoke_core::ExitCode;
+
+use super::goes_on::{GoesOn, journals};
+use super::named;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::view::amounts;
+
+const AFTER_HELP: &str = "\
+The run that is copied stays as it is. `convoke runs show ID` has the numbers of its events.
+
+Examples:
+  convoke runs fork 1k2m --at 42 \"Try it with a hash map instead\"
+  convoke runs fork --last --model openai/gpt-5
+  convoke runs fork 1k2m --at 42 --dry-run        what it would inherit";
+
+/// Go on from the middle of a run, in another one
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Fork {
+    #[command(flatten)]
+    goes_on: GoesOn,
+    /// The last event they share; all of them if absent
+    #[arg(long, value_name = "SEQ")]
+    at: Option<u64>,
+    /// Say what it would inherit, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Fork {
+    /// Runs the command.
+    pub(crate) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let ended = self.work(session, output);
+        self.goes_on.output.tell(&ended, output);
+        ended
+    }
+
+    fn work(&self, session: &Session<'_>, output: &mut Output) -> Result<ExitCode, Failure> {
+        let store = session.existing_store()?;
+        let (id, rest) = named::run(&store, &self.goes_on.words, self.goes_on.last)?;
+        let message = self.goes_on.message(rest)?;
+        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        let at = self.at.unwrap_or(recorded.events.len() as u64);
+        let inherits = |run: &convoke_core::Run| {
+            let turns = amounts::count(run.turns().into(), "turn");
+            let tokens = amounts::tokens(run.context_tokens());
+            let events = amounts::count(at, "event");
+            format!("inherits {events} of {id}: {turns}, about {tokens} tokens with every request")
+        };
+        if self.dry_run {
+            let kept = usize::try_from(at).unwrap_or(usize::MAX);
+            let events = recorded.events.get(..kept).ok_or_else(|| {
+                let last = recorded.events.len();
+                Failure::usage(format!("run `{id}` has {last} events, so there is no event {at}"))
+            })?;
+            output.out.line(inherits(&convoke_core::Run::replay(id.clone(), events)));
+            return Ok(ExitCode::Done);
+        }
+        let forked = journals(&store).fork(&id, at).map_err(|error| named::failure(&error))?;
+        if !output.is_quiet() {
+            let new = forked.paused.id();
+            let run = convoke_core::Run::replay(new.clone(), &forked.events);
+            output.err.line(format_args!("{new} {}", inherits(&run)));
+        }
+        self.goes_on.work(forked, message, session, output)
+    }
+}

@@ -1,0 +1,122 @@
+//! A recorded run goes on, in the place and with the freedom it was started with.
+
+use std::time::Duration;
+
+use clap::Args;
+use convoke::Origin;
+use convoke::agent::{Journals, NotResumable, Reopened, Task};
+use convoke::journal::Store;
+use convoke::tools::SystemClock;
+use convoke_core::{Cause, ExitCode, Mode, RunSettings};
+
+use super::super::run::approve::Approvals;
+use super::super::run::flags::AgentFlags;
+use super::super::run::watch::{self, Watch};
+use super::super::run::{Format, agent, attach, cannot_start, format_parser, with_output};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+
+/// How a run goes on.
+#[derive(Debug, Args)]
+pub(super) struct GoesOn {
+    /// The run, or any part of its id that no other run has; then what it is to do
+    #[arg(value_name = "ID] [MESSAGE", num_args = 0..=2)]
+    pub(super) words: Vec<String>,
+    /// The newest run
+    #[arg(long)]
+    pub(super) last: bool,
+    #[command(flatten)]
+    pub(super) flags: AgentFlags,
+    /// What to print
+    #[arg(long, short, value_name = "FORMAT", default_value = "text", value_parser = format_parser())]
+    pub(super) output: Format,
+}
+
+/// Opens runs of a store.
+pub(super) fn journals(store: &Store) -> Journals {
+    Journals::new(store.clone(), std::sync::Arc::new(SystemClock))
+}
+
+impl GoesOn {
+    /// Says what the run is to do, from the words after its id.
+    pub(super) fn message<'w>(&self, rest: &'w [String]) -> Result<Option<&'w str>, Failure> {
+        match rest {
+            [] => Ok(None),
+            [message] if !message.trim().is_empty() => Ok(Some(message)),
+            [_] => Err(Failure::usage("the message is empty")),
+            [_, ..] => Err(Failure::usage("there is more than one message")
+                .hint("`--last` is the run already; put the message in quotes")),
+        }
+    }
+
+    /// Works on a run that was opened.
+    pub(super) fn work(
+        &self,
+        reopened: Reopened,
+        message: Option<&str>,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let Reopened { paused, events, .. } = reopened;
+        let origin = Origin::of(&events);
+        let session = match &origin {
+            Some(origin) if !session.is_placed() => session.moved_to(&origin.working_directory),
+            _ => session.moved_to(session.working_directory()),
+        };
+        let task = self.task(message, &session)?;
+        let mut config = session.load(output)?.config;
+        if let Some(Origin { tools: Some(tools), .. }) = &origin {
+            config.tools.enabled = Some(tools.clone());
+        }
+        let settings = paused.settings();
+        config.budget = (&settings.budget).into();
+        self.flags.apply(&mut config);
+        // The limits a run was started with hold, unless somebody says otherwise now.
+        let settings = RunSettings {
+            budget: config.budget.budget(),
+            strategy: self.flags.strategy.unwrap_or(settings.strategy),
+            ..settings
+        };
+        let mode = self.flags.mode.or(origin.map(|origin| origin.mode)).unwrap_or(Mode::Default);
+        let threads = watch::threads()?;
+        let runtime = self.flags.runtime(&session, mode, config, None)?;
+        let model = paused.model();
+        let chosen = self.flags.choose_or(Some(&model), &session, &runtime, &threads, output)?;
+        let approvals = Approvals::new(output, session.environment());
+        let agent = agent(&runtime, &chosen, &approvals).run_settings(settings.clone());
+        let agent = with_output(agent, settings.output);
+        let agent = agent.build().map_err(|error| cannot_start(&error))?;
+        let run = agent.resume(paused, task).map_err(|error| cannot_go_on(&error))?;
+        let mut view = self.output.view(&self.flags, output);
+        view.recall(&events);
+        let watch = Watch::new(view, approvals).replaying(chosen.replay);
+        let ended = watch.until_the_end(&threads, run, output);
+        threads.shutdown_timeout(Duration::from_millis(200));
+        ended
+    }
+
+    fn task(&self, message: Option<&str>, session: &Session<'_>) -> Result<Option<Task>, Failure> {
+        let Some(message) = message else {
+            return match self.flags.file.first() {
+                None => Ok(None),
+                Some(_) => Err(Failure::usage("there is a file, but nothing is said about it")),
+            };
+        };
+        let mut task = Task::new(message);
+        for file in &self.flags.file {
+            task = task.attach(attach::read(&session.absolute(file), file)?);
+        }
+        Ok(Some(task))
+    }
+}
+
+fn cannot_go_on(error: &NotResumable) -> Failure {
+    let failure = Failure::new(Cause::Usage, error.to_string());
+    match error {
+        NotResumable::Done(run) => {
+            failure.hint(format!("`convoke runs resume {run} \"…\"` gives it more to do"))
+        }
+        _ => failure,
+    }
+}

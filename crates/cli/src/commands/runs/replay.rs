@@ -1,0 +1,92 @@
+//! `convoke runs replay`: a run is done again, offline, and compared with what was recorded.
+
+use clap::Args;
+use convoke::agent::replay;
+use convoke_core::{Cause, ExitCode};
+use serde::Serialize;
+
+use super::named;
+use crate::failure::{Failure, warning};
+use crate::output::Output;
+use crate::session::Session;
+use crate::view::amounts;
+
+const AFTER_HELP: &str = "\
+Nothing is asked and nothing is changed: answers of the model, results of tools and the time come from the \
+record. Everything else is decided again and has to come out the same.
+
+Examples:
+  convoke runs replay --last
+  convoke runs replay 1k2m --json";
+
+/// Do a run again, offline, and compare
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Replay {
+    /// The run, or any part of its id that no other run has
+    #[arg(value_name = "ID", num_args = 0..=1)]
+    words: Vec<String>,
+    /// The newest run
+    #[arg(long)]
+    last: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    run: String,
+    same: bool,
+    events: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided: Option<usize>,
+    /// The first event that came out differently.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<String>,
+}
+
+impl Replay {
+    /// Runs the command.
+    pub(crate) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let store = session.existing_store()?;
+        let (id, _) = named::run(&store, &self.words, self.last)?;
+        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        if let Some(damage) = &recorded.damage {
+            warning(output, &format!("only the events before the damage are compared: {damage}"));
+        }
+        let (run, events) = (id.to_string(), recorded.events.len());
+        match replay(&id, &recorded.events) {
+            Ok(again) => {
+                if self.json {
+                    let decided = Some(again.decided);
+                    let (seq, difference) = (None, None);
+                    output.json(&Report { run, same: true, events, decided, seq, difference });
+                } else {
+                    let events = amounts::count(events as u64, "event");
+                    let decided = amounts::count(again.decided as u64, "decision");
+                    output.out.line(format_args!("{run}: the same; {events}, {decided}"));
+                }
+                Ok(ExitCode::Done)
+            }
+            Err(difference) => {
+                if self.json {
+                    let (seq, difference) = (Some(difference.seq), Some(difference.to_string()));
+                    let decided = None;
+                    output.json(&Report { run, same: false, events, decided, seq, difference });
+                    return Ok(ExitCode::Failed);
+                }
+                let failure = Failure::new(Cause::Error, format!("{run} came out differently"));
+                Err(failure.because(&*difference))
+            }
+        }
+    }
+}
