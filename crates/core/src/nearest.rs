@@ -41,7 +41,12 @@ fn closeness(wanted: &str, known: &str) -> f64 {
     // In a short word one slip of the fingers is a large part of it.
     let slip = wanted.len() >= 3 && strsim::damerau_levenshtein(wanted, known) == 1;
     let reordered = strsim::sorensen_dice(wanted, known);
-    spelled.max(reordered).max(if contained || slip { 0.8 } else { 0.0 })
+    let sure = match (slip, contained) {
+        (true, _) => 0.96,
+        (false, true) => 0.8,
+        (false, false) => 0.0,
+    };
+    spelled.max(reordered).max(sure)
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ fn the_command_alone_prints_help() {
     let alone = scene.run(&[]);
     assert_eq!((alone.code, alone.stderr.as_str()), (Some(0), ""));
     assert_eq!(alone.stdout, scene.stdout(&["--help"]));
-    assert_snapshot!(alone.stdout, @"
+    assert_snapshot!(alone.stdout, @r#"
     Convoke, an agent runtime: models and tools work on a task, and the end is told honestly
 
     Usage: convoke [OPTIONS] [COMMAND]
 
     Commands:
       run          Work on a task
+      runs         See, resume, fork and export runs
       demo         See an agent work, without a key
       models       List models, and check that one answers
       tools        List, describe and call tools
@@ -33,13 +34,14 @@ fn the_command_alone_prints_help() {
           --config <FILE>    Use this file in place of the user's own [env: CONVOKE_CONFIG=]
           --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
           --cwd <DIR>        Work in this directory
+          --state <DIR>      Keep runs in this directory [env: CONVOKE_STATE=]
           --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
       -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
 
     Examples:
       convoke demo                                see it work, without a key
-      convoke run \"Which tests are slow?\"        work on a task
+      convoke run "Which tests are slow?"        work on a task
       convoke models check                        find out which model answers
       convoke tools call grep --arg pattern=TODO  call a tool yourself
       convoke config explain model.default        ask why
@@ -48,7 +50,7 @@ fn the_command_alone_prints_help() {
       0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 a budget or limit was reached, 5 stuck,
       6 the model did not answer, 7 configuration wrong, 9 state directory, 130 interrupted,
       143 terminated
-    ");
+    "#);
 }
 
 #[test]
@@ -77,6 +79,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
           --config <FILE>    Use this file in place of the user's own [env: CONVOKE_CONFIG=]
           --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
           --cwd <DIR>        Work in this directory
+          --state <DIR>      Keep runs in this directory [env: CONVOKE_STATE=]
           --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
       -q, --quiet            Print only the answer, errors, and what puts the answer in doubt

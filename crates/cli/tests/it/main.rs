@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod help;
 mod hostile;
+mod journal;
 mod pipes;
 mod pty;
 mod run;

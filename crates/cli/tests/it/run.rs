@@ -9,14 +9,14 @@ use tokio::runtime::Runtime;
 use crate::support::{Ran, Scene};
 
 /// A server, and a scene whose variables lead to it.
-struct World {
-    threads: Runtime,
-    server: ModelServer,
-    scene: Scene,
+pub(crate) struct World {
+    pub(crate) threads: Runtime,
+    pub(crate) server: ModelServer,
+    pub(crate) scene: Scene,
 }
 
 impl World {
-    fn new(script: impl convoke_testkit::Script) -> Self {
+    pub(crate) fn new(script: impl convoke_testkit::Script) -> Self {
         let threads = Runtime::new().unwrap();
         let server = threads.block_on(ModelServer::start(script)).unwrap();
         let url = server.url().clone();
@@ -30,7 +30,7 @@ impl World {
         Self { threads, server, scene }
     }
 
-    fn run(&self, wire: Wire, flags: &[&str]) -> Ran {
+    pub(crate) fn run(&self, wire: Wire, flags: &[&str]) -> Ran {
         let model = model(wire);
         let quick = ["--set", "model.retries=2", "--set", "model.idleTimeout=700"];
         let ran = self.scene.run(&[&["run", "--model", model][..], &quick, flags].concat());
@@ -38,7 +38,7 @@ impl World {
         ran
     }
 
-    fn requests(&self) -> usize {
+    pub(crate) fn requests(&self) -> usize {
         self.server.requests().len()
     }
 }

@@ -68,7 +68,8 @@ impl Watch {
             (Some(report), None) => {
                 let message =
                     report.outcome.message.as_deref().unwrap_or("it could not be recorded");
-                Err(Failure::new(report.outcome.cause, message))
+                Err(Failure::new(report.outcome.cause, message)
+                    .hint("`--state DIR` keeps runs elsewhere, `--no-journal` keeps nothing"))
             }
             (None, _) => Err(Failure::failed("the run gave no report; this is a defect")),
         }

@@ -1,0 +1,283 @@
+//! Runs are kept, whatever happens to the process, the disk or the file, and go on.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use convoke_testkit::{Reaction, Reply, Wire};
+use serde_json::{Value, json};
+
+use crate::run::World;
+use crate::support::Ran;
+
+fn look() -> Reaction {
+    Reply::default().call("read_file", json!({ "path": "a.txt" })).into()
+}
+
+fn say(text: &str) -> Reaction {
+    Reply::text(text).into()
+}
+
+fn world(script: Vec<Reaction>) -> World {
+    let world = World::new(script);
+    fs::write(world.scene.project().join("a.txt"), "one\n").unwrap();
+    world
+}
+
+impl World {
+    /// The directory of the only run there is.
+    fn directory(&self) -> PathBuf {
+        let runs = self.scene.root().join("home/.local/state/convoke/runs");
+        let mut found: Vec<PathBuf> =
+            fs::read_dir(&runs).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.remove(0)
+    }
+
+    fn id(&self) -> String {
+        self.directory().file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.directory().join("journal.jsonl")
+    }
+
+    fn lines(&self) -> Vec<String> {
+        fs::read_to_string(self.journal()).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn write(&self, lines: &[String]) {
+        fs::write(self.journal(), lines.join("\n") + "\n").unwrap();
+    }
+
+    fn resume(&self, words: &[&str]) -> Ran {
+        self.scene.run(&[&["runs", "resume", "--set", "model.retries=0"], words].concat())
+    }
+
+    /// Starts a run and waits until the model was asked so many times.
+    fn start(&self, asked: usize) -> Child {
+        let child = self.scene.command(&["run", "--model", "openai-chat/m", "Go."]).spawn();
+        for _ in 0..asked {
+            self.threads.block_on(self.server.next_request());
+        }
+        child.unwrap()
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_where_it_was() {
+    let world = world(vec![look(), Reaction::silent(), say("It says one.")]);
+    let mut child = world.start(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = world.resume(&["--last"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It says one.\n"), "{ran:?}");
+    let requests = world.server.requests();
+    assert_eq!(requests.len(), 3);
+    assert_eq!(requests[1].body, requests[2].body, "the same question, byte for byte");
+    let ran = world.scene.run(&["runs", "replay", "--last"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains(": the same; "), "{ran:?}");
+}
+
+#[test]
+fn a_run_that_is_done_wants_a_message() {
+    let world = world(vec![say("Done."), say("More.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let ran = world.resume(&["--last"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("is done; say what more it is to do"), "{ran:?}");
+    let id = world.id();
+    let part = &id[id.len() - 5..];
+    let ran = world.resume(&[part, "And more?", "--output", "json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["answer"], &report["run"]), (&json!("More."), &json!(id)), "{ran:?}");
+    let second = world.server.requests().remove(1);
+    let body: Value = serde_json::from_slice(&second.body).unwrap();
+    let said: Vec<&str> =
+        body["messages"].as_array().unwrap().iter().filter_map(|m| m["content"].as_str()).collect();
+    assert_eq!(said[1..], ["Go.", "Done.", "And more?"]);
+}
+
+#[test]
+fn a_run_keeps_its_place_its_tools_and_its_limits() {
+    let world = world(vec![look(), say("One."), say("Two.")]);
+    let flags = ["--tools", "read_file", "--max-turns", "7", "--mode", "plan", "Go."];
+    assert_eq!(world.run(Wire::OpenAiChat, &flags).code, Some(0));
+    let elsewhere = world.scene.root().join("home");
+    let ran =
+        world.scene.command(&["runs", "resume", "--last", "More."]).current_dir(elsewhere).output();
+    assert_eq!(ran.unwrap().status.code(), Some(0));
+    let requests = world.server.requests();
+    let [first, last] = [&requests[0], &requests[2]]
+        .map(|request| serde_json::from_slice::<Value>(&request.body).unwrap());
+    assert_eq!(first["tools"], last["tools"]);
+    assert_eq!(first["messages"][0], last["messages"][0], "the same instructions");
+    assert_eq!(first["model"], last["model"]);
+    let resumed = world.lines().into_iter().find(|line| line.contains("run_resumed")).unwrap();
+    assert!(!resumed.contains("settings"), "nothing about it changed: {resumed}");
+}
+
+#[test]
+fn only_one_process_works_on_a_run() {
+    let world = world(vec![Reaction::silent()]);
+    let mut child = world.start(1);
+    let ran = world.resume(&["--last"]);
+    assert_eq!(ran.code, Some(9), "{ran:?}");
+    let pid = format!("process {}", child.id());
+    assert!(ran.stderr.contains("is being worked on") && ran.stderr.contains(&pid), "{ran:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_loses_nothing_that_was_accepted() {
+    let world = world(vec![look(), say("never recorded"), say("Now it fits.")]);
+    fs::write(world.scene.project().join("a.txt"), "x\n".repeat(30_000)).unwrap();
+    let mut shell = Command::new("sh");
+    let command = world.scene.command(&["run", "--model", "openai-chat/m", "Go."]);
+    let script = "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\"";
+    shell.arg("-c").arg(script).arg(command.get_program()).args(command.get_args());
+    shell.env_clear().current_dir(world.scene.project());
+    for (name, value) in command.get_envs() {
+        shell.env(name, value.unwrap());
+    }
+    let ran = world.scene.ended(&shell.output().unwrap());
+    assert_eq!(ran.code, Some(9), "{ran:?}");
+    assert!(ran.stderr.contains("no space is left"), "{ran:?}");
+    assert!(ran.stderr.contains("resume"), "{ran:?}");
+    let kept = world.lines().len();
+    let ran = world.resume(&["--last"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(world.lines().len() > kept, "it went on in the same journal");
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written_is_named() {
+    let world = world(vec![say("unheard"), say("not kept")]);
+    let state = world.scene.root().join("home/.local");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o555)).unwrap();
+    for path in ["", "home", "home/project"] {
+        let path = world.scene.root().join(path);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let run = |flags: &[&str]| {
+        let mut command = world.scene.command(&["run", "--model", "openai-chat/m"]);
+        command.args(flags);
+        // Nothing is forbidden to root.
+        if rustix::process::geteuid().is_root() {
+            command.uid(65534).gid(65534);
+        }
+        world.scene.ended(&command.output().unwrap())
+    };
+    let ran = run(&["Go."]);
+    assert_eq!((ran.code, world.requests()), (Some(9), 0), "{ran:?}");
+    assert!(ran.stderr.contains("[root]/home/.local/state"), "{ran:?}");
+    assert!(ran.stderr.contains("--state") && ran.stderr.contains("--no-journal"), "{ran:?}");
+    assert_eq!(run(&["--no-journal", "Go."]).code, Some(0));
+}
+
+#[test]
+fn a_torn_line_is_cut_off_and_said() {
+    let world = world(vec![look(), Reaction::silent(), say("One.")]);
+    let mut child = world.start(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let whole = world.lines();
+    let mut file = fs::OpenOptions::new().append(true).open(world.journal()).unwrap();
+    file.write_all(br#"{"prev":"0123","v":1,"seq":"#).unwrap();
+    let ran = world.resume(&["--last"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("27 bytes that were never accepted were cut off"), "{ran:?}");
+    assert_eq!(world.lines()[..whole.len()], whole);
+}
+
+#[test]
+fn damage_in_the_middle_is_told_and_the_part_before_it_can_be_forked() {
+    let world = world(vec![look(), say("One."), say("Again.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let mut lines = world.lines();
+    let middle = lines.len() / 2;
+    lines[middle] = "garbage".to_owned();
+    world.write(&lines);
+    let id = world.id();
+    let ran = world.resume(&["--last", "More."]);
+    assert_eq!(ran.code, Some(9), "{ran:?}");
+    let way_out = format!("convoke runs fork {id} --at {}", middle - 1);
+    assert!(ran.stderr.contains("damaged") && ran.stderr.contains(&way_out), "{ran:?}");
+    assert_eq!(world.lines(), lines, "nothing was changed");
+    let at = (middle - 1).to_string();
+    let dry = world.scene.run(&["runs", "fork", &id, "--at", &at, "--dry-run"]);
+    assert_eq!(dry.code, Some(0), "{dry:?}");
+    assert!(
+        dry.stdout.contains(&format!("inherits {at} events of {id}: 1 turn, about ")),
+        "{dry:?}"
+    );
+    let ran = world.scene.run(&["runs", "fork", &id, "--at", &at]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Again.\n"), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("inherits {at} events of {id}")), "{ran:?}");
+}
+
+#[test]
+fn a_journal_of_a_newer_program_is_left_alone() {
+    let world = world(vec![say("Done.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let mut lines = world.lines();
+    lines[0] = lines[0].replace(r#"{"journal":1,"#, r#"{"journal":7,"#);
+    world.write(&lines);
+    for words in [&["resume", "--last", "x"][..], &["replay", "--last"], &["fork", "--last"]] {
+        let ran = world.scene.run(&[&["runs"], words].concat());
+        assert_eq!(ran.code, Some(9), "{ran:?}");
+        assert!(ran.stderr.contains("format 7") && ran.stderr.contains("update"), "{ran:?}");
+    }
+    assert_eq!(world.lines(), lines);
+}
+
+#[test]
+fn a_run_comes_out_the_same_again() {
+    let world = world(vec![look(), say("One.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let same = world.scene.json(&["runs", "replay", "--last", "--json"]);
+    assert_eq!((&same["same"], &same["run"]), (&json!(true), &json!(world.id())));
+    assert!(same["decided"].as_u64().unwrap() > 5, "{same}");
+}
+
+#[test]
+fn runs_are_named_by_any_part_that_is_theirs_alone() {
+    let world = world(vec![]);
+    let ran = world.resume(&["nothing-like-it"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let ran = world.resume(&[]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr.contains("the run is not named") && ran.stderr.contains("--last"),
+        "{ran:?}"
+    );
+    for bad in ["../../etc", "a/b", "", "..", &"x".repeat(5_000)] {
+        let ran = world.resume(&[bad]);
+        assert_eq!(ran.code, Some(2), "{bad:.20}: {ran:?}");
+    }
+    assert_eq!(world.resume(&["--last", "a", "b"]).code, Some(2));
+}
+
+#[test]
+fn without_a_home_a_run_works_and_says_that_nothing_is_kept() {
+    let world = world(vec![say("Hello.")]);
+    let mut command = world.scene.command(&["run", "--model", "openai-chat/m", "Go."]);
+    let ran = world.scene.ended(&command.env_remove("HOME").output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("nothing of this run is kept"), "{ran:?}");
+}
+
+#[test]
+fn what_is_kept_is_for_the_user_alone() {
+    let world = world(vec![look(), say("One.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(world.directory()), mode(world.journal())), (0o700, 0o600));
+    assert!(!fs::read_to_string(world.journal()).unwrap().contains("sk-secret-word"));
+}
