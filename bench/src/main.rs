@@ -8,6 +8,7 @@
 mod bare;
 mod commands;
 mod files;
+mod journal;
 mod measure;
 mod pipeline;
 mod process;
@@ -26,7 +27,7 @@ use table::Table;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
-groups: pipeline registry files search runs commands";
+groups: pipeline registry files search runs journal commands";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -52,6 +53,9 @@ fn main() -> Result<()> {
     }
     if wanted("runs") {
         runs::measure(&mut table, &command)?;
+    }
+    if wanted("journal") {
+        journal::measure(&mut table, &command)?;
     }
     if wanted("commands") {
         commands::measure(&mut table, &command)?;

@@ -25,15 +25,16 @@ use crate::bare::{Bare, Setup};
 use crate::table::Table;
 
 pub(crate) use many::play;
+pub(crate) use start::first_request;
 
 /// What is asked. The model does not mind.
-const PROMPT: &str = "Read the files one after the other and say when you are done.";
+pub(crate) const PROMPT: &str = "Read the files one after the other and say when you are done.";
 /// A key as long as a real one.
 const KEY: &str = "sk-test-0123456789abcdef0123456789abcdef0123456789abcdef";
 /// What the model asks `read_file` for.
 const ARGUMENTS: &str = r#"{"path":"file_{turn}_{call}.txt"}"#;
 /// How the model's last answer begins, so that nobody is fast by doing nothing.
-const LAST_WORDS: &str = "Everything is done.";
+pub(crate) const LAST_WORDS: &str = "Everything is done.";
 
 /// What the commands are, and where they work.
 pub(crate) struct World {
@@ -56,7 +57,7 @@ impl World {
         Ok(world)
     }
 
-    fn files(&self) -> PathBuf {
+    pub(crate) fn files(&self) -> PathBuf {
         self.directory.path().join("files")
     }
 
@@ -65,7 +66,7 @@ impl World {
     }
 
     /// Returns `convoke run`, with nothing around it that could change what it does.
-    fn convoke_run(&self, base_url: &str, turns: usize) -> Command {
+    pub(crate) fn convoke_run(&self, base_url: &str, turns: usize) -> Command {
         let mut command = Command::new(&self.convoke);
         command.args(["run", "--model", "openai-chat/m", "--mode", "full", "--output", "text"]);
         command.args(["--max-turns", &(turns + 1).to_string(), PROMPT]);
@@ -145,7 +146,7 @@ fn agent_of(model: impl Model + 'static, files: &Path) -> Result<AgentExecutor> 
 }
 
 /// Returns what a run of ours answered, or why it did not.
-fn answer_of(report: &RunReport) -> Result<String> {
+pub(crate) fn answer_of(report: &RunReport) -> Result<String> {
     let words = report.text().unwrap_or_default();
     if report.outcome.cause == Cause::Goal {
         expected(words)

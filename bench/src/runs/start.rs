@@ -25,7 +25,13 @@ pub(super) fn measure(table: &mut Table, world: &World) -> Result<()> {
         let base_url = server.base_url(Wire::OpenAiChat);
         let pair = in_turns(
             SAMPLES,
-            || first_request(&runtime, &server, &mut world.convoke_run(&base_url, 1)),
+            || {
+                first_request(
+                    &runtime,
+                    &server,
+                    world.convoke_run(&base_url, 1).arg("--no-journal"),
+                )
+            },
             || first_request(&runtime, &server, &mut world.bare_run(&base_url)?),
         )?;
         let what = format!("`convoke run`, start to first request, {scheme}");
@@ -34,7 +40,7 @@ pub(super) fn measure(table: &mut Table, world: &World) -> Result<()> {
     Ok(())
 }
 
-fn first_request(
+pub(crate) fn first_request(
     runtime: &tokio::runtime::Runtime,
     server: &ModelServer,
     command: &mut Command,
