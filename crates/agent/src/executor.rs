@@ -5,7 +5,7 @@ use std::sync::Arc;
 use convoke_core::run::{Budget, COMPLETE_TASK, OutputSpec};
 use convoke_core::{
     Declaration, Ending, EventBody, Message, Part, ReflectionMode, Run, RunId, RunSettings,
-    Strategy, Timestamp,
+    Secrets, Strategy, Timestamp,
 };
 use convoke_model::{Model, Settings};
 use convoke_tool::{EventSink, ExecutorBuilder, NullSink, Recorder, ToolContext, ToolView};
@@ -108,6 +108,7 @@ pub(crate) struct Agent {
     system: Arc<str>,
     declarations: Arc<[Declaration]>,
     origin: Value,
+    secrets: Secrets,
     keeper: Arc<dyn Keeper>,
     cancellation: CancellationToken,
 }
@@ -130,6 +131,7 @@ impl AgentExecutor {
             output: None,
             by_call: false,
             origin: Value::Null,
+            secrets: Secrets::default(),
             keeper: Arc::new(OneSink(Arc::new(NullSink))),
             cancellation: CancellationToken::new(),
         }
@@ -177,6 +179,7 @@ impl AgentExecutor {
         let (sink, reader) = shown(Arc::clone(&kept));
         let recorder = Recorder::new(id, Arc::new(sink), Arc::clone(&clock))
             .after(seq)
+            .hiding(agent.secrets.clone())
             .observed_by(state.clone());
         let (handle, control) = Control::new(&agent.cancellation);
         let stop_tools = CancellationToken::new();
@@ -205,6 +208,7 @@ pub struct AgentBuilder {
     output: Option<OutputSpec>,
     by_call: bool,
     origin: Value,
+    secrets: Secrets,
     keeper: Arc<dyn Keeper>,
     cancellation: CancellationToken,
 }
@@ -283,6 +287,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Puts names in the place of these secrets in everything that is recorded, shown or said to the
+    /// model.
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
     /// Keeps this with each run, for whoever has to make the same agent again to resume it.
     pub fn origin(mut self, origin: Value) -> Self {
         self.origin = origin;
@@ -334,6 +345,7 @@ impl AgentBuilder {
             declarations: declarations.into(),
             settings,
             origin: self.origin,
+            secrets: self.secrets,
             keeper: self.keeper,
             cancellation: self.cancellation,
         })))

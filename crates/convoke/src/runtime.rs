@@ -13,7 +13,7 @@ use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts
 use convoke_builtin::network::HttpSettings;
 use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
-use convoke_core::{Kind, Millis, Mode, ModelFacts, Permission, TaskId, ToolSpec};
+use convoke_core::{Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolSpec};
 use convoke_journal::Store;
 use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
@@ -22,6 +22,7 @@ use convoke_tool::{
     Clock, CommandTool, ExecutorBuilder, IntoTool, KindAuthorizer, Limits, NoProcesses, ReadCache,
     RegistryError, RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool,
     ToolContext, ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError,
+    looks_like_credential,
 };
 
 use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
@@ -225,11 +226,20 @@ impl Runtime {
             .model_settings(self.config.model.settings())
             .run_settings(settings)
             .origin(self.origin().to_json())
+            .secrets(self.secrets())
             .system(self.surroundings().with(prompts::SYSTEM));
         match &self.journals {
             Some(journals) => agent.keeper(Arc::new(journals.clone())),
             None => agent,
         }
+    }
+
+    /// Returns what nobody is to see: what variables hold that look like credentials, and what the
+    /// configuration marks as secret.
+    pub fn secrets(&self) -> Secrets {
+        let variables = self.variables.iter().filter(|(name, _)| looks_like_credential(name));
+        let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
+        Secrets::new(variables.chain(self.config.secrets()))
     }
 
     fn origin(&self) -> Origin {

@@ -15,6 +15,7 @@
 //! | [`permission`] | allow, ask, deny |
 //! | [`result`], [`error`] | what one call gives back |
 //! | [`event`], [`mission`] | the stream of everything that happens, and its older spelling |
+//! | [`secret`] | values that nobody is to see |
 //! | [`usage`] | tokens and money |
 //! | [`run`] | the run machine: what happened so far, and what to do next |
 //! | [`outcome`] | how a run or a command ends, and its exit code |
@@ -35,6 +36,7 @@ pub mod permission;
 pub mod result;
 pub mod run;
 pub mod schema;
+pub mod secret;
 pub mod spec;
 pub mod time;
 pub mod usage;
@@ -52,6 +54,7 @@ pub use run::{
     Budget, Effect, Ending, Limit, Purpose, ReflectionMode, Run, RunSettings, Strategy, TaskContext,
 };
 pub use schema::Schema;
+pub use secret::Secrets;
 pub use spec::{Category, Concurrency, Declaration, Kind, Repeat, ToolSpec};
 pub use time::{Millis, Timestamp};
 pub use usage::{ModelFacts, Money, Price, Usage};

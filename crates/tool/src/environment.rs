@@ -103,7 +103,8 @@ impl Inner {
     }
 }
 
-fn looks_like_credential(name: &str) -> bool {
+/// Tells whether the name of a variable looks like that of a credential.
+pub fn looks_like_credential(name: &str) -> bool {
     let upper = name.to_uppercase();
     let secret = |word: &str| {
         SECRET_WORDS.contains(&word) || SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending))

@@ -81,7 +81,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use command::CommandTool;
 pub use context::{ContextBuilder, ToolContext};
 pub use convoke_core::{Permission, ToolError};
-pub use environment::{SessionEnvironment, Variable};
+pub use environment::{SessionEnvironment, Variable, looks_like_credential};
 pub use executor::{CallOptions, Decided, ExecutorBuilder, Limits, PreparedCall, ToolExecutor};
 pub use file_error::file_error;
 pub use function::{FunctionTool, Rendered, Reply};

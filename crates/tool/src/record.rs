@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::event::VERSION;
-use convoke_core::{AgentPath, CallId, Event, EventBody, Position, RunId};
+use convoke_core::{AgentPath, CallId, Event, EventBody, Position, RunId, Secrets};
 
 use crate::clock::Clock;
 
@@ -98,6 +98,7 @@ pub struct Recorder {
     parent: Option<RunId>,
     agent: AgentPath,
     observer: Option<Arc<dyn Observer>>,
+    secrets: Secrets,
 }
 
 #[derive(Debug)]
@@ -118,7 +119,8 @@ impl Recorder {
     /// Starts a stream for a root run.
     pub fn new(run: impl Into<RunId>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>) -> Self {
         let stream = Arc::new(Stream { sink, clock, place: Mutex::default() });
-        Self { stream, run: run.into(), parent: None, agent: AgentPath::default(), observer: None }
+        let (agent, secrets) = (AgentPath::default(), Secrets::default());
+        Self { stream, run: run.into(), parent: None, agent, observer: None, secrets }
     }
 
     /// Goes on with a stream whose last durable event has this number.
@@ -137,7 +139,15 @@ impl Recorder {
             parent: Some(self.run.clone()),
             agent: self.agent.child(agent),
             observer: None,
+            secrets: self.secrets.clone(),
         }
+    }
+
+    /// Returns a recorder that puts names in the place of these secrets before anybody sees an event.
+    #[must_use]
+    pub fn hiding(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// Returns a recorder that shows what it records to an observer.
@@ -181,6 +191,7 @@ impl Recorder {
 
     /// Records one event. A durable one is accepted when this returns; an ephemeral one cannot fail.
     pub fn record(&self, call: Option<&CallId>, body: EventBody) -> Result<(), RecordError> {
+        let body = self.secrets.hide_in(body);
         let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
         let durable = body.is_durable();
         if let (true, Some(error)) = (durable, &place.closed) {

@@ -281,3 +281,24 @@ fn what_is_kept_is_for_the_user_alone() {
     assert_eq!((mode(world.directory()), mode(world.journal())), (0o700, 0o600));
     assert!(!fs::read_to_string(world.journal()).unwrap().contains("sk-secret-word"));
 }
+
+#[test]
+fn a_key_that_turns_up_somewhere_is_never_kept_shown_or_said_to_the_model() {
+    let echo = Reply::text("Your key is sk-secret-word.")
+        .call("read_file", json!({ "path": "leak.txt" }))
+        .into();
+    let world = world(vec![echo, say("It was sk-secret-word all along.")]);
+    fs::write(world.scene.project().join("leak.txt"), "token: sk-secret-word\n").unwrap();
+    for output in ["text", "json", "stream-json"] {
+        drop(world.run(Wire::OpenAiChat, &["--output", output, "Is it sk-secret-word?"]));
+    }
+    let runs = world.scene.root().join("home/.local/state/convoke/runs");
+    for run in fs::read_dir(runs).unwrap() {
+        let journal = fs::read_to_string(run.unwrap().path().join("journal.jsonl")).unwrap();
+        assert!(!journal.contains("sk-secret-word"), "{journal}");
+        assert!(journal.contains("[secret ANTHROPIC_API_KEY]"), "{journal}");
+    }
+    let second = world.server.requests().remove(1);
+    let body = String::from_utf8(second.body.clone()).unwrap();
+    assert!(!body.contains("sk-secret-word") && body.contains("[secret "), "{body}");
+}

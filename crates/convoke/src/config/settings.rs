@@ -29,6 +29,29 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns every value that is marked as secret, with the key it is set by.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let providers = self.model.providers.iter().flat_map(|(name, provider)| {
+            let key =
+                provider.key.iter().map(move |key| (format!("model.providers.{name}.key"), key));
+            let headers = provider.headers.iter().map(move |(header, value)| {
+                (format!("model.providers.{name}.headers.{header}"), value)
+            });
+            key.chain(headers)
+        });
+        let commands = self.tools.commands.iter().flat_map(|command| {
+            let name = &command.name;
+            let env = command.env.iter();
+            env.map(move |(variable, value)| {
+                (format!("tools.commands.{name}.env.{variable}"), value)
+            })
+        });
+        let search = self.tools.web_search.api_key.iter();
+        let search = search.map(|key| ("tools.webSearch.apiKey".to_owned(), key));
+        let all = providers.chain(commands).chain(search);
+        all.map(|(name, secret)| (name, secret.expose().to_owned()))
+    }
+
     /// Returns the settings of a run with a model of which this is known.
     pub fn run_settings(&self, model: ModelFacts) -> RunSettings {
         RunSettings {
