@@ -17,6 +17,7 @@ fn the_command_alone_prints_help() {
 
     Commands:
       run          Work on a task
+      runs         See, resume, fork and export runs
       demo         See an agent work, without a key
       models       List models, and check that one answers
       tools        List, describe and call tools
@@ -33,6 +34,7 @@ fn the_command_alone_prints_help() {
           --config <FILE>    Use this file in place of the user's own [env: CONVOKE_CONFIG=]
           --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
           --cwd <DIR>        Work in this directory
+          --state <DIR>      Keep runs in this directory [env: CONVOKE_STATE=]
           --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
       -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
@@ -77,6 +79,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
           --config <FILE>    Use this file in place of the user's own [env: CONVOKE_CONFIG=]
           --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
           --cwd <DIR>        Work in this directory
+          --state <DIR>      Keep runs in this directory [env: CONVOKE_STATE=]
           --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
       -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
@@ -117,6 +120,14 @@ fn every_command_has_help_with_examples() {
         &["config", "trust"],
         &["config", "untrust"],
         &["config", "trusted"],
+        &["runs", "list"],
+        &["runs", "show"],
+        &["runs", "resume"],
+        &["runs", "fork"],
+        &["runs", "replay"],
+        &["runs", "export"],
+        &["runs", "rm"],
+        &["runs", "gc"],
         &["doctor"],
         &["completions"],
     ] {
@@ -190,6 +201,11 @@ fn what_is_said_wrongly_is_a_usage_error() {
         &["--set", "novalue", "tools", "list"],
         &["--cwd", "nowhere", "tools", "list"],
         &["config", "schema", "--all"],
+        &["runs", "list", "--status", "fine"],
+        &["runs", "list", "--since", "yesterday"],
+        &["runs", "export", "x", "--format", "pdf"],
+        &["runs", "gc", "--max-bytes", "lots"],
+        &["runs", "rm"],
         &["completions", "tcsh"],
     ] {
         let ran = scene.run(words);
