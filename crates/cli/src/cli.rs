@@ -140,7 +140,9 @@ fn no_command(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
     let is_sentence = word.contains(char::is_whitespace);
     let close = if is_sentence { Vec::new() } else { nearest(word, names) };
     let failure = Failure::usage(format!("`{word}` is not a command"));
-    let hint = if let Some(name) = close.first() {
+    // `rnu` is as close to `runs` as to `run`: who slips rarely leaves letters out.
+    let close = close.into_iter().min_by_key(|name| name.len().abs_diff(word.len()));
+    let hint = if let Some(name) = close {
         format!("did you mean `convoke {name}`?")
     } else {
         let task = words().skip_while(|before| before != word);

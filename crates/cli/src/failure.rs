@@ -116,13 +116,21 @@ impl Failure {
 
     /// Writes it to standard error.
     pub(crate) fn print(&self, output: &mut Output) {
-        labelled(&mut output.err, Style::Bad, "error", &self.message);
-        for line in &self.lines {
-            match line {
-                Line::Cause(text) => labelled(&mut output.err, Style::Bad, "cause", text),
-                Line::Hint(text) => labelled(&mut output.err, Style::Good, "hint", text),
-            }
+        for line in self.shown_on(&output.err) {
+            output.err.line(line);
         }
+    }
+
+    /// Returns its lines, as they look on a stream.
+    pub(crate) fn shown_on(&self, stream: &Stream) -> Vec<String> {
+        let mut lines = labelled_lines(stream, Style::Bad, "error", &self.message);
+        for line in &self.lines {
+            lines.extend(match line {
+                Line::Cause(text) => labelled_lines(stream, Style::Bad, "cause", text),
+                Line::Hint(text) => labelled_lines(stream, Style::Good, "hint", text),
+            });
+        }
+        lines
     }
 }
 
@@ -177,29 +185,34 @@ pub(crate) fn warn(output: &mut Output, problems: &[Problem]) {
         return;
     }
     for (index, problem) in problems.iter().enumerate() {
-        labelled(&mut output.err, Style::Warn, "warning", &headline(problem));
+        labelled(&output.err, Style::Warn, "warning", &headline(problem));
         let next = problems.get(index + 1).and_then(|next| next.hint.as_ref());
         if let Some(hint) = problem.hint.as_ref().filter(|hint| next != Some(hint)) {
-            labelled(&mut output.err, Style::Good, "hint", hint);
+            labelled(&output.err, Style::Good, "hint", hint);
         }
     }
 }
 
 /// Writes a warning to standard error, also where few are wanted.
 pub(crate) fn warning(output: &mut Output, message: &str) {
-    labelled(&mut output.err, Style::Warn, "warning", message);
+    labelled(&output.err, Style::Warn, "warning", message);
 }
 
-/// Writes `label: text`; further lines of the text, and what does not fit, are indented.
-fn labelled(stream: &mut Stream, style: Style, label: &str, text: &str) {
+/// Writes `label: text`.
+fn labelled(stream: &Stream, style: Style, label: &str, text: &str) {
+    for line in labelled_lines(stream, style, label, text) {
+        stream.line(line);
+    }
+}
+
+/// Returns `label: text`; further lines of the text, and what does not fit, are indented.
+fn labelled_lines(stream: &Stream, style: Style, label: &str, text: &str) -> Vec<String> {
     let text = stream.printable(text).to_string();
     let room = stream.width().map(|width| width.saturating_sub(label.len() + 2));
     let mut lines = wrap(&text, room).into_iter();
     let label = stream.paint(style, format!("{label}:"));
-    stream.line(format_args!("{label} {}", lines.next().unwrap_or_default()));
-    for line in lines {
-        stream.line(format_args!("  {line}"));
-    }
+    let first = format!("{label} {}", lines.next().unwrap_or_default());
+    std::iter::once(first).chain(lines.map(|line| format!("  {line}"))).collect()
 }
 
 #[cfg(test)]

@@ -81,6 +81,26 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a new file that only its owner may read, whole or not at all.
+pub(crate) fn put(path: &Path, text: &str) -> io::Result<()> {
+    beside(path, text)?.persist_noclobber(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// The same, also where there is a file already.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    beside(path, text)?.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Writes a text where it can be moved into its place with one step.
+fn beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
+    let directory = path.parent().unwrap_or(path);
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;

@@ -17,6 +17,7 @@
 //! | [`pager`] | long texts, page by page |
 //! | [`signals`] | Ctrl-C and its kin |
 
+mod bytes;
 mod cli;
 mod commands;
 mod duration;

@@ -19,7 +19,7 @@ pub(crate) mod brief;
 pub(crate) mod diff;
 pub(crate) mod ending;
 pub(crate) mod json;
-mod line;
+pub(crate) mod line;
 mod live;
 pub(crate) mod look;
 pub(crate) mod markdown;
@@ -295,20 +295,24 @@ impl Clock {
 /// Prints an answer: rendered on a terminal, and as it is anywhere else.
 pub(crate) fn print_answer(answer: &Value, out: &Stream) {
     match answer {
-        Value::String(text) if out.is_terminal() => {
-            for line in render(text, Page::of(out)) {
-                out.line(line);
-            }
-        }
-        Value::String(text) => {
+        Value::String(text) if !out.is_terminal() => {
             out.text(text);
             if !text.ends_with('\n') {
                 out.gap();
             }
         }
+        answer => answer_lines(answer, out).iter().for_each(|line| out.line(line)),
+    }
+}
+
+/// Returns the lines of an answer, as [`print_answer`] would print them.
+pub(crate) fn answer_lines(answer: &Value, out: &Stream) -> Vec<String> {
+    match answer {
+        Value::String(text) if out.is_terminal() => render(text, Page::of(out)),
+        Value::String(text) => text.lines().map(str::to_owned).collect(),
         value => {
             let text = serde_json::to_string_pretty(value).unwrap_or_default();
-            out.line(out.printable(&text));
+            out.printable(&text).to_string().lines().map(str::to_owned).collect()
         }
     }
 }

@@ -1,10 +1,19 @@
 //! `convoke runs`: what happened in runs, and how they go on.
 
+mod ask;
+mod collect;
+mod export;
 mod fork;
 mod goes_on;
+mod list;
 mod named;
+mod place;
+mod remove;
 mod replay;
 mod resume;
+mod short;
+mod show;
+mod state;
 
 use clap::Subcommand;
 use convoke_core::ExitCode;
@@ -16,9 +25,17 @@ use crate::session::Session;
 /// See, resume, fork and export runs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Runs {
+    #[command(visible_alias = "ls")]
+    List(list::List),
+    Show(show::Show),
     Resume(Box<resume::Resume>),
     Fork(Box<fork::Fork>),
     Replay(replay::Replay),
+    Export(export::Export),
+    #[command(name = "rm", visible_alias = "remove")]
+    Remove(remove::Remove),
+    #[command(name = "gc")]
+    Collect(collect::Collect),
 }
 
 impl Runs {
@@ -29,9 +46,14 @@ impl Runs {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         match self {
+            Self::List(command) => command.run(session, output),
+            Self::Show(command) => command.run(session, output),
             Self::Resume(command) => command.run(session, output),
             Self::Fork(command) => command.run(session, output),
             Self::Replay(command) => command.run(session, output),
+            Self::Export(command) => command.run(session, output),
+            Self::Remove(command) => command.run(session, output),
+            Self::Collect(command) => command.run(session, output),
         }
     }
 }

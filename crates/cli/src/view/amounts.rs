@@ -26,6 +26,17 @@ pub(crate) fn countdown(left: Duration) -> String {
     }
 }
 
+/// Writes how long ago something was: `now`, `40s ago`, `3m ago`, `5h ago`, `12d ago`.
+pub(crate) fn ago(age: Duration) -> String {
+    match age.as_secs() {
+        0 => "now".to_owned(),
+        seconds @ 1..60 => format!("{seconds}s ago"),
+        seconds @ 60..3_600 => format!("{}m ago", seconds / 60),
+        seconds @ 3_600..172_800 => format!("{}h ago", seconds / 3_600),
+        seconds => format!("{}d ago", seconds / 86_400),
+    }
+}
+
 /// Writes a number of tokens: `512`, `12.4k`, `1.2M`.
 pub(crate) fn tokens(count: u64) -> String {
     let tenths = |unit: u64, letter: char| {
@@ -100,6 +111,16 @@ mod tests {
             (3_720_000_000, "1 h 02 m"),
         ] {
             assert_eq!(time(Duration::from_micros(micros)), shown);
+        }
+        for (seconds, shown) in [
+            (0, "now"),
+            (59, "59s ago"),
+            (60, "1m ago"),
+            (7_199, "1h ago"),
+            (172_799, "47h ago"),
+            (172_800, "2d ago"),
+        ] {
+            assert_eq!(ago(Duration::from_secs(seconds)), shown);
         }
         assert_eq!(countdown(Duration::from_millis(2001)), "3 s");
         assert_eq!(countdown(Duration::ZERO), "0 s");

@@ -20,6 +20,8 @@ pub(crate) enum Sign {
     Failed,
     /// It was not allowed.
     Denied,
+    /// Somebody or something stopped it.
+    Stopped,
     /// Somebody is asked.
     Asks,
     /// It waits for its turn.
@@ -52,6 +54,7 @@ impl Look {
             Sign::Ok => ("✓", "+"),
             Sign::Failed => ("✗", "x"),
             Sign::Denied => ("⊘", "x"),
+            Sign::Stopped => ("■", "#"),
             Sign::Asks => ("?", "?"),
             Sign::Waits => ("◦", "."),
             Sign::Begins => ("▸", ">"),

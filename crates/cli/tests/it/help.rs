@@ -120,6 +120,14 @@ fn every_command_has_help_with_examples() {
         &["config", "trust"],
         &["config", "untrust"],
         &["config", "trusted"],
+        &["runs", "list"],
+        &["runs", "show"],
+        &["runs", "resume"],
+        &["runs", "fork"],
+        &["runs", "replay"],
+        &["runs", "export"],
+        &["runs", "rm"],
+        &["runs", "gc"],
         &["doctor"],
         &["completions"],
     ] {
@@ -193,6 +201,11 @@ fn what_is_said_wrongly_is_a_usage_error() {
         &["--set", "novalue", "tools", "list"],
         &["--cwd", "nowhere", "tools", "list"],
         &["config", "schema", "--all"],
+        &["runs", "list", "--status", "fine"],
+        &["runs", "list", "--since", "yesterday"],
+        &["runs", "export", "x", "--format", "pdf"],
+        &["runs", "gc", "--max-bytes", "lots"],
+        &["runs", "rm"],
         &["completions", "tcsh"],
     ] {
         let ran = scene.run(words);

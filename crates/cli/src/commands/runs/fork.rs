@@ -47,7 +47,7 @@ impl Fork {
     fn work(&self, session: &Session<'_>, output: &mut Output) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
         let (id, rest) = named::run(&store, &self.goes_on.words, self.goes_on.last)?;
-        let message = self.goes_on.message(rest)?;
+        let message = GoesOn::message(rest)?;
         let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
         let at = self.at.unwrap_or(recorded.events.len() as u64);
         let inherits = |run: &convoke_core::Run| {

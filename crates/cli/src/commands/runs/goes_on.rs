@@ -40,7 +40,7 @@ pub(super) fn journals(store: &Store) -> Journals {
 
 impl GoesOn {
     /// Says what the run is to do, from the words after its id.
-    pub(super) fn message<'w>(&self, rest: &'w [String]) -> Result<Option<&'w str>, Failure> {
+    pub(super) fn message(rest: &[String]) -> Result<Option<&str>, Failure> {
         match rest {
             [] => Ok(None),
             [message] if !message.trim().is_empty() => Ok(Some(message)),

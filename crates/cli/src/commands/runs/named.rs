@@ -8,6 +8,9 @@ use crate::failure::Failure;
 /// What comes before the words: a run, or `--last`.
 const LAST_HELP: &str = "`--last` means the newest run; then no ID is given";
 
+/// No id is longer.
+const LONGEST: usize = 100;
+
 /// Says which run is meant by these words, and returns the words that are left.
 pub(super) fn run<'w>(
     store: &Store,
@@ -15,10 +18,12 @@ pub(super) fn run<'w>(
     last: bool,
 ) -> Result<(RunId, &'w [String]), Failure> {
     if last {
-        let newest = store.last().map_err(|error| failure(&error))?;
-        let newest = newest.ok_or_else(|| {
+        // Ids only tell seconds apart; a list knows better.
+        let all = store.list().map_err(|error| failure(&error))?;
+        let newest = all.into_iter().next().map(|newest| newest.run).ok_or_else(|| {
             let place = store.root().display();
             Failure::usage(format!("there are no runs in `{place}`"))
+                .hint("`convoke run \"…\"` makes one")
         })?;
         return Ok((newest, words));
     }
@@ -30,11 +35,28 @@ pub(super) fn run<'w>(
     Ok((find(store, id)?, rest))
 }
 
+/// Says which run is meant where nothing can follow its id.
+pub(super) fn only(store: &Store, words: &[String], last: bool) -> Result<RunId, Failure> {
+    match run(store, words, last)? {
+        (found, []) => Ok(found),
+        (_, [word, ..]) => {
+            Err(Failure::usage(format!("there is an ID beside --last: `{word}`")).hint(LAST_HELP))
+        }
+    }
+}
+
 /// Finds a run by its id, or by any part of it that no other has.
 pub(super) fn find(store: &Store, id: &str) -> Result<RunId, Failure> {
+    let wrong =
+        |message: String| Failure::usage(message).hint("`convoke runs list` shows all runs");
+    match id.len() {
+        0 => return Err(wrong("the ID is empty".to_owned())),
+        1..=LONGEST => {}
+        length => return Err(wrong(format!("no run has an ID of {length} bytes"))),
+    }
     store.find(id).map_err(|error| match error {
         FindError::Journal(error) => failure(&error),
-        error => Failure::usage(error.to_string()).hint("`convoke runs list` shows all runs"),
+        error => wrong(error.to_string()),
     })
 }
 

@@ -58,7 +58,7 @@ impl Replay {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
-        let (id, _) = named::run(&store, &self.words, self.last)?;
+        let id = named::only(&store, &self.words, self.last)?;
         let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
         if let Some(damage) = &recorded.damage {
             warning(output, &format!("only the events before the damage are compared: {damage}"));

@@ -45,7 +45,7 @@ impl Resume {
     fn work(&self, session: &Session<'_>, output: &mut Output) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
         let (id, rest) = named::run(&store, &self.goes_on.words, self.goes_on.last)?;
-        let message = self.goes_on.message(rest)?;
+        let message = GoesOn::message(rest)?;
         let reopened = journals(&store).reopen(&id).map_err(|error| named::failure(&error))?;
         if let Some(repair) = reopened.repaired {
             let bytes = repair.bytes;

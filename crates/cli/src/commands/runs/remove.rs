@@ -1,0 +1,112 @@
+//! `convoke runs rm`: runs that are no longer wanted.
+
+use clap::Args;
+use convoke::journal::{Store, Summary};
+use convoke_core::{Cause, ExitCode, RunId};
+
+use super::state::State;
+use super::{ask, named};
+use crate::bytes;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::view::amounts;
+use crate::view::brief::one_line;
+
+const AFTER_HELP: &str = "\
+A run that a process works on is not removed. Where one of several is not found or cannot be removed, none is. \
+On a terminal you are asked first; where nobody can be asked, --yes is needed.
+
+Examples:
+  convoke runs rm 1k2m
+  convoke runs rm 1k2m 9xyz --yes";
+
+/// Remove runs
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Remove {
+    /// The runs, or any parts of their ids that no other run has
+    #[arg(value_name = "ID", required_unless_present = "last")]
+    words: Vec<String>,
+    /// The newest run
+    #[arg(long, conflicts_with = "words")]
+    last: bool,
+    /// Do not ask
+    #[arg(long, short, visible_alias = "force")]
+    yes: bool,
+}
+
+impl Remove {
+    /// Runs the command.
+    pub(crate) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let store = session.existing_store()?;
+        let runs = self.meant(&store)?;
+        let all = store.list().map_err(|error| named::failure(&error))?;
+        let about = |run: &RunId| all.iter().find(|summary| summary.run == *run);
+        let is_running =
+            |run: &&RunId| about(run).is_some_and(|run| State::of(run) == State::Running);
+        if let Some(run) = runs.iter().find(is_running) {
+            let message = format!("run `{run}` is being worked on, so nothing is removed");
+            return Err(
+                Failure::new(Cause::State, message).hint("wait until that ends, or stop it")
+            );
+        }
+        if !self.yes {
+            for run in &runs {
+                output.err.line(described(run, about(run)));
+            }
+            let question = match runs.len() {
+                1 => "Remove it?".to_owned(),
+                several => format!("Remove these {several} runs?"),
+            };
+            match ask::yes(&question, output) {
+                Some(true) => {}
+                Some(false) => {
+                    output.err.line("nothing was removed");
+                    return Ok(ExitCode::Done);
+                }
+                None => {
+                    return Err(Failure::usage("nobody can be asked, so nothing is removed")
+                        .hint("--yes removes without a question"));
+                }
+            }
+        }
+        let mut freed = 0;
+        for run in &runs {
+            store.remove(run).map_err(|error| named::failure(&error))?;
+            let size = about(run).map_or(0, |run| run.bytes);
+            freed += size;
+            output.out.line(format_args!("removed {run}, {}", bytes::show(size)));
+        }
+        if runs.len() > 1 && !output.is_quiet() {
+            let count = amounts::count(runs.len() as u64, "run");
+            output.err.line(format_args!("{count}, {} freed", bytes::show(freed)));
+        }
+        Ok(ExitCode::Done)
+    }
+
+    /// Finds all of them before anything is done, each once.
+    fn meant(&self, store: &Store) -> Result<Vec<RunId>, Failure> {
+        if self.last {
+            return Ok(vec![named::only(store, &[], true)?]);
+        }
+        let mut runs: Vec<RunId> = Vec::new();
+        for word in &self.words {
+            let run = named::find(store, word)?;
+            if !runs.contains(&run) {
+                runs.push(run);
+            }
+        }
+        Ok(runs)
+    }
+}
+
+fn described(run: &RunId, summary: Option<&Summary>) -> String {
+    let asked = summary.map(|summary| one_line(&summary.prompt, 60)).unwrap_or_default();
+    let word = summary.map_or("", |summary| State::of(summary).word());
+    format!("{run}  {word}  {asked}").trim_end().to_owned()
+}

@@ -1,0 +1,216 @@
+//! `convoke runs show`: what happened in a run.
+
+mod axis;
+mod head;
+mod items;
+mod lines;
+mod row;
+mod story;
+
+use std::process::Stdio;
+
+use clap::Args;
+use convoke::journal::timeline::Timeline;
+use convoke::journal::{JournalError, Recorded, Store};
+use convoke::tools::{Clock, SystemClock};
+use convoke_core::{Event, ExitCode, RunId};
+
+use self::head::Head;
+use self::lines::Amount;
+use self::row::{Row, Told};
+use self::story::Order;
+use super::named;
+use super::state::State;
+use crate::failure::Failure;
+use crate::output::{Output, Style};
+use crate::pager::Pager;
+use crate::session::Session;
+use crate::view::json::RunReport;
+use crate::view::look::Look;
+use crate::view::tree::Tree;
+use crate::view::{answer_lines, ending};
+
+const AFTER_HELP: &str = "\
+Each line has the number of its event (for `convoke runs fork --at`), when it began, a bar that says when and for \
+how long, and what it was. A long text is shown with the program that PAGER names. A run can be shown while \
+it works. Where its journal is damaged, what is intact is shown, and the exit code is 9.
+
+Examples:
+  convoke runs show --last
+  convoke runs show 1k2m --full          arguments, results and changes too
+  convoke runs show 1k2m --tree          what a subagent did, below what started it
+  convoke runs show --last --json";
+
+/// Show what happened in a run
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub(crate) struct Show {
+    /// The run, or any part of its id that no other run has
+    #[arg(value_name = "ID", num_args = 0..=1)]
+    words: Vec<String>,
+    /// The newest run
+    #[arg(long)]
+    last: bool,
+    /// Put what a subagent did below what started it
+    #[arg(long)]
+    tree: bool,
+    /// Show arguments, results, changes and thoughts too
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A run that is shown.
+struct Shown<'r> {
+    id: &'r RunId,
+    recorded: &'r Recorded,
+    timeline: Timeline<'r>,
+    /// What it used, in the words of `convoke run`.
+    tree: Tree,
+    state: State,
+}
+
+impl Show {
+    /// Runs the command.
+    pub(crate) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let store = session.existing_store()?;
+        let id = named::only(&store, &self.words, self.last)?;
+        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        let shown = Shown {
+            id: &id,
+            recorded: &recorded,
+            timeline: Timeline::of(&recorded.events),
+            tree: folded(&recorded.events),
+            state: state_of(&store, &id, &recorded)?,
+        };
+        let order = if self.tree { Order::ByAgent } else { Order::ByTime };
+        let rows = story::rows(&shown.timeline, order, Look::of(&output.out));
+        if self.json {
+            shown.tell(&rows, output);
+        } else {
+            let amount = if self.full { Amount::Full } else { Amount::Usual };
+            page(&shown.lines(&rows, order, amount, output), session, output);
+        }
+        damaged(id.clone(), recorded)
+    }
+}
+
+impl Shown<'_> {
+    /// Returns everything, line by line.
+    fn lines(&self, rows: &[Row], order: Order, amount: Amount, output: &Output) -> Vec<String> {
+        let stream = &output.out;
+        let mut lines = self.head().lines(SystemClock.now(), stream);
+        if rows.is_empty() {
+            return lines;
+        }
+        lines.push(String::new());
+        lines.extend(lines::lines(rows, &self.timeline, order, amount, stream));
+        lines.extend(self.end(output));
+        let is_cut = rows.iter().flat_map(|row| &row.details).any(row::Detail::is_cut);
+        if amount == Amount::Full && is_cut {
+            let whole = format!("what was left out is in: convoke runs export {}", self.id);
+            lines.extend([String::new(), stream.paint(Style::Dim, whole).to_string()]);
+        }
+        lines
+    }
+
+    /// Returns the answer and how the run ended, in the words of `convoke run`.
+    fn end(&self, output: &Output) -> Vec<String> {
+        let stream = &output.out;
+        let mut lines = Vec::new();
+        let Some(ended) = self.tree.ended() else {
+            let resume = format!("convoke runs resume {}", self.id);
+            let line = match self.state {
+                State::Running => "A process works on it.".to_owned(),
+                State::Damaged => return lines,
+                _ => format!("It was interrupted. To go on: {resume}"),
+            };
+            return vec![String::new(), stream.paint(Style::Warn, line).to_string()];
+        };
+        if let Some(answer) = &ended.answer {
+            lines.push(String::new());
+            lines.extend(answer_lines(answer, stream));
+        } else if let Some(partial) = &ended.outcome.partial {
+            lines.push(String::new());
+            lines.push("not an answer, but what was said until then:".to_owned());
+            let partial = answer_lines(partial, stream);
+            lines.extend(partial.iter().map(|line| format!("  {line}")));
+        }
+        if let Some(failure) = ending::failure(self.tree.totals(), &ended.outcome) {
+            lines.push(String::new());
+            lines.extend(failure.shown_on(stream));
+        }
+        lines
+    }
+
+    /// Prints everything for a program.
+    fn tell(&self, rows: &[Row], output: &mut Output) {
+        let name =
+            |row: &Row| self.timeline.agents.get(row.agent).map_or("", |agent| agent.path.as_str());
+        let items: Vec<Told<'_>> = rows.iter().map(|row| Told::of(row, name(row))).collect();
+        let report = RunReport::of(&self.tree, None);
+        output.json(&self.head().told(&items, report.as_ref()));
+    }
+
+    fn head(&self) -> Head<'_> {
+        Head {
+            id: self.id,
+            recorded: self.recorded,
+            timeline: &self.timeline,
+            outcome: self.tree.ended().map(|ended| &ended.outcome),
+            state: self.state,
+        }
+    }
+}
+
+fn folded(events: &[Event]) -> Tree {
+    let mut tree = Tree::default();
+    for event in events {
+        tree.fold(event);
+    }
+    tree
+}
+
+/// Says what became of a run. Only where its last event leaves that open the others are asked.
+fn state_of(store: &Store, id: &RunId, recorded: &Recorded) -> Result<State, Failure> {
+    if recorded.damage.is_some() {
+        return Ok(State::Damaged);
+    }
+    let timeline = Timeline::of(&recorded.events);
+    if let Some(end) = timeline.main().and_then(|main| main.end) {
+        return Ok(State::Ended(end.outcome.status));
+    }
+    let all = store.list().map_err(|error| named::failure(&error))?;
+    let summary = all.iter().find(|summary| summary.run == *id);
+    Ok(summary.map_or(State::Interrupted, State::of))
+}
+
+/// Shows a text: page by page, if it is longer than the screen.
+fn page(lines: &[String], session: &Session<'_>, output: &Output) {
+    let is_long = output.out.screen().is_some_and(|screen| lines.len() >= screen.rows);
+    if is_long && let Some(pager) = Pager::find(session.environment()) {
+        let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+        output.out.flush();
+        if pager.show(&text, Stdio::inherit()).is_ok() {
+            return;
+        }
+    }
+    for line in lines {
+        output.out.line(line);
+    }
+}
+
+/// What is intact was shown; this says what is not.
+pub(super) fn damaged(run: RunId, recorded: Recorded) -> Result<ExitCode, Failure> {
+    match recorded.damage {
+        None => Ok(ExitCode::Done),
+        Some(damage) => Err(named::failure(&JournalError::Damaged { run, damage })),
+    }
+}
