@@ -31,7 +31,7 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// There is no such run.
-    #[error("there is no run `{run}` in `{}`; `convoke runs` lists all there are", path.display())]
+    #[error("there is no run `{run}` in `{}`; `convoke runs list` shows all there are", path.display())]
     NotFound {
         /// The id that was wanted.
         run: RunId,
