@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
 
 mod ends;
+mod journaled;
 mod limits;
 mod resume;
 mod stopping;
