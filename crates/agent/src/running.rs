@@ -8,8 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use convoke_core::{
-    Cause, Event, ExitCode, Message, Millis, Outcome, Role, Run, RunId, TaskContext, Timestamp,
-    Usage,
+    Cause, Event, ExitCode, Message, Millis, Outcome, Run, RunId, TaskContext, Timestamp, Usage,
 };
 use convoke_tool::{EventSink, RecordError, Recorder, Synced};
 use futures_util::Stream;
@@ -18,6 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::executor::Task;
 use crate::resume::Paused;
 use crate::state::RunState;
 
@@ -179,9 +179,9 @@ pub struct RunHandle {
 
 impl RunHandle {
     /// Says something; it reaches the model at the next turn.
-    pub fn say(&self, text: impl Into<String>) {
+    pub fn say(&self, more: impl Into<Task>) {
         // A run that is over does not listen.
-        drop(self.messages.send(Message::text(Role::User, text)));
+        drop(self.messages.send(more.into().into_message()));
     }
 
     /// Stops the run: what is under way is told to stop, every call is answered, and the run ends.

@@ -10,11 +10,12 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use convoke_core::ExitCode;
 
-use crate::commands::Command;
+use crate::commands::{Command, chat};
 use crate::output::{Colour, Output, Verbosity};
 
 const AFTER_HELP: &str = "\
 Examples:
+  convoke                                     talk with an agent
   convoke demo                                see it work, without a key
   convoke run \"Which tests are slow?\"        work on a task
   convoke models check                        find out which model answers
@@ -95,13 +96,22 @@ pub(crate) struct Said {
     pub(crate) colour: Colour,
 }
 
-/// Reads the command line.
+/// Reads the command line. Without a command, a person at a terminal is talked with; anybody else gets
+/// help.
 pub(crate) fn parse() -> Result<Parsed, Said> {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let colour = wanted_colour(&arguments);
     let said = |error: clap::Error| Said { text: error.render(), code: code_of(&error), colour };
-    let matches = Cli::command().try_get_matches_from(arguments).map_err(said)?;
-    let Cli { global, command } = Cli::from_arg_matches(&matches).map_err(said)?;
+    let read = |arguments: &[OsString]| {
+        let matches = Cli::command().try_get_matches_from(arguments)?;
+        Cli::from_arg_matches(&matches)
+    };
+    let mut cli = read(&arguments).map_err(said)?;
+    if cli.command.is_none() && chat::has_company() {
+        arguments.push("chat".into());
+        cli = read(&arguments).map_err(said)?;
+    }
+    let Cli { global, command } = cli;
     command.map(|command| Parsed { global, command }).ok_or_else(|| {
         let text = Cli::command().render_help();
         Said { text, code: ExitCode::Done, colour }

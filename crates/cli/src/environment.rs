@@ -4,8 +4,10 @@
 //! | --- | --- |
 //! | `CONVOKE_CONFIG` | the user's configuration file, in place of the usual one |
 //! | `CONVOKE_TRUST_PROJECT` | `1` trusts the project's file, for CI |
+//! | `CONVOKE_STATE` | where what is to be remembered is kept, in place of the usual directory |
 //! | `CONVOKE__…` | one setting each: `CONVOKE__TOOLS__TIMEOUT=5000` |
 //! | `XDG_CONFIG_HOME` | where configuration lives, if not in `~/.config` |
+//! | `XDG_STATE_HOME` | where state lives, if not in `~/.local/state` |
 //! | `HOME` | the home directory |
 //! | `PATH` | where `convoke doctor` looks for programs |
 //! | `NO_COLOR`, `CLICOLOR_FORCE`, `TERM` | no colour, colour always, a terminal without (`dumb`) |
@@ -25,6 +27,9 @@ use crate::failure::Failure;
 pub(crate) const CONFIG: &str = "CONVOKE_CONFIG";
 /// Whether the project's file is trusted.
 pub(crate) const TRUST_PROJECT: &str = "CONVOKE_TRUST_PROJECT";
+
+/// Where what is to be remembered is kept.
+pub(crate) const STATE: &str = "CONVOKE_STATE";
 
 /// The environment of the process, as it was when it started.
 #[derive(Debug, Default)]
@@ -54,6 +59,15 @@ impl Environment {
     pub(crate) fn config_directory(&self) -> Option<PathBuf> {
         let base = self.directory("XDG_CONFIG_HOME");
         Some(base.or_else(|| Some(self.home()?.join(".config")))?.join("convoke"))
+    }
+
+    /// Returns the directory of what is to be remembered from one time to the next.
+    pub(crate) fn state_directory(&self) -> Option<PathBuf> {
+        let usual = || {
+            let base = self.directory("XDG_STATE_HOME");
+            Some(base.or_else(|| Some(self.home()?.join(".local/state")))?.join("convoke"))
+        };
+        self.directory(STATE).or_else(usual)
     }
 
     /// Returns the configuration file that is named in place of the usual one.
@@ -135,6 +149,17 @@ mod tests {
         assert_eq!(at(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x")]), Some("/x/convoke".into()));
         let relative = [("HOME", "/h"), ("XDG_CONFIG_HOME", "x")];
         assert_eq!(at(&relative), Some("/h/.config/convoke".into()));
+    }
+
+    #[test]
+    fn state_lives_where_the_user_says() {
+        let at = |pairs: &[(&str, &str)]| Environment::of(pairs).state_directory();
+        assert_eq!(at(&[]), None);
+        assert_eq!(at(&[("HOME", "/h")]), Some("/h/.local/state/convoke".into()));
+        let both = [("HOME", "/h"), ("XDG_STATE_HOME", "/x")];
+        assert_eq!(at(&both), Some("/x/convoke".into()));
+        assert_eq!(at(&[(STATE, "/s"), ("XDG_STATE_HOME", "/x")]), Some("/s".into()));
+        assert_eq!(at(&[(STATE, "s"), ("HOME", "/h")]), Some("/h/.local/state/convoke".into()));
     }
 
     #[test]

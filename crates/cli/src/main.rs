@@ -15,6 +15,7 @@
 //! | [`failure`] | errors, and how they look |
 //! | [`files`] | the few files the command itself reads and writes |
 //! | [`signals`] | Ctrl-C and its kin |
+//! | [`typing`] | what is typed while a run works |
 
 mod cli;
 mod commands;
@@ -26,6 +27,7 @@ mod output;
 mod session;
 mod signals;
 mod trust;
+mod typing;
 mod view;
 
 use std::process;

@@ -23,6 +23,7 @@ mod line;
 mod live;
 pub(crate) mod look;
 pub(crate) mod markdown;
+pub(crate) mod message;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ use self::json::RunReport;
 use self::live::Live;
 use self::markdown::{Page, render};
 use self::plain::Plain;
+pub(crate) use self::tree::Before;
 use self::tree::Tree;
 use crate::output::{Output, Stream};
 
@@ -94,6 +96,12 @@ impl View {
     /// Shows a run to a person: what happens, and the answer.
     pub(crate) fn text(output: &Output, detail: Detail) -> Self {
         Self::new(output, Format::Text, detail)
+    }
+
+    /// Shows a run that is taken up again: what it used before is not counted.
+    pub(crate) fn after(mut self, before: Before) -> Self {
+        self.tree = Tree::after(before);
+        self
     }
 
     /// Shows what happens to a person, and the report to a program.
@@ -155,6 +163,29 @@ impl View {
         }
     }
 
+    /// Shows what a person types meanwhile: messages that wait, and what is not complete.
+    pub(crate) fn typed(&mut self, waiting: Vec<String>, draft: &str) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.typed(waiting, draft);
+        }
+        self.tick();
+    }
+
+    /// Shows a message that the run took in while it worked.
+    pub(crate) fn heard(&mut self, message: &str) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.heard(message);
+        }
+    }
+
+    /// Tells whether nothing was shown yet that stays.
+    pub(crate) const fn is_fresh(&self) -> bool {
+        match &self.teller {
+            Teller::Live(live) => live.is_fresh(),
+            Teller::Plain(_) => false,
+        }
+    }
+
     /// Takes the moving part away and holds still, so that a question can be asked on the terminal.
     pub(crate) fn pause(&mut self) {
         if let Teller::Live(live) = &mut self.teller {
@@ -185,8 +216,16 @@ impl View {
     /// Ends the view: prints the answer or the report, what the run used, and why it did not reach its
     /// goal if it did not.
     pub(crate) fn finish(&mut self, output: &mut Output) {
+        let Some(report) = self.close(output) else { return };
+        if let Some(failure) = ending::failure(&report, &self.tree.totals().budget) {
+            failure.print(output);
+        }
+    }
+
+    /// Ends the view: prints the answer or the report, and what the run used.
+    pub(crate) fn close(&mut self, output: &mut Output) -> Option<RunReport> {
         self.abandon();
-        let Some(report) = self.report() else { return };
+        let report = self.report()?;
         match (self.format, &report.answer) {
             (Format::Text, Some(answer)) => self.answer(answer),
             (Format::Json, _) => output.json(&report),
@@ -198,9 +237,7 @@ impl View {
             Teller::Live(live) => live.close(&summary),
             Teller::Plain(plain) => plain.close(&summary),
         }
-        if let Some(failure) = ending::failure(&report, &self.tree.totals().budget) {
-            failure.print(output);
-        }
+        Some(report)
     }
 
     /// Prints the answer, unless it stands there already.
@@ -290,8 +327,10 @@ impl Words {
                 live.end_words();
                 self.shown = Some(words);
             }
-            // It starts from the beginning.
-            EventBody::ModelRetry { .. } | EventBody::ModelFailed { .. } => live.end_words(),
+            // It starts from the beginning, or not again.
+            EventBody::ModelRetry { .. }
+            | EventBody::ModelFailed { .. }
+            | EventBody::RunCancelled { .. } => live.end_words(),
             _ => {}
         }
     }

@@ -93,7 +93,8 @@ impl Demo {
         let agent = agent.map_err(|error| cannot_start(&error))?;
         let detail = if self.verbose { Detail::Verbose } else { Detail::Usual };
         let detail = if output.is_quiet() { Detail::Quiet } else { detail };
-        let watch = Watch::new(View::text(output, detail), Approvals::new(output));
+        let mut approvals = Approvals::new(output);
+        let watch = Watch::new(View::text(output, detail), &mut approvals);
         watch.until_the_end(&threads()?, agent.start(PROMPT), output)
     }
 

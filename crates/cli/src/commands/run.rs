@@ -1,8 +1,9 @@
 //! `convoke run`: a task goes in, a model and tools work on it, an answer comes out.
 
 pub(super) mod approve;
-mod attach;
+pub(super) mod attach;
 pub(super) mod choose;
+pub(super) mod flags;
 mod overrides;
 mod prompt;
 pub(super) mod watch;
@@ -15,18 +16,17 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use convoke::Runtime;
 use convoke::agent::{AgentBuilder, AgentSetupError, OutputSpec, Task};
-use convoke::config::Config;
-use convoke_core::{ExitCode, Mode, Money, Part, Strategy};
+use convoke_core::{ExitCode, Part};
 
 use self::approve::Approvals;
 use self::choose::Chosen;
+use self::flags::AgentFlags;
 use self::watch::Watch;
-use crate::duration;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
 use crate::session::Session;
-use crate::view::{Detail, View};
+use crate::view::View;
 
 const AFTER_HELP: &str = "\
 The model is --model, or model.default, or a model of the first provider whose key is in the \
@@ -57,58 +57,14 @@ pub(crate) struct Run {
     /// What to do; - or nothing reads it from standard input. What else is piped in is shown to the model
     #[arg(value_name = "PROMPT | -")]
     prompt: Option<String>,
-    /// The model, as provider/model or an alias
-    #[arg(long, short, value_name = "NAME")]
-    model: Option<String>,
     #[command(flatten)]
-    limits: LimitFlags,
-    /// The tools it may use, with * for any text; separated by commas
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "no_tools")]
-    tools: Option<Vec<String>>,
-    /// Give it no tools
-    #[arg(long)]
-    no_tools: bool,
-    /// How freely it may act
-    #[arg(long, value_name = "MODE", default_value = "default", value_parser = mode_parser())]
-    mode: Mode,
-    /// Whether it starts at once or makes a plan first
-    #[arg(long, value_name = "STRATEGY", value_parser = strategy_parser())]
-    strategy: Option<Strategy>,
-    /// Show it a file: text, an image or a PDF; may be repeated
-    #[arg(long, value_name = "FILE")]
-    file: Vec<PathBuf>,
+    flags: AgentFlags,
     /// What to print
     #[arg(long, short, value_name = "FORMAT", default_value = "text", value_parser = format_parser())]
     output: Format,
     /// Want an answer that fits this JSON Schema
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// Keep the model's answers in this file
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
-    record: Option<PathBuf>,
-    /// Take the model's answers from this file; a request that differs fails
-    #[arg(long, value_name = "FILE", conflicts_with = "model")]
-    replay: Option<PathBuf>,
-    /// Show thoughts, arguments and decisions too
-    #[arg(long, short, conflicts_with = "quiet")]
-    verbose: bool,
-}
-
-/// The limits of a run.
-#[derive(Debug, Args)]
-struct LimitFlags {
-    /// How many times the model may answer; the last time is kept for the end
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_turns: Option<u32>,
-    /// How much it may cost, in US dollars
-    #[arg(long, value_name = "DOLLARS", value_parser = money)]
-    max_cost: Option<Money>,
-    /// How many tokens it may use, sent and received
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_tokens: Option<u64>,
-    /// How long it may take, as 30s, 5m or 1h
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    timeout: Option<Duration>,
 }
 
 /// What is written to standard output.
@@ -140,18 +96,14 @@ impl Run {
         let task = self.task(session)?;
         let output_spec = self.output_spec(session)?;
         let mut config = session.load(output)?.config;
-        self.apply(&mut config);
+        self.flags.apply(&mut config);
         let threads = watch::threads()?;
-        let runtime =
-            session.runtime_in(self.mode, config).map_err(|failure| match self.tools {
-                Some(_) => failure.into_usage(),
-                None => failure,
-            })?;
-        let chosen = self.choose(session, &runtime, &threads, output)?;
-        let approvals = Approvals::new(output);
+        let runtime = self.flags.runtime(session, self.flags.mode, config)?;
+        let chosen = self.flags.choose(session, &runtime, &threads, output)?;
+        let mut approvals = Approvals::new(output);
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
-        let watch = Watch::new(self.view(output), approvals);
+        let watch = Watch::new(self.view(output), &mut approvals);
         let ended = watch.until_the_end(&threads, agent.start(task), output);
         // What does not end by itself, reading from a terminal for instance, ends with the process.
         threads.shutdown_timeout(Duration::from_millis(200));
@@ -164,7 +116,7 @@ impl Run {
         if let Some(input) = prompt.input {
             task = task.attach(Part::text(format!("Standard input:\n{input}")));
         }
-        for file in &self.file {
+        for file in &self.flags.file {
             task = task.attach(attach::read(&session.absolute(file), file)?);
         }
         Ok(task)
@@ -184,43 +136,17 @@ impl Run {
     }
 
     fn view(&self, output: &Output) -> View {
-        let detail = match self.verbose {
-            true => Detail::Verbose,
-            false if output.is_quiet() => Detail::Quiet,
-            false => Detail::Usual,
-        };
+        let detail = self.flags.detail(output);
         match self.output {
             Format::Text => View::text(output, detail),
             Format::Json => View::json(output, detail),
             Format::StreamJson => View::stream_json(output),
         }
     }
-
-    fn apply(&self, config: &mut Config) {
-        overrides::apply(self, config);
-    }
-
-    fn choose(
-        &self,
-        session: &Session<'_>,
-        runtime: &Runtime,
-        threads: &tokio::runtime::Runtime,
-        output: &Output,
-    ) -> Result<Chosen, Failure> {
-        let record = self.record.as_ref().map(|path| session.absolute(path));
-        let placeholders = choose::placeholders(runtime);
-        if let Some(path) = &self.replay {
-            return choose::replay(&session.absolute(path), placeholders);
-        }
-        let chosen = choose::model(self.model.as_deref(), runtime, threads, output)?;
-        match record {
-            Some(path) => choose::record(chosen, &path, placeholders),
-            None => Ok(chosen),
-        }
-    }
 }
 
-fn agent(runtime: &Runtime, chosen: &Chosen, approvals: &Approvals) -> AgentBuilder {
+/// Starts an agent that asks the person.
+pub(super) fn agent(runtime: &Runtime, chosen: &Chosen, approvals: &Approvals) -> AgentBuilder {
     runtime.main_agent_with(Arc::clone(&chosen.model), |tools| tools.approver(approvals.approver()))
 }
 
@@ -246,19 +172,4 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
         "stream-json" => Format::StreamJson,
         _ => Format::Text,
     })
-}
-
-fn mode_parser() -> impl TypedValueParser<Value = Mode> {
-    PossibleValuesParser::new(Mode::ALL.iter().map(|mode| mode.as_str()))
-        .try_map(|word| word.parse::<Mode>())
-}
-
-fn strategy_parser() -> impl TypedValueParser<Value = Strategy> {
-    PossibleValuesParser::new(Strategy::ALL.iter().map(|strategy| strategy.as_str()))
-        .try_map(|word| word.parse::<Strategy>())
-}
-
-fn money(text: &str) -> Result<Money, String> {
-    let money: Money = text.parse().map_err(|_| "write dollars, as 0.50".to_owned())?;
-    if money > Money::default() { Ok(money) } else { Err("it has to be more than 0".to_owned()) }
 }

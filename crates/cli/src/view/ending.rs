@@ -18,6 +18,11 @@ pub(crate) fn word(cause: Cause) -> String {
 
 /// Says why a run did not reach its goal and what to do about it; nothing, if it did.
 pub(crate) fn failure(report: &RunReport, budget: &Budget) -> Option<Failure> {
+    Some(reason(report)?.any_hint(hint(report, budget)))
+}
+
+/// Says why a run did not reach its goal; nothing, if it did.
+pub(crate) fn reason(report: &RunReport) -> Option<Failure> {
     if report.cause == Cause::Goal {
         return None;
     }
@@ -28,7 +33,7 @@ pub(crate) fn failure(report: &RunReport, budget: &Budget) -> Option<Failure> {
     };
     let message = format!("{} ({}){recovered}", sentence(report), word(report.cause));
     let failure = Failure::new(report.cause, message);
-    Some(failure.causes(report.message.clone()).any_hint(hint(report, budget)))
+    Some(failure.causes(report.message.clone()))
 }
 
 /// Returns what happened.
@@ -69,7 +74,7 @@ fn sentence(report: &RunReport) -> String {
 }
 
 /// Returns what to do about it, where that is known.
-fn hint(report: &RunReport, budget: &Budget) -> Option<String> {
+pub(crate) fn hint(report: &RunReport, budget: &Budget) -> Option<String> {
     let more = |flag: &str, value: String| format!("`{flag} {value}` lets it go on for longer");
     let double = |number: u64| number.saturating_mul(2).max(2).to_string();
     let hint = match report.cause {

@@ -17,6 +17,7 @@ fn the_command_alone_prints_help() {
 
     Commands:
       run          Work on a task
+      chat         Talk with an agent
       demo         See an agent work, without a key
       models       List models, and check that one answers
       tools        List, describe and call tools
@@ -38,6 +39,7 @@ fn the_command_alone_prints_help() {
       -q, --quiet            Print no warnings and no summaries
 
     Examples:
+      convoke                                     talk with an agent
       convoke demo                                see it work, without a key
       convoke run \"Which tests are slow?\"        work on a task
       convoke models check                        find out which model answers
@@ -117,6 +119,7 @@ fn every_command_has_help_with_examples() {
         &["config", "trust"],
         &["config", "untrust"],
         &["config", "trusted"],
+        &["chat"],
         &["doctor"],
         &["completions"],
     ] {

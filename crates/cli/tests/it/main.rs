@@ -10,6 +10,7 @@
 
 mod arguments;
 mod call;
+mod chat;
 mod config;
 mod demo;
 mod doctor;
@@ -19,6 +20,7 @@ mod pipes;
 mod pty;
 mod run;
 mod schemas;
+mod screen;
 mod signals;
 mod support;
 mod terminal;

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, IsTerminal, PipeReader, PipeWriter};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use convoke_core::{DisplayFormat, Kind};
 use convoke_tool::{Answer, Approver, Question};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::QueueSelector;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use crate::files;
 use crate::output::{Output, Stream, Style};
@@ -83,10 +86,10 @@ impl Approver for AskAtTerminal {
 }
 
 impl Asked {
-    /// Shows what it is about and asks.
+    /// Shows what it is about and asks. What was typed before is no answer.
     pub(super) fn show(&self, stream: &Stream) {
+        forget_what_was_typed();
         let question = &self.question;
-        stream.gap();
         let name = stream.paint(Style::Name, stream.printable(&question.tool_name));
         let wants = match question.kind {
             Kind::Execute => "wants to run a program",
@@ -160,14 +163,63 @@ fn indented(stream: &Stream, text: &str) {
     }
 }
 
-/// Reads a line from the terminal, also where standard input is something else. There is none at the end
-/// of input. What was typed before the question was asked is no answer to it.
-pub(super) fn read_line() -> Option<String> {
-    let terminal = terminal()?;
-    rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok()?;
+fn forget_what_was_typed() {
+    if let Some(terminal) = terminal() {
+        // A terminal that forgets nothing is asked all the same.
+        rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok();
+    }
+}
+
+/// A line that is awaited from the terminal, also where standard input is something else. Who drops it
+/// leaves what is typed to others.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    line: JoinHandle<Option<String>>,
+    /// Dropping it ends the wait.
+    _stop: PipeWriter,
+}
+
+impl Awaited {
+    /// Begins to wait; there is nothing to wait for where there is no terminal.
+    pub(super) fn line() -> Option<Self> {
+        let (terminal, (stopped, stop)) = (keyboard()?, io::pipe().ok()?);
+        let line = tokio::task::spawn_blocking(move || read_line(terminal, &stopped));
+        Some(Self { line, _stop: stop })
+    }
+
+    /// Returns the line; there is none at the end of input.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        (&mut self.line).await.ok().flatten()
+    }
+}
+
+/// The terminal is ready when it has a whole line.
+fn read_line(terminal: fs::File, stopped: &PipeReader) -> Option<String> {
+    loop {
+        let mut waited =
+            [PollFd::new(&terminal, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        let polled = poll(&mut waited, None);
+        let [_, stop] = &waited;
+        match polled {
+            _ if !stop.revents().is_empty() => return None,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+            Ok(_) => break,
+        }
+    }
     let mut line = String::new();
     let bytes = io::BufReader::new(terminal).read_line(&mut line).ok()?;
     (bytes > 0).then_some(line)
+}
+
+/// Returns where the person types: standard input, if that is a terminal. Not every system can wait for
+/// the terminal under its general name.
+fn keyboard() -> Option<fs::File> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return stdin.as_fd().try_clone_to_owned().ok().map(fs::File::from);
+    }
+    terminal()
 }
 
 /// Opens the terminal of the person, if there is one.

@@ -23,7 +23,7 @@ const MEDIA: &[(&[u8], &str)] = &[
 ];
 
 /// Reads a file: an image or a PDF as what it is, text as text.
-pub(super) fn read(path: &Path, shown: &Path) -> Result<Part, Failure> {
+pub(in crate::commands) fn read(path: &Path, shown: &Path) -> Result<Part, Failure> {
     let shown = shown.display().to_string();
     let cannot = |why: &str| Failure::usage(format!("the file `{shown}` cannot be shown: {why}"));
     let bytes = files::read_bytes(path).map_err(|error| {

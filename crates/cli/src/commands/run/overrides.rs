@@ -2,10 +2,10 @@
 
 use convoke::config::{Config, Dollars, Timeout};
 
-use super::Run;
+use super::flags::AgentFlags;
 
-pub(super) fn apply(run: &Run, config: &mut Config) {
-    let limits = &run.limits;
+pub(super) fn apply(flags: &AgentFlags, config: &mut Config) {
+    let limits = &flags.limits;
     if let Some(turns) = limits.max_turns {
         config.budget.turns = turns;
     }
@@ -19,13 +19,13 @@ pub(super) fn apply(run: &Run, config: &mut Config) {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         config.budget.time = Timeout::from_millis(millis);
     }
-    if let Some(names) = &run.tools {
+    if let Some(names) = &flags.tools {
         config.tools.enabled = Some(names.iter().map(|name| name.trim().to_owned()).collect());
     }
-    if run.no_tools {
+    if flags.no_tools {
         config.tools.enabled = Some(Vec::new());
     }
-    if let Some(strategy) = run.strategy {
+    if let Some(strategy) = flags.strategy {
         config.agent.strategy = strategy;
     }
 }
