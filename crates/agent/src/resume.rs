@@ -68,6 +68,11 @@ impl Paused {
         *self.state.lock().spent()
     }
 
+    /// Returns what was said in it, as far as it was not summed up.
+    pub fn messages(&self) -> Vec<Message> {
+        self.state.lock().messages().to_vec()
+    }
+
     /// Returns how many turns it took.
     pub fn turns(&self) -> u32 {
         self.state.lock().turns()
@@ -139,7 +144,7 @@ fn resumed(run: &Run, agent: &Agent) -> EventBody {
 
 impl Task {
     /// Returns it as something that is said in a conversation.
-    fn into_message(self) -> Message {
+    pub(crate) fn into_message(self) -> Message {
         let Self { prompt, mut attachments, .. } = self;
         attachments.push(Part::text(prompt));
         Message { role: Role::User, parts: attachments }

@@ -8,8 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use convoke_core::{
-    Cause, Event, ExitCode, Message, Millis, Outcome, Role, Run, RunId, TaskContext, Timestamp,
-    Usage,
+    Cause, Event, ExitCode, Message, Millis, Outcome, Run, RunId, TaskContext, Timestamp, Usage,
 };
 use convoke_tool::{EventSink, RecordError, Recorder, Synced};
 use futures_util::Stream;
@@ -18,6 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::executor::Task;
 use crate::resume::Paused;
 use crate::state::RunState;
 
@@ -201,7 +201,7 @@ pub struct RunHandle {
 impl RunHandle {
     /// Says something; it is taken in at the next turn, also by a run that was about to end. A run that is
     /// being stopped takes it in as well, and does not answer any more.
-    pub fn say(&self, text: impl Into<String>) -> Result<(), NotHeard> {
+    pub fn say(&self, more: impl Into<Task>) -> Result<(), NotHeard> {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         if inbox.is_closed {
             return Err(NotHeard::Ended);
@@ -209,7 +209,7 @@ impl RunHandle {
         if inbox.waiting.len() >= MAX_MESSAGES {
             return Err(NotHeard::TooMany);
         }
-        inbox.waiting.push(Message::text(Role::User, text));
+        inbox.waiting.push(more.into().into_message());
         Ok(())
     }
 

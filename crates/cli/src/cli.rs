@@ -11,12 +11,13 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use convoke_core::ExitCode;
 use convoke_core::nearest::nearest;
 
-use crate::commands::Command;
+use crate::commands::{Command, chat};
 use crate::failure::Failure;
 use crate::output::{Colour, Output, Verbosity};
 
 const AFTER_HELP: &str = "\
 Examples:
+  convoke                                     talk with an agent
   convoke demo                                see it work, without a key
   convoke run \"Which tests are slow?\"        work on a task
   convoke models check                        find out which model answers
@@ -108,16 +109,26 @@ enum Words {
     Own(Failure),
 }
 
-/// Reads the command line.
+/// Reads the command line. Without a command, a person at a terminal is talked with; anybody else gets
+/// help.
 pub(crate) fn parse() -> Result<Parsed, Said> {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let colour = wanted_colour(&arguments);
-    let said = |error: clap::Error| match no_command(&error, &arguments) {
+    let said = |error: clap::Error, arguments: &[OsString]| match no_command(&error, arguments) {
         Some(failure) => Said { words: Words::Own(failure), code: ExitCode::Usage, colour },
         None => Said { code: code_of(&error), words: Words::Parser(error.render()), colour },
     };
-    let matches = Cli::command().try_get_matches_from(&arguments).map_err(said)?;
-    let Cli { global, command } = Cli::from_arg_matches(&matches).map_err(said)?;
+    let read = |arguments: &[OsString]| {
+        let matches = Cli::command().try_get_matches_from(arguments);
+        let read = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+        read.map_err(|error| said(error, arguments))
+    };
+    let mut cli = read(&arguments)?;
+    if cli.command.is_none() && chat::has_company() {
+        arguments.push("chat".into());
+        cli = read(&arguments)?;
+    }
+    let Cli { global, command } = cli;
     command.map(|command| Parsed { global, command }).ok_or_else(|| {
         let words = Words::Parser(Cli::command().render_help());
         Said { words, code: ExitCode::Done, colour }

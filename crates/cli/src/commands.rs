@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod chat;
 mod completions;
 mod config;
 mod demo;
@@ -22,6 +23,7 @@ use crate::session::Session;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<run::Run>),
+    Chat(Box<chat::Chat>),
     /// See, resume, fork and export runs
     #[command(subcommand, arg_required_else_help = true)]
     Runs(runs::Runs),
@@ -49,6 +51,7 @@ pub(crate) fn run(
     let session = || Session::open(global, environment);
     match command {
         Command::Run(command) => command.run(&session()?, output),
+        Command::Chat(command) => command.run(&session()?, output),
         Command::Runs(command) => command.run(&session()?, output),
         Command::Demo(command) => command.run(&session()?, output),
         Command::Models(command) => command.run(&session()?, output),

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// The most that is read from a file or from standard input.
@@ -39,6 +39,16 @@ pub(crate) fn open(path: &Path) -> io::Result<fs::File> {
         return Err(io::Error::other("it is a directory"));
     }
     fs::File::open(path)
+}
+
+/// Makes sure that there is a file that only its owner may read, in a directory of the same kind. What
+/// is in it stays.
+pub(crate) fn keep_private(path: &Path) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))
 }
 
 /// Makes a file that only its owner may read, or empties it.
@@ -103,9 +113,19 @@ fn beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
+
+    #[test]
+    fn a_private_file_is_kept_and_closed_to_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state/history");
+        keep_private(&path).unwrap();
+        write(&path, "one\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        keep_private(&path).unwrap();
+        assert_eq!(read(&path).unwrap(), "one\n");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    }
 
     #[test]
     fn private_files_are_the_owners_and_links_stay() {

@@ -16,6 +16,7 @@
 //! | [`files`] | the few files the command itself reads and writes |
 //! | [`pager`] | long texts, page by page |
 //! | [`signals`] | Ctrl-C and its kin |
+//! | [`typing`] | what is typed while a run works |
 
 mod bytes;
 mod cli;
@@ -29,6 +30,7 @@ mod pager;
 mod session;
 mod signals;
 mod trust;
+mod typing;
 mod view;
 
 use std::process;

@@ -23,6 +23,7 @@ pub(crate) mod line;
 mod live;
 pub(crate) mod look;
 pub(crate) mod markdown;
+pub(crate) mod message;
 mod plain;
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ pub(crate) mod tree;
 
 use std::time::Instant;
 
-use convoke_core::{Ending, Event, EventBody, TaskContext, Timestamp};
+use convoke_core::{Ending, Event, EventBody, Outcome, TaskContext, Timestamp};
 use serde_json::Value;
 
 use self::json::RunReport;
@@ -38,6 +39,7 @@ use self::live::Live;
 use self::markdown::{Page, render};
 use self::plain::Plain;
 use self::tree::Tree;
+pub(crate) use self::tree::{Before, Totals};
 use crate::failure;
 use crate::output::{Output, Stream};
 
@@ -96,6 +98,12 @@ impl View {
     /// Shows a run to a person: what happens, and the answer.
     pub(crate) fn text(output: &Output, detail: Detail) -> Self {
         Self::new(output, Format::Text, detail)
+    }
+
+    /// Shows a run that is taken up again: what it used before is not counted.
+    pub(crate) fn after(mut self, before: Before) -> Self {
+        self.tree = Tree::after(before);
+        self
     }
 
     /// Shows what happens to a person, and the report to a program.
@@ -164,6 +172,29 @@ impl View {
         }
     }
 
+    /// Shows what a person types meanwhile: messages that wait, and what is not complete.
+    pub(crate) fn typed(&mut self, waiting: Vec<String>, draft: &str) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.typed(waiting, draft);
+        }
+        self.tick();
+    }
+
+    /// Shows a message that the run took in while it worked.
+    pub(crate) fn heard(&mut self, message: &str) {
+        if let Teller::Live(live) = &mut self.teller {
+            live.heard(message);
+        }
+    }
+
+    /// Tells whether nothing was shown yet that stays.
+    pub(crate) const fn is_fresh(&self) -> bool {
+        match &self.teller {
+            Teller::Live(live) => live.is_fresh(),
+            Teller::Plain(_) => false,
+        }
+    }
+
     /// Takes the moving part away and holds still, so that a question can be asked on the terminal.
     pub(crate) fn pause(&mut self) {
         if let Teller::Live(live) = &mut self.teller {
@@ -206,8 +237,16 @@ impl View {
     /// Ends the view: prints the answer or the report, what the run used, and why it did not reach its
     /// goal if it did not.
     pub(crate) fn finish(&mut self, output: &mut Output) {
+        let Some((totals, outcome)) = self.close(output) else { return };
+        if let Some(failure) = ending::failure(&totals, &outcome) {
+            failure.print(output);
+        }
+    }
+
+    /// Ends the view: prints the answer or the report, and what the run used. Returns how it ended.
+    pub(crate) fn close(&mut self, output: &mut Output) -> Option<(Totals, Outcome)> {
         self.abandon();
-        let Some(report) = self.report() else { return };
+        let report = self.report()?;
         match (self.format, &report.answer, &report.partial) {
             (Format::Text, Some(answer), _) => self.answer(answer),
             (Format::Text, None, Some(partial)) => self.partial(partial, output),
@@ -221,12 +260,8 @@ impl View {
             Teller::Live(live) => live.close(&summary),
             Teller::Plain(plain) => plain.close(&summary),
         }
-        let ended = self.tree.ended();
-        if let Some(failure) =
-            ended.and_then(|ended| ending::failure(self.tree.totals(), &ended.outcome))
-        {
-            failure.print(output);
-        }
+        let ended = self.tree.ended()?;
+        Some((self.tree.totals().clone(), ended.outcome.clone()))
     }
 
     /// Shows what was said by a run that gave no answer, unless it stands there already. It is no answer,
@@ -346,8 +381,10 @@ impl Words {
                 live.end_words();
                 self.shown.clone_from(partial);
             }
-            // It starts from the beginning.
-            EventBody::ModelRetry { .. } | EventBody::ModelFailed { .. } => live.end_words(),
+            // It starts from the beginning, or not again.
+            EventBody::ModelRetry { .. }
+            | EventBody::ModelFailed { .. }
+            | EventBody::RunCancelled { .. } => live.end_words(),
             _ => {}
         }
     }

@@ -143,6 +143,17 @@ async fn a_run_that_ended_is_talked_to_again() {
     assert_eq!(said, ["First.", "one", "Second."]);
 }
 
+#[tokio::test]
+async fn what_is_said_meanwhile_may_show_something() {
+    let model = script([Turn::text("seen")]);
+    let mut run = with(&model).build().unwrap().start("First.");
+    run.handle().say(Task::new("Look.").attach(Part::text("A file.")));
+    while futures_util::StreamExt::next(&mut run).await.is_some() {}
+    let said = run.pause().messages();
+    let shown = said.iter().find(|message| message.words() == "A file.Look.").unwrap();
+    assert_eq!((shown.role, shown.parts.len()), (Role::User, 2));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_run_that_was_stopped_goes_on_where_it_was() {
     let slow = Turn::wait(Duration::from_hours(1));

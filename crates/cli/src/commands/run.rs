@@ -125,14 +125,14 @@ impl Run {
         let mode = self.flags.mode.unwrap_or(Mode::Default);
         let runtime = self.flags.runtime(session, mode, config, store)?;
         let chosen = self.flags.choose(session, &runtime, &threads, output)?;
-        let approvals = Approvals::new(output, session.environment());
+        let mut approvals = Approvals::new(output, session.environment());
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let mut view = self.output.view(&self.flags, output);
         for warning in runtime.surroundings().warnings() {
             view.warn(&warning, output);
         }
-        let watch = Watch::new(view, approvals).replaying(chosen.replay);
+        let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
         let ended = watch.until_the_end(&threads, agent.start(task), output);
         // What does not end by itself, reading from a terminal for instance, ends with the process.
         threads.shutdown_timeout(Duration::from_millis(200));

@@ -6,7 +6,7 @@ mod export;
 mod fork;
 mod goes_on;
 mod list;
-mod named;
+pub(super) mod named;
 mod place;
 mod remove;
 mod replay;
@@ -15,6 +15,8 @@ mod short;
 mod show;
 mod state;
 
+pub(super) use self::export::Format;
+pub(super) use self::goes_on::journals;
 use clap::Subcommand;
 use convoke_core::ExitCode;
 

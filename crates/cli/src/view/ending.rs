@@ -22,6 +22,18 @@ pub(crate) fn word(cause: Cause) -> String {
 /// Says why a run did not reach its goal and what to do about it; nothing, if it did.
 pub(crate) fn failure(totals: &Totals, outcome: &Outcome) -> Option<Failure> {
     let cause = outcome.cause;
+    let failure = reason(totals, outcome)?.any_hint(hint(cause, totals));
+    // Who was refused often tries again until a limit ends it.
+    let refused = totals.denied > 0 && matches!(cause.status(), Status::Limited | Status::Stuck);
+    Some(failure.any_hint(refused.then(|| {
+        let calls = amounts::count(totals.denied.into(), "call");
+        format!("{calls} had no permission; {MODES}")
+    })))
+}
+
+/// Says why a run did not reach its goal; nothing, if it did.
+pub(crate) fn reason(totals: &Totals, outcome: &Outcome) -> Option<Failure> {
+    let cause = outcome.cause;
     if cause == Cause::Goal {
         return None;
     }
@@ -31,14 +43,7 @@ pub(crate) fn failure(totals: &Totals, outcome: &Outcome) -> Option<Failure> {
         _ => "; a last answer was recovered",
     };
     let message = format!("{} ({}){recovered}", sentence(cause, totals), word(cause));
-    let failure = Failure::new(cause, message).causes(outcome.message.clone());
-    let failure = failure.any_hint(hint(cause, totals));
-    // Who was refused often tries again until a limit ends it.
-    let refused = totals.denied > 0 && matches!(cause.status(), Status::Limited | Status::Stuck);
-    Some(failure.any_hint(refused.then(|| {
-        let calls = amounts::count(totals.denied.into(), "call");
-        format!("{calls} had no permission; {MODES}")
-    })))
+    Some(Failure::new(cause, message).causes(outcome.message.clone()))
 }
 
 /// Returns what happened.
@@ -85,7 +90,7 @@ fn sentence(cause: Cause, totals: &Totals) -> String {
 }
 
 /// Returns what to do about it, where that is known.
-fn hint(cause: Cause, totals: &Totals) -> Option<String> {
+pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
     let budget = &totals.budget;
     let more = |flag: &str, value: String| format!("`{flag} {value}` lets it go on for longer");
     let double = |number: u64| number.saturating_mul(2).max(2).to_string();

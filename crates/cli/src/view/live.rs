@@ -9,6 +9,7 @@
 //! terminal. Where standard output goes elsewhere, remarks go to standard error, and the answer is left
 //! to whoever ends the view.
 
+mod footer;
 mod lines;
 mod region;
 mod screen;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use convoke_core::{RunId, Timestamp};
 
-use self::screen::Screen;
+use self::screen::{Cursor, Screen};
 use super::Detail;
 use super::look::Look;
 use super::markdown::{MarkdownStream, Page, render};
@@ -48,6 +49,17 @@ pub(crate) struct Live {
     screen: Screen,
     drawn: Option<Timestamp>,
     is_paused: bool,
+    /// What a person types meanwhile, if one may.
+    typed: Option<Typed>,
+}
+
+/// What a person types while a run works.
+#[derive(Debug, Default)]
+pub(super) struct Typed {
+    /// Messages that wait until the run listens.
+    pub(super) waiting: Vec<String>,
+    /// What is not complete yet.
+    pub(super) draft: String,
 }
 
 /// A line that is to be printed, and where.
@@ -63,6 +75,8 @@ enum Above {
 enum Printed {
     Words,
     Entries,
+    /// What the person said.
+    Message,
 }
 
 impl Live {
@@ -79,7 +93,29 @@ impl Live {
             screen: Screen::default(),
             drawn: None,
             is_paused: false,
+            typed: None,
         }
+    }
+
+    /// Shows what a person types, at once.
+    pub(crate) fn typed(&mut self, waiting: Vec<String>, draft: &str) {
+        self.typed = Some(Typed { waiting, draft: draft.to_owned() });
+        self.drawn = None;
+    }
+
+    /// Prints a message of the person where the run took it in.
+    pub(crate) fn heard(&mut self, message: &str) {
+        self.end_words();
+        if self.last.is_some() {
+            self.above.push(Above::Err(String::new()));
+        }
+        self.last = Some(Printed::Message);
+        self.above.extend(super::message::message(message, &self.err).into_iter().map(Above::Err));
+    }
+
+    /// Tells whether nothing was printed yet.
+    pub(crate) const fn is_fresh(&self) -> bool {
+        self.last.is_none()
     }
 
     /// Tells whether the model's words are shown while they come.
@@ -170,9 +206,13 @@ impl Live {
         self.drawn = Some(now);
         let Some(size) = self.err.screen() else { return };
         let preview = self.preview(size);
-        let region = region::region(tree, now, size, &preview, self.detail, &self.err);
+        let footer = footer::footer(self.typed.as_ref(), size, &self.err);
+        let cursor = if footer.is_empty() { Cursor::Below } else { Cursor::AtTheEnd };
+        let room = Size { rows: size.rows.saturating_sub(footer.len()), ..size };
+        let mut region = region::region(tree, now, room, &preview, self.detail, &self.err);
+        region.extend(footer);
         self.print_above(size);
-        self.err.text(self.screen.frame(&region, size));
+        self.err.text(self.screen.frame(&region, cursor, size));
         self.err.flush();
     }
 

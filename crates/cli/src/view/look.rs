@@ -40,6 +40,10 @@ pub(crate) enum Sign {
     Quote,
     /// A piece of a horizontal line.
     Rule,
+    /// The person speaks.
+    Person,
+    /// A line ends here.
+    NewLine,
 }
 
 impl Look {
@@ -64,6 +68,8 @@ impl Look {
             Sign::Bullet => ("•", "-"),
             Sign::Quote => ("│", "|"),
             Sign::Rule => ("─", "-"),
+            Sign::Person => ("›", ">"),
+            Sign::NewLine => ("⏎", "|"),
         };
         if self.unicode { unicode } else { ascii }
     }

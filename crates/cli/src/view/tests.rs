@@ -146,6 +146,32 @@ fn a_verbose_log_has_thoughts_arguments_decisions_and_usage() {
 }
 
 #[test]
+fn what_a_person_types_stands_below_everything_and_is_gone_at_the_end() {
+    let mut output = terminal();
+    let mut view = View::text(&output, Detail::Usual);
+    let events = run();
+    let (first, rest) = events.split_at(events.len() / 2);
+    for event in first {
+        view.event(event);
+        view.typed(vec!["the docs too".into()], "and th");
+    }
+    let mut seen = Terminal::new(SIZE);
+    seen.write(&output.err.contents());
+    let shown = seen.text();
+    assert!(shown.ends_with("\n  queued: the docs too\n› and th"), "{shown}");
+    view.heard("the docs too");
+    view.typed(Vec::new(), "and then");
+    told(rest, &mut view);
+    view.finish(&mut output);
+    let mut seen = Terminal::new(SIZE);
+    seen.write(&output.err.contents());
+    let shown = seen.text();
+    assert!(seen.is_clean());
+    assert!(shown.contains("\n\n› the docs too\n"), "{shown}");
+    assert!(!shown.contains("queued") && !shown.contains("and th"), "{shown}");
+}
+
+#[test]
 fn a_terminal_keeps_what_ended_and_then_the_answer() {
     let mut output = terminal();
     let mut view = View::text(&output, Detail::Usual);

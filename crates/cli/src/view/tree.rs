@@ -38,7 +38,19 @@ pub(crate) struct Tree {
     names: BTreeMap<String, u32>,
     begun: u64,
     totals: Totals,
+    before: Before,
     ended: Option<Ended>,
+}
+
+/// What a run had used before it was taken up again, which is not counted, and what it may use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Before {
+    /// The turns it took.
+    pub(crate) turns: u32,
+    /// What it spent.
+    pub(crate) usage: Usage,
+    /// What it may use.
+    pub(crate) budget: Budget,
 }
 
 /// What the whole tree used.
@@ -112,6 +124,12 @@ impl Totals {
 }
 
 impl Tree {
+    /// Counts from here on: the run is taken up again.
+    pub(crate) fn after(before: Before) -> Self {
+        let totals = Totals { budget: before.budget.clone(), ..Totals::default() };
+        Self { totals, before, ..Self::default() }
+    }
+
     /// Takes in an event, and returns what there is to tell because of it.
     pub(crate) fn fold(&mut self, event: &Event) -> Vec<Entry> {
         if self.root.is_none() {

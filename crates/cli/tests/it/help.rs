@@ -17,6 +17,7 @@ fn the_command_alone_prints_help() {
 
     Commands:
       run          Work on a task
+      chat         Talk with an agent
       runs         See, resume, fork and export runs
       demo         See an agent work, without a key
       models       List models, and check that one answers
@@ -40,6 +41,7 @@ fn the_command_alone_prints_help() {
       -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
 
     Examples:
+      convoke                                     talk with an agent
       convoke demo                                see it work, without a key
       convoke run "Which tests are slow?"        work on a task
       convoke models check                        find out which model answers
@@ -128,6 +130,7 @@ fn every_command_has_help_with_examples() {
         &["runs", "export"],
         &["runs", "rm"],
         &["runs", "gc"],
+        &["chat"],
         &["doctor"],
         &["completions"],
     ] {

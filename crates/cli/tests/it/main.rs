@@ -10,6 +10,7 @@
 
 mod arguments;
 mod call;
+mod chat;
 mod config;
 mod demo;
 mod doctor;
@@ -22,6 +23,7 @@ mod recorded;
 mod run;
 mod runs;
 mod schemas;
+mod screen;
 mod signals;
 mod support;
 mod terminal;

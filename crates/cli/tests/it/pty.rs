@@ -26,6 +26,29 @@ pub(crate) struct Terminal {
     screen: File,
 }
 
+/// Makes a terminal of this size: our side, and the side of whoever uses it.
+pub(crate) fn pair(columns: u16, rows: u16) -> (OwnedFd, OwnedFd) {
+    let master = openpt(ours()).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let user = rustix::fs::open(&name, flags, Mode::empty()).unwrap();
+    (master, user)
+}
+
+/// A command that another test starts in this moment must not hold our side open.
+const fn ours() -> OpenptFlags {
+    OpenptFlags::RDWR.union(OpenptFlags::NOCTTY).union(CLOSED_ON_START)
+}
+
+#[cfg(target_os = "linux")]
+const CLOSED_ON_START: OpenptFlags = OpenptFlags::CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const CLOSED_ON_START: OpenptFlags = OpenptFlags::empty();
+
 impl Terminal {
     /// Starts the command on a terminal of this width.
     pub(crate) fn start(
@@ -34,14 +57,7 @@ impl Terminal {
         attached: Attached,
         arguments: &[&str],
     ) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&master, size).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let user: OwnedFd =
-            rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let (master, user) = pair(columns, 40);
         let mut command = scene.command(arguments);
         if attached == Attached::All {
             command.stdin(user.try_clone().unwrap()).stdout(user.try_clone().unwrap());

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -66,9 +67,14 @@ impl Scene {
 
     /// The command, ready to be changed and started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_convoke"));
+        self.program(&[&[env!("CARGO_BIN_EXE_convoke")], arguments].concat())
+    }
+
+    /// A program with its arguments, in the same world.
+    pub(crate) fn program(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(words[0]);
         command
-            .args(arguments)
+            .args(&words[1..])
             .current_dir(self.project())
             .env_clear()
             .env("HOME", self.root.join("home"))
@@ -123,6 +129,14 @@ impl Scene {
     pub(crate) fn readable(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).replace(self.root.to_str().unwrap(), "[root]")
     }
+}
+
+/// What a test needs and may not have is looked for here, and nowhere else; a skip is printed.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests has to see it")]
+pub(crate) fn skip(what: &str, why: &str) {
+    static SKIPS: AtomicU64 = AtomicU64::new(0);
+    let number = SKIPS.fetch_add(1, Ordering::Relaxed) + 1;
+    eprintln!("skip {number}: {what}: {why}");
 }
 
 impl Ran {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, IsTerminal, PipeReader, PipeWriter};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Stdio;
@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use convoke_core::{DisplayFormat, Kind};
 use convoke_tool::{Answer, Approver, Question};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::termios::QueueSelector;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use crate::environment::Environment;
 use crate::files;
@@ -93,10 +95,10 @@ impl Approver for AskAtTerminal {
 }
 
 impl Asked {
-    /// Shows what it is about and asks.
+    /// Shows what it is about and asks. What was typed before is no answer.
     pub(super) fn show(&self, stream: &Stream) {
+        forget_what_was_typed();
         let question = &self.question;
-        stream.gap();
         let name = stream.paint(Style::Name, stream.printable(&question.tool_name));
         let wants = match question.kind {
             Kind::Execute => "wants to run a program",
@@ -176,12 +178,11 @@ pub(super) struct Again {
 }
 
 impl Again {
-    /// Shows everything, asks, and returns the line that was said.
-    pub(super) fn ask(self) -> Option<String> {
+    /// Shows everything, and asks.
+    pub(super) fn ask(self) {
         self.show(io::stderr().as_fd().try_clone_to_owned().map(Stdio::from));
         self.stream.text(&self.prompt);
         self.stream.flush();
-        read_line()
     }
 
     /// Shows everything: with the pager, or at once where that does not work.
@@ -229,14 +230,71 @@ fn indented(stream: &Stream, text: &str) {
     }
 }
 
-/// Reads a line from the terminal, also where standard input is something else. There is none at the end
-/// of input. What was typed before the question was asked is no answer to it.
-pub(super) fn read_line() -> Option<String> {
-    let terminal = terminal()?;
-    rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok()?;
+fn forget_what_was_typed() {
+    if let Some(terminal) = terminal() {
+        // A terminal that forgets nothing is asked all the same.
+        rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok();
+    }
+}
+
+/// A line that is awaited from the terminal, also where standard input is something else. Who drops it
+/// leaves what is typed to others.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    line: JoinHandle<Option<String>>,
+    /// Dropping it ends the wait.
+    _stop: PipeWriter,
+}
+
+impl Awaited {
+    /// Begins to wait; there is nothing to wait for where there is no terminal.
+    pub(super) fn line() -> Option<Self> {
+        Self::line_after(|| ())
+    }
+
+    /// Does something that may take a while, and then begins to wait.
+    pub(super) fn line_after(first: impl FnOnce() + Send + 'static) -> Option<Self> {
+        let (terminal, (stopped, stop)) = (keyboard()?, io::pipe().ok()?);
+        let line = tokio::task::spawn_blocking(move || {
+            first();
+            read_line(terminal, &stopped)
+        });
+        Some(Self { line, _stop: stop })
+    }
+
+    /// Returns the line; there is none at the end of input.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        (&mut self.line).await.ok().flatten()
+    }
+}
+
+/// The terminal is ready when it has a whole line.
+fn read_line(terminal: fs::File, stopped: &PipeReader) -> Option<String> {
+    loop {
+        let mut waited =
+            [PollFd::new(&terminal, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        let polled = poll(&mut waited, None);
+        let [_, stop] = &waited;
+        match polled {
+            _ if !stop.revents().is_empty() => return None,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+            Ok(_) => break,
+        }
+    }
     let mut line = String::new();
     let bytes = io::BufReader::new(terminal).read_line(&mut line).ok()?;
     (bytes > 0).then_some(line)
+}
+
+/// Returns where the person types: standard input, if that is a terminal. Not every system can wait for
+/// the terminal under its general name.
+fn keyboard() -> Option<fs::File> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return stdin.as_fd().try_clone_to_owned().ok().map(fs::File::from);
+    }
+    terminal()
 }
 
 /// Opens the terminal of the person, if there is one.

@@ -4,8 +4,8 @@ use convoke::config::{Config, Dollars};
 
 use super::flags::AgentFlags;
 
-pub(super) fn apply(run: &AgentFlags, config: &mut Config) {
-    let limits = &run.limits;
+pub(super) fn apply(flags: &AgentFlags, config: &mut Config) {
+    let limits = &flags.limits;
     if let Some(turns) = limits.max_turns {
         config.budget.turns = turns;
     }
@@ -24,13 +24,13 @@ pub(super) fn apply(run: &AgentFlags, config: &mut Config) {
     if let Some(time) = limits.turn_timeout {
         config.budget.turn_time = time;
     }
-    if let Some(names) = &run.tools {
+    if let Some(names) = &flags.tools {
         config.tools.enabled = Some(names.iter().map(|name| name.trim().to_owned()).collect());
     }
-    if run.no_tools {
+    if flags.no_tools {
         config.tools.enabled = Some(Vec::new());
     }
-    if let Some(strategy) = run.strategy {
+    if let Some(strategy) = flags.strategy {
         config.agent.strategy = strategy;
     }
 }

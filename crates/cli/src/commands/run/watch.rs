@@ -1,19 +1,20 @@
-//! Watches a run: shows what happens, asks the person, passes on signals, prints the answer.
+//! Watches a run: shows what happens, asks the person, hears what is typed meanwhile, passes on
+//! signals, prints the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke::agent::Running;
+use convoke::agent::{RunHandle, RunReport, Running};
 use convoke::model::Replay;
-use convoke_core::ExitCode;
+use convoke_core::{Event, ExitCode};
 use futures_util::StreamExt;
-use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use super::approve::{Approvals, Asked, read_line, wants_all};
+use super::approve::{Approvals, Asked, Awaited, wants_all};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::Signals;
+use crate::typing::Typing;
 use crate::view::View;
 
 /// Starts what runs work on: this thread. A run mostly waits; what blocks has threads of its own, made
@@ -25,19 +26,34 @@ pub(in crate::commands) fn threads() -> Result<tokio::runtime::Runtime, Failure>
         .map_err(|error| Failure::failed("the run cannot be started").because(&error))
 }
 
-/// A question that was put to the person, and the line that is awaited.
-type Open = Option<(Asked, JoinHandle<Option<String>>)>;
+/// What becomes of what a person types while a run works.
+pub(in crate::commands) trait Listener {
+    /// Takes in a line.
+    fn hear(&mut self, line: String, run: &RunHandle);
+
+    /// Takes in what happens. Returns a message of the person that the run has just taken in.
+    fn notice(&mut self, event: &Event) -> Option<String>;
+
+    /// Returns the messages that were heard and that the run has not taken in.
+    fn waiting(&self) -> Vec<String>;
+}
+
+/// Somebody who may type while a run works.
+pub(in crate::commands) struct Person<'a> {
+    pub(in crate::commands) typing: &'a mut Typing,
+    pub(in crate::commands) listener: &'a mut dyn Listener,
+}
 
 /// The one who watches.
 #[derive(Debug)]
-pub(in crate::commands) struct Watch {
+pub(in crate::commands) struct Watch<'a> {
     view: View,
-    approvals: Approvals,
+    approvals: &'a mut Approvals,
     replay: Option<Arc<Replay>>,
 }
 
-impl Watch {
-    pub(in crate::commands) const fn new(view: View, approvals: Approvals) -> Self {
+impl<'a> Watch<'a> {
+    pub(in crate::commands) const fn new(view: View, approvals: &'a mut Approvals) -> Self {
         Self { view, approvals, replay: None }
     }
 
@@ -53,36 +69,66 @@ impl Watch {
         mut run: Running,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        if let Err(failure) = threads.block_on(self.watch(&mut run, output)) {
-            self.view.abandon();
-            return Err(failure);
-        }
+        self.follow(threads, &mut run, None, output)?;
         self.view.learn(run.report().and_then(|report| report.task.as_ref()));
         if let Some(left) = self.replay.as_deref().and_then(left_over) {
             self.view.warn(&left, output);
         }
         self.view.finish(output);
-        match (run.report(), self.view.report()) {
-            (Some(report), Some(_)) => Ok(report.exit_code()),
-            // A run whose end could not be recorded has told nobody how it ended.
-            (Some(report), None) => {
-                let message =
-                    report.outcome.message.as_deref().unwrap_or("it could not be recorded");
-                Err(Failure::new(report.outcome.cause, message)
-                    .hint("`--state DIR` keeps runs elsewhere, `--no-journal` keeps nothing"))
-            }
-            (None, _) => Err(Failure::failed("the run gave no report; this is a defect")),
+        match self.unrecorded(&run) {
+            Some(failure) => Err(failure),
+            None => Ok(run.report().map_or(ExitCode::Failed, RunReport::exit_code)),
         }
     }
 
-    async fn watch(&mut self, run: &mut Running, output: &Output) -> Result<(), Failure> {
+    /// Watches until the run has ended.
+    pub(in crate::commands) fn follow(
+        &mut self,
+        threads: &tokio::runtime::Runtime,
+        run: &mut Running,
+        person: Option<Person<'_>>,
+        output: &Output,
+    ) -> Result<(), Failure> {
+        let mut open = Open { question: None, person };
+        let watched = threads.block_on(self.watch(run, &mut open, output));
+        open.let_go(&run.handle());
+        watched.inspect_err(|_| self.view.abandon())
+    }
+
+    /// Returns what is shown.
+    pub(in crate::commands) const fn view(&mut self) -> &mut View {
+        &mut self.view
+    }
+
+    /// A run whose end could not be recorded has told nobody how it ended.
+    pub(in crate::commands) fn unrecorded(&self, run: &Running) -> Option<Failure> {
+        match (run.report(), self.view.report()) {
+            (Some(_), Some(_)) => None,
+            (Some(report), None) => {
+                let message =
+                    report.outcome.message.as_deref().unwrap_or("it could not be recorded");
+                Some(
+                    Failure::new(report.outcome.cause, message)
+                        .hint("`--state DIR` keeps runs elsewhere, `--no-journal` keeps nothing"),
+                )
+            }
+            (None, _) => Some(Failure::failed("the run gave no report; this is a defect")),
+        }
+    }
+
+    async fn watch(
+        &mut self,
+        run: &mut Running,
+        open: &mut Open<'_>,
+        output: &Output,
+    ) -> Result<(), Failure> {
         let mut signals = Signals::listen()
             .map_err(|error| Failure::failed("signals cannot be heard").because(&error))?;
         let handle = run.handle();
         let mut stopping = false;
-        let mut open: Open = None;
         let mut frame = tokio::time::interval(Duration::from_millis(100));
         frame.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        open.listen(&mut self.view);
         loop {
             tokio::select! {
                 biased;
@@ -93,25 +139,34 @@ impl Watch {
                     stopping = true;
                     handle.cancel_because(cause);
                 }
-                line = answered(&mut open) => {
-                    if let Some((question, _)) = open.take() {
-                        if wants_all(line.as_deref()) {
-                            let again = question.again(&output.err, &self.approvals);
-                            let line = tokio::task::spawn_blocking(move || again.ask());
-                            open = Some((question, line));
-                            continue;
-                        }
-                        question.answer(line.as_deref(), &self.approvals);
+                heard = open.next() => match heard {
+                    Heard::Answer(question, line) if wants_all(line.as_deref()) => {
+                        let again = question.again(&output.err, self.approvals);
+                        let line = Awaited::line_after(move || again.ask());
+                        open.question = Some((question, line));
                     }
-                    self.view.go_on();
-                }
-                question = self.approvals.next(), if open.is_none() => {
+                    Heard::Answer(question, line) => {
+                        question.answer(line.as_deref(), self.approvals);
+                        self.view.go_on();
+                        open.listen(&mut self.view);
+                    }
+                    Heard::Typed(lines) => {
+                        open.hear(lines, &handle);
+                        open.show(&mut self.view);
+                    }
+                },
+                question = self.approvals.next(), if open.question.is_none() => {
+                    open.let_go(&handle);
                     self.view.pause();
+                    if !self.view.is_fresh() {
+                        output.err.gap();
+                    }
                     question.show(&output.err);
-                    open = Some((question, tokio::task::spawn_blocking(read_line)));
+                    open.question = Some((question, Awaited::line()));
                 }
                 event = run.next() => match event {
                     Some(event) => {
+                        open.notice(&event, &mut self.view);
                         self.view.event(&event);
                         // Nobody will see the answer: there is no reason to go on paying for it.
                         if output.out.is_gone() {
@@ -140,9 +195,71 @@ fn left_over(replay: &Replay) -> Option<String> {
     }
 }
 
-async fn answered(open: &mut Open) -> Option<String> {
-    match open {
-        Some((_, line)) => line.await.ok().flatten(),
-        None => std::future::pending().await,
+/// What was heard from the person.
+enum Heard {
+    /// An answer to a question.
+    Answer(Asked, Option<String>),
+    /// Lines that were typed; the draft changed in any case.
+    Typed(Vec<String>),
+}
+
+/// What is open between the run and the person.
+struct Open<'a> {
+    /// A question that was put, and the line that is awaited.
+    question: Option<(Asked, Option<Awaited>)>,
+    person: Option<Person<'a>>,
+}
+
+impl Open<'_> {
+    /// Waits for the person. While there is a question, everything typed is the answer.
+    async fn next(&mut self) -> Heard {
+        if let Some((_, line)) = &mut self.question {
+            let line = match line {
+                Some(line) => line.next().await,
+                None => None,
+            };
+            if let Some((question, _)) = self.question.take() {
+                return Heard::Answer(question, line);
+            }
+        }
+        match &mut self.person {
+            Some(person) => Heard::Typed(person.typing.next().await),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn listen(&mut self, view: &mut View) {
+        if let Some(person) = &mut self.person {
+            person.typing.listen();
+        }
+        self.show(view);
+    }
+
+    /// Gives the terminal back to others.
+    fn let_go(&mut self, run: &RunHandle) {
+        let lines = self.person.as_mut().map(|person| person.typing.rest());
+        self.hear(lines.unwrap_or_default(), run);
+    }
+
+    fn hear(&mut self, lines: Vec<String>, run: &RunHandle) {
+        if let Some(person) = &mut self.person {
+            for line in lines {
+                person.listener.hear(line, run);
+            }
+        }
+    }
+
+    fn notice(&mut self, event: &Event, view: &mut View) {
+        let Some(person) = &mut self.person else { return };
+        if let Some(message) = person.listener.notice(event) {
+            view.heard(&message);
+            self.show(view);
+        }
+    }
+
+    fn show(&self, view: &mut View) {
+        if let Some(person) = &self.person {
+            view.typed(person.listener.waiting(), person.typing.draft());
+        }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Export {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(in crate::commands) enum Format {
     Jsonl,
     Html,
     Markdown,
@@ -65,7 +65,7 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 
 impl Format {
     /// What the name of a file says.
-    fn of(path: &Path) -> Option<Self> {
+    pub(in crate::commands) fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "html" | "htm" => Some(Self::Html),
             "md" | "markdown" => Some(Self::Markdown),
@@ -74,7 +74,7 @@ impl Format {
         }
     }
 
-    fn text(self, recorded: &Recorded) -> io::Result<String> {
+    pub(in crate::commands) fn text(self, recorded: &Recorded) -> io::Result<String> {
         let timeline = || Timeline::of(&recorded.events);
         match self {
             Self::Html => Ok(export::html(&timeline())),

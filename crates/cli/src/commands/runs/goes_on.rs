@@ -34,7 +34,7 @@ pub(super) struct GoesOn {
 }
 
 /// Opens runs of a store.
-pub(super) fn journals(store: &Store) -> Journals {
+pub(in crate::commands) fn journals(store: &Store) -> Journals {
     Journals::new(store.clone(), std::sync::Arc::new(SystemClock))
 }
 
@@ -83,14 +83,14 @@ impl GoesOn {
         let runtime = self.flags.runtime(&session, mode, config, None)?;
         let model = paused.model();
         let chosen = self.flags.choose_or(Some(&model), &session, &runtime, &threads, output)?;
-        let approvals = Approvals::new(output, session.environment());
+        let mut approvals = Approvals::new(output, session.environment());
         let agent = agent(&runtime, &chosen, &approvals).run_settings(settings.clone());
         let agent = with_output(agent, settings.output);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let run = agent.resume(paused, task).map_err(|error| cannot_go_on(&error))?;
         let mut view = self.output.view(&self.flags, output);
         view.recall(&events);
-        let watch = Watch::new(view, approvals).replaying(chosen.replay);
+        let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
         let ended = watch.until_the_end(&threads, run, output);
         threads.shutdown_timeout(Duration::from_millis(200));
         ended

@@ -12,7 +12,7 @@ const LAST_HELP: &str = "`--last` means the newest run; then no ID is given";
 const LONGEST: usize = 100;
 
 /// Says which run is meant by these words, and returns the words that are left.
-pub(super) fn run<'w>(
+pub(in crate::commands) fn run<'w>(
     store: &Store,
     words: &'w [String],
     last: bool,
@@ -36,7 +36,11 @@ pub(super) fn run<'w>(
 }
 
 /// Says which run is meant where nothing can follow its id.
-pub(super) fn only(store: &Store, words: &[String], last: bool) -> Result<RunId, Failure> {
+pub(in crate::commands) fn only(
+    store: &Store,
+    words: &[String],
+    last: bool,
+) -> Result<RunId, Failure> {
     match run(store, words, last)? {
         (found, []) => Ok(found),
         (_, [word, ..]) => {
@@ -46,7 +50,7 @@ pub(super) fn only(store: &Store, words: &[String], last: bool) -> Result<RunId,
 }
 
 /// Finds a run by its id, or by any part of it that no other has.
-pub(super) fn find(store: &Store, id: &str) -> Result<RunId, Failure> {
+pub(in crate::commands) fn find(store: &Store, id: &str) -> Result<RunId, Failure> {
     let wrong =
         |message: String| Failure::usage(message).hint("`convoke runs list` shows all runs");
     match id.len() {
@@ -61,7 +65,7 @@ pub(super) fn find(store: &Store, id: &str) -> Result<RunId, Failure> {
 }
 
 /// Says what is wrong with a journal.
-pub(super) fn failure(error: &JournalError) -> Failure {
+pub(in crate::commands) fn failure(error: &JournalError) -> Failure {
     let cause = match error {
         JournalError::NotFound { .. }
         | JournalError::InvalidId { .. }

@@ -1,7 +1,8 @@
 //! Lines that are drawn again in their own place.
 //!
-//! The cursor rests at the beginning of the line below the region. To draw again it goes up by as many
-//! rows as the region takes now: a terminal that became narrower has broken its lines.
+//! The cursor rests at the beginning of the line below the region, or at the end of its last line where
+//! somebody types there. To draw again it goes up by as many rows as the region takes now: a terminal
+//! that became narrower has broken its lines.
 
 use crate::output::Size;
 use crate::view::line::painted_columns;
@@ -11,20 +12,35 @@ const CLEAR_LINE: &str = "\u{1b}[K";
 /// Clears from the cursor to the end of the screen.
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
+/// Where the cursor is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Cursor {
+    /// At the beginning of the line below the region.
+    #[default]
+    Below,
+    /// At the end of the last line.
+    AtTheEnd,
+}
+
 /// What is drawn.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     /// How wide each line of the region is.
     drawn: Vec<usize>,
+    cursor: Cursor,
 }
 
 impl Screen {
     /// Returns what draws these lines in the place of those that are there. Each has to be narrower
     /// than the terminal.
-    pub(super) fn frame(&mut self, lines: &[String], size: Size) -> String {
+    pub(super) fn frame(&mut self, lines: &[String], cursor: Cursor, size: Size) -> String {
         let mut frame = self.home(size);
-        for line in lines {
+        let ends = lines.iter().enumerate().map(|(index, _)| index + 1 == lines.len());
+        for (line, is_last) in lines.iter().zip(ends) {
             frame.push_str(line);
+            if is_last && cursor == Cursor::AtTheEnd {
+                break;
+            }
             frame.push_str(CLEAR_LINE);
             frame.push('\n');
         }
@@ -32,6 +48,7 @@ impl Screen {
             frame.push_str(CLEAR_BELOW);
         }
         self.drawn = lines.iter().map(|line| painted_columns(line)).collect();
+        self.cursor = cursor;
         frame
     }
 
@@ -39,6 +56,7 @@ impl Screen {
     pub(super) fn erase(&mut self, size: Size) -> String {
         let home = self.home(size);
         self.drawn.clear();
+        self.cursor = Cursor::Below;
         if home.is_empty() { home } else { home + CLEAR_BELOW }
     }
 
@@ -46,10 +64,17 @@ impl Screen {
     fn home(&self, size: Size) -> String {
         let rows: usize =
             self.drawn.iter().map(|width| width.div_ceil(size.columns.max(1)).max(1)).sum();
+        if rows == 0 {
+            return String::new();
+        }
+        let up = match self.cursor {
+            Cursor::Below => rows,
+            Cursor::AtTheEnd => rows - 1,
+        };
         // A region taller than the screen has lost its top: what is gone cannot be reached.
-        match rows.min(size.rows.saturating_sub(1)) {
-            0 => String::new(),
-            rows => format!("\r\u{1b}[{rows}A"),
+        match up.min(size.rows.saturating_sub(1)) {
+            0 => "\r".to_owned(),
+            up => format!("\r\u{1b}[{up}A"),
         }
     }
 }

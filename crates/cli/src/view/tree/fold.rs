@@ -7,8 +7,8 @@ use std::time::Duration;
 use convoke_core::event::Progress;
 use convoke_core::run::COMPLETE_TASK;
 use convoke_core::{
-    Cause, Display, DisplayFormat, Ending, Event, EventBody, Limit, Message, Outcome, Part, RunId,
-    StopReason, Timestamp, ToolError, Usage,
+    Cause, Display, DisplayFormat, Ending, Event, EventBody, Limit, Message, Money, Outcome, Part,
+    RunId, StopReason, Timestamp, ToolError, Usage,
 };
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub(super) fn fold(tree: &mut Tree, event: &Event) -> Vec<Entry> {
     if let EventBody::RunEnded { outcome, usage, answer } = &event.body
         && tree.is_root(event)
     {
-        tree.totals.usage = larger(tree.totals.usage, *usage);
+        tree.totals.usage = larger(tree.totals.usage, since(&tree.before.usage, usage));
         tree.ended = Some(Ended { outcome: outcome.clone(), answer: answer.clone() });
         tree.agents.clear();
         return Vec::new();
@@ -105,10 +105,14 @@ impl Tree {
                     self.totals.budget = settings.budget.clone();
                 }
             }
-            EventBody::TurnStarted { turn } => self.totals.turns = *turn,
+            EventBody::TurnStarted { turn } => {
+                self.totals.turns = turn.saturating_sub(self.before.turns);
+            }
             EventBody::ToolCallStarted { .. } => self.totals.tool_calls += 1,
             // A run that goes on after a restart has used more than is seen here.
-            EventBody::Usage(usage) => self.totals.usage = larger(self.totals.usage, *usage),
+            EventBody::Usage(usage) => {
+                self.totals.usage = larger(self.totals.usage, since(&self.before.usage, usage));
+            }
             _ => {}
         }
     }
@@ -143,6 +147,26 @@ fn label(names: &mut std::collections::BTreeMap<String, u32>, name: String) -> S
     let count = names.entry(name.clone()).or_default();
     *count += 1;
     if *count == 1 { name } else { format!("{name} {count}") }
+}
+
+/// Returns what was used between two moments.
+fn since(earlier: &Usage, later: &Usage) -> Usage {
+    let cost = match (earlier.cost, later.cost) {
+        (Some(earlier), Some(later)) => {
+            later.amount().checked_sub(earlier.amount()).map(Money::new)
+        }
+        (None, later) if earlier.is_empty() => later,
+        _ => None,
+    };
+    Usage {
+        input_tokens: later.input_tokens.saturating_sub(earlier.input_tokens),
+        cached_tokens: later.cached_tokens.saturating_sub(earlier.cached_tokens),
+        cache_write_tokens: later.cache_write_tokens.saturating_sub(earlier.cache_write_tokens),
+        output_tokens: later.output_tokens.saturating_sub(earlier.output_tokens),
+        thought_tokens: later.thought_tokens.saturating_sub(earlier.thought_tokens),
+        estimated: later.estimated,
+        cost,
+    }
 }
 
 fn larger(left: Usage, right: Usage) -> Usage {

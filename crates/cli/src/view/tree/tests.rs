@@ -172,3 +172,23 @@ fn a_retry_counts_down() {
     assert_eq!(words(2500), "asked again in 2 s: overloaded (attempt 2)");
     assert_eq!(words(9000), "asked again in 0 s: overloaded (attempt 2)");
 }
+
+#[test]
+fn a_run_that_is_taken_up_again_is_counted_from_there() {
+    let used = |tokens, cost: &str| Usage {
+        input_tokens: tokens,
+        cost: cost.parse().ok(),
+        ..Usage::default()
+    };
+    let before = Before { turns: 4, usage: used(1_000, "0.10"), budget: Budget::default() };
+    let mut tree = Tree::after(before.clone());
+    tree.fold(&main(0, None, "turn_started", json!({ "turn": 5 })));
+    tree.fold(&main(1, None, "model_response", response(200, Some("0.02"))));
+    tree.fold(&main(2, None, "usage", json!(used(1_200, "0.12"))));
+    assert_eq!((tree.totals().turns, tree.totals().usage), (1, used(200, "0.02")));
+
+    let unpriced = Usage { cost: None, ..before.usage };
+    let mut tree = Tree::after(Before { usage: unpriced, ..before });
+    tree.fold(&main(2, None, "usage", json!(used(1_200, "0.12"))));
+    assert_eq!(tree.totals().usage.cost, None, "what one message cost is not known");
+}

@@ -1,0 +1,163 @@
+//! `convoke chat`, and `convoke` alone: a conversation.
+//!
+//! A chat is a run like any other, which is taken up again with every message. Between two messages
+//! nobody works on it, and it is kept as it is. Turns, time and calls are limited for each message, money
+//! and tokens for all of them together.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `talk` | the conversation itself |
+//! | `perform` | the chat's own commands |
+//! | `input` | the editor, or plain lines |
+//! | `line` | what a line is: a message or a command |
+//! | `mention` | `@path` in a message |
+//! | `complete`, `find` | what Tab offers |
+//! | `queue` | what is said while a run works |
+//! | `show` | what the chat says itself |
+//! | `runs` | conversations that are kept |
+
+mod complete;
+mod find;
+mod input;
+mod line;
+mod mention;
+mod perform;
+mod queue;
+mod runs;
+mod show;
+mod talk;
+
+use std::collections::VecDeque;
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use clap::Args;
+use convoke::Origin;
+use convoke::agent::{Paused, Reopened};
+use convoke_core::{ExitCode, Mode};
+
+use self::mention::{Attached, Places};
+use self::talk::Talk;
+use super::run::approve::Approvals;
+use super::run::flags::AgentFlags;
+use super::run::watch::threads;
+use super::runs::{journals, named};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::typing::Typing;
+
+const AFTER_HELP: &str = "\
+`convoke` alone does the same. The model is found as `convoke run` finds it. Limits of turns, time and \
+calls hold for each message, limits of tokens and money for the whole conversation.
+
+While it works, you can type the next message: it is taken in at the next turn. Ctrl-C stops an answer \
+and keeps the conversation. /help shows the commands and keys.
+
+Where standard input is not a terminal, every line is a message, and standard output is the answers and \
+nothing else. The first message that fails decides the exit code.
+
+Examples:
+  convoke chat
+  convoke chat --model ollama/qwen3 --mode plan
+  convoke chat --file screen.png --max-cost 1
+  convoke chat --last                                go on with the newest run
+  printf 'Read README.md\\nSum it up in a line\\n' | convoke chat";
+
+/// Talk with an agent
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    flags: AgentFlags,
+    /// Go on with this run
+    #[arg(long, value_name = "ID", conflicts_with = "last")]
+    resume: Option<String>,
+    /// Go on with the newest run
+    #[arg(long, conflicts_with = "no_journal")]
+    last: bool,
+}
+
+impl Chat {
+    /// Runs the command.
+    pub(crate) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let Self { flags, resume, last } = self;
+        if resume.is_none() && !last {
+            return talk(&flags, session, None, output);
+        }
+        let store = session.existing_store()?;
+        let id = named::only(&store, resume.as_slice(), last)?;
+        let kept = journals(&store).reopen(&id).map_err(|error| named::failure(&error))?;
+        let origin = Origin::of(&kept.events).filter(|_| !session.is_placed());
+        match origin {
+            Some(origin) => {
+                talk(&flags, &session.moved_to(&origin.working_directory), Some(kept), output)
+            }
+            None => talk(&flags, session, Some(kept), output),
+        }
+    }
+}
+
+/// Tells whether there is a person to talk with.
+pub(crate) fn has_company() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Talks until somebody leaves, beginning with a conversation that nobody works on, or with a new one.
+fn talk(
+    flags: &AgentFlags,
+    session: &Session<'_>,
+    kept: Option<Reopened>,
+    output: &mut Output,
+) -> Result<ExitCode, Failure> {
+    let places = Places {
+        directory: session.working_directory().to_owned(),
+        home: session.environment().home(),
+    };
+    let named = flags.file.iter().map(|path| path.display().to_string());
+    let files: Result<Vec<Attached>, Failure> =
+        named.map(|name| Attached::read(&name, &places)).collect();
+    let to_attach = files?;
+    let mut config = session.load(output)?.config;
+    let origin = kept.as_ref().and_then(|kept| Origin::of(&kept.events));
+    if let Some(Origin { tools: Some(tools), .. }) = &origin {
+        config.tools.enabled = Some(tools.clone());
+    }
+    flags.apply(&mut config);
+    let threads = threads()?;
+    let mode = flags.mode.or(origin.map(|origin| origin.mode)).unwrap_or(Mode::Default);
+    let store = if flags.no_journal { None } else { session.store(output) };
+    let runtime = flags.runtime(session, mode, config.clone(), store)?;
+    let paused = kept.map(|kept| kept.paused);
+    let model = paused.as_ref().map(Paused::model);
+    let chosen = flags.choose_or(model.as_deref(), session, &runtime, &threads, output)?;
+    let mut talk = Talk {
+        flags,
+        session,
+        config,
+        mode,
+        runtime,
+        chosen,
+        approvals: Approvals::new(output, session.environment()),
+        places,
+        paused,
+        to_attach,
+        sum_up: false,
+        typing: Typing::default(),
+        draft: String::new(),
+        lines: VecDeque::new(),
+        failed: None,
+    };
+    // What cannot work is told before anybody has written anything.
+    talk.agent()?;
+    let mut input = talk.input(output);
+    talk.greet(&input, output);
+    let ended = talk.go_on(&mut input, &threads, output);
+    // What does not end by itself, reading a line for instance, ends with the process.
+    threads.shutdown_timeout(Duration::from_millis(200));
+    ended
+}

@@ -1,0 +1,175 @@
+//! What Tab offers: commands of the chat, their arguments, and files after `@`.
+
+use convoke_core::Mode;
+use reedline::{Completer, CompletionResult, Span, Suggestion};
+
+use super::find::{files, find};
+use super::line::COMMANDS;
+use super::mention::Places;
+
+/// Completes the line that is being written.
+#[derive(Clone, Debug)]
+pub(super) struct Complete {
+    places: Places,
+    models: Vec<String>,
+    /// The files of the project, once somebody asked for them. A clone that never asked looks again.
+    project: Option<Vec<String>>,
+}
+
+/// Something that can take the place of what stands from `start` to the cursor.
+#[derive(Debug, PartialEq, Eq)]
+struct Offer {
+    start: usize,
+    value: String,
+    about: Option<&'static str>,
+    /// Whether it is whole, so that the next word may begin.
+    whole: bool,
+}
+
+impl Complete {
+    pub(super) const fn new(places: Places, models: Vec<String>) -> Self {
+        Self { places, models, project: None }
+    }
+
+    /// Returns what can stand at the end of this text.
+    fn offers(&mut self, text: &str) -> Vec<Offer> {
+        if let Some((start, wanted)) = mention(text) {
+            return self.files(start, wanted);
+        }
+        let Some(rest) = text.strip_prefix('/').filter(|rest| !rest.contains('\n')) else {
+            return Vec::new();
+        };
+        match rest.split_once(' ') {
+            None => commands(rest),
+            Some((name, argument)) => self.arguments(name, argument.trim_start(), text.len()),
+        }
+    }
+
+    fn arguments(&self, name: &str, wanted: &str, end: usize) -> Vec<Offer> {
+        let words: Vec<String> = match name {
+            "mode" => Mode::ALL.iter().map(|mode| mode.as_str().to_owned()).collect(),
+            "model" => self.models.clone(),
+            _ => return Vec::new(),
+        };
+        let start = end - wanted.len();
+        let offer = |word: &str| Offer { start, value: word.to_owned(), about: None, whole: true };
+        let begins = |word: &str| word.starts_with(wanted);
+        let fits = |word: &&String| begins(word) || word.split('/').any(begins);
+        words.iter().filter(fits).map(|word| offer(word)).collect()
+    }
+
+    fn files(&mut self, start: usize, wanted: &str) -> Vec<Offer> {
+        let wanted = wanted.strip_prefix('"').unwrap_or(wanted);
+        let outside = ["/", "~/", "./", "../"].iter().any(|begin| wanted.starts_with(begin));
+        let offer = |path: String| {
+            let whole = !path.ends_with('/');
+            let value = match path.contains(char::is_whitespace) {
+                true if whole => format!("@\"{path}\""),
+                true => format!("@\"{path}"),
+                false => format!("@{path}"),
+            };
+            Offer { start, value, about: None, whole }
+        };
+        if outside {
+            let (above, wanted) = wanted.split_at(wanted.rfind('/').map_or(0, |at| at + 1));
+            let names = files(&self.places.path(above), Some(1));
+            return find(wanted, &names)
+                .into_iter()
+                .map(|name| offer(format!("{above}{name}")))
+                .collect();
+        }
+        let names = self.project.get_or_insert_with(|| files(&self.places.directory, None));
+        find(wanted, names).into_iter().map(|name| offer(name.to_owned())).collect()
+    }
+}
+
+/// Returns where a mention begins that the cursor stands in, and what is written of it.
+fn mention(text: &str) -> Option<(usize, &str)> {
+    let at = match text.rfind("@\"") {
+        // A quoted name that is not closed yet.
+        Some(at) if !text.get(at + 2..)?.contains('"') => at,
+        _ => text.rfind('@')?,
+    };
+    let (before, after) = (text.get(..at)?, text.get(at + 1..)?);
+    let begins = before.chars().next_back().is_none_or(|last| last.is_whitespace() || last == '(');
+    let goes_on = after.starts_with('"') || !after.contains(char::is_whitespace);
+    (begins && goes_on).then_some((at, after))
+}
+
+fn commands(wanted: &str) -> Vec<Offer> {
+    let fits = COMMANDS.iter().filter(|usage| usage.name.starts_with(wanted));
+    fits.map(|usage| Offer {
+        start: 0,
+        value: format!("/{}", usage.name),
+        about: Some(usage.about),
+        whole: true,
+    })
+    .collect()
+}
+
+impl Completer for Complete {
+    fn complete(&mut self, line: &str, position: usize) -> CompletionResult {
+        let text = line.get(..position).unwrap_or(line);
+        let suggestion = |offer: Offer| Suggestion {
+            value: offer.value,
+            description: offer.about.map(str::to_owned),
+            span: Span { start: offer.start, end: text.len() },
+            append_whitespace: offer.whole,
+            ..Suggestion::default()
+        };
+        let offers: Vec<Suggestion> = self.offers(text).into_iter().map(suggestion).collect();
+        CompletionResult::fresh(offers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{make_directory, write};
+
+    fn project() -> (tempfile::TempDir, Complete) {
+        let directory = tempfile::tempdir().unwrap();
+        make_directory(&directory.path().join("src/deep")).unwrap();
+        for name in ["src/main.rs", "src/deep/mod.rs", "two words.txt", "README.md"] {
+            write(&directory.path().join(name), "x").unwrap();
+        }
+        let places = Places { directory: directory.path().to_owned(), home: None };
+        (directory, Complete::new(places, vec!["openai/one".into(), "ollama/two".into()]))
+    }
+
+    fn values(complete: &mut Complete, text: &str) -> Vec<String> {
+        complete.offers(text).into_iter().map(|offer| offer.value).collect()
+    }
+
+    #[test]
+    fn commands_and_their_arguments_are_offered() {
+        let (_directory, mut complete) = project();
+        assert_eq!(values(&mut complete, "/mo"), ["/model", "/mode"]);
+        assert_eq!(values(&mut complete, "/").len(), COMMANDS.len());
+        assert_eq!(values(&mut complete, "/mode au"), ["auto_edit"]);
+        assert_eq!(values(&mut complete, "/model two"), ["ollama/two"]);
+        assert_eq!(complete.offers("/model two")[0].start, 7);
+        for text in ["", "say /mo", "/tools x", "//mo"] {
+            assert_eq!(values(&mut complete, text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_are_offered_after_an_at() {
+        let (_directory, mut complete) = project();
+        assert_eq!(values(&mut complete, "look at @mai"), ["@src/main.rs"]);
+        assert_eq!(complete.offers("look at @mai")[0].start, 8);
+        assert_eq!(values(&mut complete, "@two"), ["@\"two words.txt\""]);
+        assert_eq!(values(&mut complete, "@\"two w"), ["@\"two words.txt\""]);
+        assert_eq!(values(&mut complete, "me@mai"), Vec::<String>::new());
+        assert_eq!(values(&mut complete, "@main.rs and"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_are_followed_step_by_step() {
+        let (_directory, mut complete) = project();
+        assert_eq!(values(&mut complete, "@./sr"), ["@./src/"]);
+        assert!(!complete.offers("@./sr")[0].whole);
+        assert_eq!(values(&mut complete, "@./src/m"), ["@./src/main.rs"]);
+    }
+}

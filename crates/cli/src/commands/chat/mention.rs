@@ -1,0 +1,236 @@
+//! `@path` in a message: the file is shown to the model.
+//!
+//! A mention begins a word. `@"a b.txt"` names a file with spaces; `\@` is just the letter, and so is one
+//! inside a word, as in an address. Punctuation after a name is not part of it, unless there is such a
+//! file.
+
+use std::path::{Path, PathBuf};
+
+use convoke::agent::Task;
+use convoke_core::Part;
+
+use super::super::run::attach;
+use crate::failure::Failure;
+
+/// What comes before a mention, if anything does, and what may stand around a name.
+const OPENING: &[char] = &['(', '[', '{', '<', '"', '\'', '`'];
+/// What may come after a name without being part of it.
+const CLOSING: &[char] = &['.', ',', ';', ':', '!', '?', ')', ']', '}', '>', '"', '\'', '`', '…'];
+
+/// Where paths begin.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// Where relative ones do.
+    pub(super) directory: PathBuf,
+    /// Where those with `~` do.
+    pub(super) home: Option<PathBuf>,
+}
+
+impl Places {
+    /// Returns the full path of what a person wrote.
+    pub(super) fn path(&self, written: &str) -> PathBuf {
+        match (written.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.directory.join(written),
+        }
+    }
+}
+
+/// A message with what it mentions.
+#[derive(Debug)]
+pub(super) struct Mentioning {
+    /// What is said.
+    pub(super) text: String,
+    /// The files, in order, each once.
+    pub(super) files: Vec<Attached>,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct Attached {
+    /// Its name, as it was written.
+    pub(super) name: String,
+    /// What the model is shown.
+    pub(super) part: Part,
+    /// How large it is, in bytes.
+    pub(super) bytes: u64,
+}
+
+impl Attached {
+    /// Reads a file.
+    pub(super) fn read(name: &str, places: &Places) -> Result<Self, Failure> {
+        let path = places.path(name);
+        let part = attach::read(&path, Path::new(name))?;
+        let bytes = path.metadata().map(|metadata| metadata.len()).unwrap_or_default();
+        Ok(Self { name: name.to_owned(), part, bytes })
+    }
+}
+
+impl Mentioning {
+    /// Reads the files a message mentions.
+    pub(super) fn read(text: &str, places: &Places) -> Result<Self, Failure> {
+        let mut said = Self { text: String::new(), files: Vec::new() };
+        for piece in pieces(text) {
+            match piece {
+                Piece::Text(text) => said.text.push_str(text),
+                Piece::Mention { name, written } => {
+                    said.text.push_str(written);
+                    said.attach(existing(name, places), places)?;
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    /// Adds a file, unless it is there already.
+    fn attach(&mut self, name: &str, places: &Places) -> Result<(), Failure> {
+        if self.files.iter().any(|file| file.name == name) {
+            return Ok(());
+        }
+        if !places.path(name).exists() {
+            return Err(Failure::usage(format!("there is no file `{name}`"))
+                .hint(format!("write `\\@{name}` if no file is meant")));
+        }
+        self.files.push(Attached::read(name, places)?);
+        Ok(())
+    }
+
+    /// Returns it as a task.
+    pub(super) fn into_task(self) -> Task {
+        let task = Task::new(self.text);
+        self.files.into_iter().fold(task, |task, file| task.attach(file.part))
+    }
+}
+
+/// A part of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    Text(&'a str),
+    Mention {
+        /// What is named.
+        name: &'a str,
+        /// All of it, as it was written.
+        written: &'a str,
+    },
+}
+
+/// Splits a message. A backslash before `@` is left out.
+pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices('@') {
+        let (Some(before), Some(after)) = (text.get(from..at), text.get(at + 1..)) else {
+            // Inside of a quoted name.
+            continue;
+        };
+        if let Some(before) = before.strip_suffix('\\') {
+            pieces.push(Piece::Text(before));
+            from = at;
+            continue;
+        }
+        let begins_word = text.get(..at).is_none_or(|all| {
+            all.chars()
+                .next_back()
+                .is_none_or(|last| last.is_whitespace() || OPENING.contains(&last))
+        });
+        let Some((name, length)) = name(after).filter(|_| begins_word) else { continue };
+        let Some(written) = text.get(at..at + 1 + length) else { continue };
+        pieces.push(Piece::Text(before));
+        pieces.push(Piece::Mention { name, written });
+        from = at + written.len();
+    }
+    pieces.push(Piece::Text(text.get(from..).unwrap_or_default()));
+    pieces.retain(|piece| *piece != Piece::Text(""));
+    pieces
+}
+
+/// Returns the name after an `@`, and how long it is as it was written.
+fn name(after: &str) -> Option<(&str, usize)> {
+    if let Some(rest) = after.strip_prefix('"') {
+        let (name, _) = rest.split_once('"')?;
+        return (!name.is_empty()).then_some((name, name.len() + 2));
+    }
+    let end = after.find(char::is_whitespace).unwrap_or(after.len());
+    let name = after.get(..end)?;
+    let is_name = !name.trim_end_matches(CLOSING).is_empty() && !name.starts_with('@');
+    is_name.then_some((name, end))
+}
+
+/// Returns the name without the punctuation after it, unless there is a file whose name has it.
+fn existing<'a>(name: &'a str, places: &Places) -> &'a str {
+    if places.path(name).exists() {
+        return name;
+    }
+    let mut shorter = name;
+    while let Some(next) = shorter.strip_suffix(CLOSING) {
+        shorter = next;
+        if places.path(shorter).exists() {
+            return shorter;
+        }
+    }
+    name.trim_end_matches(CLOSING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files;
+
+    fn names(text: &str) -> Vec<&str> {
+        let name = |piece| match piece {
+            Piece::Mention { name, .. } => Some(name),
+            Piece::Text(_) => None,
+        };
+        pieces(text).into_iter().filter_map(name).collect()
+    }
+
+    #[test]
+    fn a_mention_begins_a_word() {
+        assert_eq!(names("look at @src/main.rs, please"), ["src/main.rs,"]);
+        assert_eq!(names("@a.txt\n(@b.txt)"), ["a.txt", "b.txt)"]);
+        assert_eq!(names("@\"two words.txt\" and @x"), ["two words.txt", "x"]);
+        assert_eq!(names("@\"mail@home.txt\""), ["mail@home.txt"]);
+    }
+
+    #[test]
+    fn other_letters_are_letters() {
+        for text in ["me@example.org", "a \\@b c", "@ home", "@", "@@x", "what @?", "@\"open"] {
+            assert_eq!(names(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+
+    fn project() -> (tempfile::TempDir, Places) {
+        let directory = tempfile::tempdir().unwrap();
+        files::write(&directory.path().join("a.txt"), "one\n").unwrap();
+        files::write(&directory.path().join("b?"), "two\n").unwrap();
+        let places = Places { directory: directory.path().to_owned(), home: None };
+        (directory, places)
+    }
+
+    #[test]
+    fn files_are_read_once_and_the_text_stays() {
+        let (_directory, places) = project();
+        let said = Mentioning::read("Is @a.txt like @b? or @a.txt? \\@me", &places).unwrap();
+        assert_eq!(said.text, "Is @a.txt like @b? or @a.txt? @me");
+        let files: Vec<(&str, u64)> =
+            said.files.iter().map(|file| (file.name.as_str(), file.bytes)).collect();
+        assert_eq!(files, [("a.txt", 4), ("b?", 4)]);
+        assert_eq!(said.files[0].part, Part::text("The file a.txt:\none\n"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_by_name() {
+        let (_directory, places) = project();
+        let said = Mentioning::read("See @c.txt.", &places).unwrap_err().to_string();
+        assert_eq!(said, "there is no file `c.txt`");
+        assert!(Mentioning::read("See @.", &places).is_ok());
+    }
+
+    #[test]
+    fn home_is_home() {
+        let places = Places { directory: "/w".into(), home: Some("/h".into()) };
+        assert_eq!(places.path("~/x"), Path::new("/h/x"));
+        assert_eq!(places.path("x"), Path::new("/w/x"));
+        assert_eq!(places.path("/x"), Path::new("/x"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Conversations that are kept: taking one up again, parting from one, writing one down.
+
+use std::path::{Path, PathBuf};
+
+use convoke::agent::{Journals, Paused, Reopened};
+use convoke_core::RunId;
+
+use super::super::runs::{Format, named};
+use crate::failure::Failure;
+use crate::files;
+
+/// The journals of a chat.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Kept<'a>(pub(super) Option<&'a Journals>);
+
+impl Kept<'_> {
+    /// Takes up an earlier conversation, or the last one but for the present one.
+    pub(super) fn resume(
+        self,
+        id: Option<&str>,
+        present: Option<&Paused>,
+    ) -> Result<Reopened, Failure> {
+        let journals = self.journals()?;
+        let run = match id {
+            Some(id) => named::find(journals.store(), id)?,
+            None => self.last_but(present.map(Paused::id).as_ref())?,
+        };
+        if present.is_some_and(|present| present.id() == run) {
+            return Err(Failure::usage("this is the conversation you are in"));
+        }
+        journals.reopen(&run).map_err(|error| named::failure(&error))
+    }
+
+    fn last_but(self, present: Option<&RunId>) -> Result<RunId, Failure> {
+        let all = self.journals()?.store().list().map_err(|error| named::failure(&error))?;
+        let mut others = all.into_iter().map(|summary| summary.run);
+        others
+            .find(|run| Some(run) != present)
+            .ok_or_else(|| Failure::usage("there is no earlier conversation"))
+    }
+
+    /// Begins a conversation that is like this one up to an event, or to its end.
+    pub(super) fn fork(self, from: &Paused, seq: Option<u64>) -> Result<Reopened, Failure> {
+        let journals = self.journals()?;
+        let at = match seq {
+            Some(seq) => seq,
+            None => {
+                let recorded = journals.store().read(&from.id());
+                recorded.map_err(|error| named::failure(&error))?.events.len() as u64
+            }
+        };
+        journals.fork(&from.id(), at).map_err(|error| named::failure(&error))
+    }
+
+    /// Writes a conversation to a file, or to one that is named after it. Returns its path.
+    pub(super) fn export(
+        self,
+        from: &Paused,
+        file: Option<&str>,
+        directory: &Path,
+    ) -> Result<PathBuf, Failure> {
+        let id = from.id();
+        let path = file.map_or_else(|| format!("run-{id}.html").into(), PathBuf::from);
+        let format = Format::of(&path).ok_or_else(|| {
+            Failure::usage(format!("`{}` does not say what to write", path.display()))
+                .hint("a name that ends with .html, .md or .jsonl does")
+        })?;
+        let recorded = self.journals()?.store().read(&id);
+        let recorded = recorded.map_err(|error| named::failure(&error))?;
+        let cannot = |error: &std::io::Error| {
+            Failure::failed(format!("`{}` cannot be written", path.display())).because(error)
+        };
+        let text = format.text(&recorded).map_err(|error| cannot(&error))?;
+        files::put(&directory.join(&path), &text).map_err(|error| cannot(&error))?;
+        Ok(path)
+    }
+
+    fn journals(&self) -> Result<&Journals, Failure> {
+        self.0.ok_or_else(|| {
+            Failure::usage("nothing of this conversation is kept")
+                .hint("leave out --no-journal, or name a place with --state")
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! What a person types on the terminal while a run works.
+//!
+//! The terminal belongs to the live view then, so what is typed is not echoed: it becomes a [`Draft`],
+//! which the view draws below everything else. Ctrl-C stays a signal. Whoever wants to read from the
+//! terminal in another way makes this rest first; then the terminal is as it was before.
+
+mod draft;
+mod keyboard;
+
+pub(crate) use self::draft::Draft;
+use self::keyboard::Keyboard;
+
+/// Listens to the keyboard, unless it rests.
+#[derive(Debug, Default)]
+pub(crate) struct Typing {
+    keyboard: Option<Keyboard>,
+    draft: Draft,
+}
+
+impl Typing {
+    /// Listens from now on, if there is a terminal to listen to.
+    pub(crate) fn listen(&mut self) {
+        if self.keyboard.is_none() {
+            self.keyboard = Keyboard::open();
+        }
+    }
+
+    /// Lets go of the terminal. Returns the lines that were completed in the last moment.
+    pub(crate) fn rest(&mut self) -> Vec<String> {
+        let bytes = self.keyboard.take().map(Keyboard::close).unwrap_or_default();
+        self.draft.take_in(&bytes)
+    }
+
+    /// Waits until something is typed. Returns the lines that are complete; the rest is in the draft.
+    pub(crate) async fn next(&mut self) -> Vec<String> {
+        let bytes = match &mut self.keyboard {
+            Some(keyboard) => keyboard.next().await,
+            None => std::future::pending().await,
+        };
+        self.draft.take_in(&bytes)
+    }
+
+    /// Returns what is not complete yet.
+    pub(crate) fn draft(&self) -> &str {
+        self.draft.text()
+    }
+
+    /// Takes away what is not complete yet.
+    pub(crate) fn take_draft(&mut self) -> String {
+        self.draft.take_text()
+    }
+}
