@@ -345,13 +345,13 @@ fn commands_of_the_chat_are_answered_by_the_chat() {
     ask(&mut chat, "/usage", "nothing was used yet");
     ask(&mut chat, "/compact", "there is nothing to sum up yet");
     ask(&mut chat, "/export", "nothing was said yet");
-    ask(&mut chat, "/resume", "runs are kept once a state directory is configured");
+    ask(&mut chat, "/resume", "there is no earlier conversation");
     ask(&mut chat, "/hepl", "there is no command `/hepl`; did you mean `/help`?");
     assert_eq!(world.server.requests().len(), 0);
     ask(&mut chat, "//help me", "Hello.");
     assert_eq!(world.last_request(), ["/help me"]);
     ask(&mut chat, "/usage", "1 turn · 100 in · 20 out · the price is not known");
-    ask(&mut chat, "/fork 3", "conversations are not kept");
+    ask(&mut chat, "/fork 99", "so there is no event 99");
     ask(&mut chat, "/model", "openai-chat/some-model is asked");
     ask(&mut chat, "/model nonsense/model", "error: ");
     ask(&mut chat, "/model openai-chat/other", "openai-chat/other is asked from now on");
@@ -361,6 +361,51 @@ fn commands_of_the_chat_are_answered_by_the_chat() {
     assert_eq!(body["model"], "other");
     chat.type_in("/exit\r");
     assert_eq!(chat.end().1, Some(0));
+}
+
+#[test]
+fn a_conversation_is_kept_and_taken_up_again() {
+    let world = World::new(vec![say("Noted."), say("It was 7."), say("Still 7."), say("8, here.")]);
+    let Some(mut chat) = world.chat(&[]) else { return };
+    chat.type_in("Remember 7.\r");
+    chat.wait_for("Noted.");
+    chat.wait_for_prompt();
+    chat.type_in(CTRL_D);
+    assert_eq!(chat.end().1, Some(0));
+
+    // Another process goes on with it.
+    let Some(mut chat) = world.chat(&["--last"]) else { return };
+    chat.wait_for("Remember 7.");
+    chat.type_in("What was it?\r");
+    chat.wait_for("It was 7.");
+    chat.wait_for_prompt();
+    assert_eq!(world.last_request(), ["Remember 7.", "Noted.", "What was it?"]);
+
+    // From here on there are two of them.
+    chat.type_in("/fork\r");
+    chat.wait_for("inherits about");
+    chat.wait_for_prompt();
+    chat.type_in("And now?\r");
+    chat.wait_for("Still 7.");
+    chat.wait_for_prompt();
+    chat.type_in("/export talk.md\r");
+    chat.wait_for("written to talk.md");
+    chat.wait_for_prompt();
+    assert!(world.scene.read("talk.md").contains("Still 7."));
+    chat.type_in("/export talk.txt\r");
+    chat.wait_for("a name that ends with .html, .md or .jsonl does");
+    chat.wait_for_prompt();
+
+    // The first one knows nothing of what was said in the second.
+    chat.type_in("/resume\r");
+    chat.wait_for_prompt();
+    chat.type_in("Now 8.\r");
+    chat.wait_for("8, here.");
+    let said = ["Remember 7.", "Noted.", "What was it?", "It was 7.", "Now 8."];
+    assert_eq!(world.last_request(), said);
+    let listed = world.scene.json(&["runs", "list", "--json"]);
+    let count = listed["runs"].as_array().or_else(|| listed.as_array()).unwrap().len();
+    assert_eq!(count, 2, "{listed}");
 }
 
 #[test]
