@@ -147,7 +147,7 @@ async fn a_run_that_ended_is_talked_to_again() {
 async fn what_is_said_meanwhile_may_show_something() {
     let model = script([Turn::text("seen")]);
     let mut run = with(&model).build().unwrap().start("First.");
-    run.handle().say(Task::new("Look.").attach(Part::text("A file.")));
+    run.handle().say(Task::new("Look.").attach(Part::text("A file."))).unwrap();
     while futures_util::StreamExt::next(&mut run).await.is_some() {}
     let said = run.pause().messages();
     let shown = said.iter().find(|message| message.words() == "A file.Look.").unwrap();

@@ -42,13 +42,11 @@ impl Kept<'_> {
     /// Begins a conversation that is like this one up to an event, or to its end.
     pub(super) fn fork(self, from: &Paused, seq: Option<u64>) -> Result<Reopened, Failure> {
         let journals = self.journals()?;
-        let at = match seq {
-            Some(seq) => seq,
-            None => {
-                let recorded = journals.store().read(&from.id());
-                recorded.map_err(|error| named::failure(&error))?.events.len() as u64
-            }
+        let all = || {
+            let recorded = journals.store().read(&from.id());
+            recorded.map(|recorded| recorded.events.len() as u64)
         };
+        let at = seq.map_or_else(all, Ok).map_err(|error| named::failure(&error))?;
         journals.fork(&from.id(), at).map_err(|error| named::failure(&error))
     }
 
