@@ -160,18 +160,17 @@ fn child(world: &World, how: &str, stop: &str) {
     let threads =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let agent = agent(world, KeepsAndStops { store: store.clone(), stop });
-    let run: Running = match how {
-        "start" => agent.start_as(RunId::new(RUN), "Do all of it."),
-        _ => {
-            let opened = store.open(&RunId::new(RUN), SystemClock.now()).unwrap();
-            let kept = Stops { kept: Arc::new(Journaled::new(opened.journal)), stop };
-            let paused = Paused::rebuild(RunId::new(RUN), &opened.events, Arc::new(kept));
-            if let Some(outcome) = paused.outcome() {
-                println!("ended before: {:?}", outcome.cause);
-                return;
-            }
-            agent.resume(paused, None).unwrap()
+    let run: Running = if how == "start" {
+        agent.start_as(RunId::new(RUN), "Do all of it.")
+    } else {
+        let opened = store.open(&RunId::new(RUN), SystemClock.now()).unwrap();
+        let kept = Stops { kept: Arc::new(Journaled::new(opened.journal)), stop };
+        let paused = Paused::rebuild(RunId::new(RUN), &opened.events, Arc::new(kept));
+        if let Some(outcome) = paused.outcome() {
+            println!("ended before: {:?}", outcome.cause);
+            return;
         }
+        agent.resume(paused, None).unwrap()
     };
     let report = threads.unwrap().block_on(run.finish());
     println!("answer: {}", report.text().unwrap_or_else(|| format!("{:?}", report.outcome)));
