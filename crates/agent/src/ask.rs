@@ -117,7 +117,6 @@ impl Driver {
         });
         let structured = run.settings().ending == Ending::Structured && question.purpose.is_turn();
         let output = self
-            .agent
             .completion
             .spec()
             .filter(|_| structured)

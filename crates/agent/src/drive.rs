@@ -10,6 +10,7 @@ use convoke_tool::{Clock, RecordError, Recorder, ToolExecutor};
 use tokio_util::sync::CancellationToken;
 
 use crate::ask::Question;
+use crate::completion::Completion;
 use crate::executor::Agent;
 use crate::running::{Control, RunReport};
 use crate::settle::settled;
@@ -30,6 +31,7 @@ impl From<RecordError> for Unrecorded {
 pub(crate) struct Driver {
     pub(crate) agent: Arc<Agent>,
     pub(crate) state: Arc<RunState>,
+    pub(crate) completion: Arc<Completion>,
     pub(crate) recorder: Recorder,
     pub(crate) tools: ToolExecutor,
     /// Stops the tools that are under way.
@@ -59,7 +61,7 @@ impl Driver {
             let (effect, settled) = {
                 let run = self.state.lock();
                 let effect = run.decide(self.now());
-                let settled = settled(&effect, &run, Some(&self.agent.completion));
+                let settled = settled(&effect, &run, Some(&self.completion));
                 (effect, settled)
             };
             if let Effect::Finish { .. } = effect

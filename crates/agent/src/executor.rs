@@ -101,14 +101,14 @@ pub struct AgentExecutor(Arc<Agent>);
 pub(crate) struct Agent {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) model_settings: Settings,
-    pub(crate) completion: Completion,
+    pub(crate) completion: Arc<Completion>,
     pub(crate) settings: RunSettings,
     tools: ExecutorBuilder,
     context: ToolContext,
     system: Arc<str>,
     declarations: Arc<[Declaration]>,
-    origin: Value,
-    secrets: Secrets,
+    pub(crate) origin: Value,
+    pub(crate) secrets: Secrets,
     keeper: Arc<dyn Keeper>,
     cancellation: CancellationToken,
 }
@@ -137,7 +137,8 @@ impl AgentExecutor {
         }
     }
 
-    /// Starts a run. Nothing happens until the stream is polled.
+    /// Starts a run. A place for its events is made at once; nothing else happens until the stream is
+    /// polled.
     pub fn start(&self, task: impl Into<Task>) -> Running {
         self.start_as(new_id(self.0.context.clock().now()), task)
     }
@@ -189,9 +190,27 @@ impl AgentExecutor {
             .context(agent.context.for_run(stop_tools.clone()))
             .recorder(recorder.clone())
             .build();
-        let rest = Rest { state: Arc::clone(&state), kept, recorder: recorder.clone() };
-        let driver = Driver { agent, state, recorder, tools, stop_tools, clock, control };
+        let origin = agent.origin.clone();
+        let rest = Rest { state: Arc::clone(&state), kept, recorder: recorder.clone(), origin };
+        let completion = agent.completion_of(&state);
+        let driver =
+            Driver { agent, state, completion, recorder, tools, stop_tools, clock, control };
         Running::new(driver.run(first), reader, handle, rest)
+    }
+}
+
+impl Agent {
+    /// Returns what the answers of a run are held against: what it was started with, also where this agent
+    /// would want something else.
+    fn completion_of(&self, state: &RunState) -> Arc<Completion> {
+        let run = state.lock();
+        let wanted = &run.settings().output;
+        if run.task().is_none() || wanted.as_ref() == self.completion.spec() {
+            return Arc::clone(&self.completion);
+        }
+        // It was a schema when the run started.
+        let made = Completion::new(wanted.clone()).map(Arc::new);
+        made.unwrap_or_else(|_| Arc::clone(&self.completion))
     }
 }
 
@@ -338,7 +357,7 @@ impl AgentBuilder {
         Ok(AgentExecutor(Arc::new(Agent {
             model,
             model_settings,
-            completion,
+            completion: Arc::new(completion),
             context: executor.context().clone(),
             tools,
             system: system.into(),

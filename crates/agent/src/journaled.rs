@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use convoke_core::{Event, EventBody, RunId, causes};
+use convoke_core::event::VERSION;
+use convoke_core::{AgentPath, Event, EventBody, Position, RunId, causes};
 use convoke_journal::{Journal, JournalError, Opened, Owner, Repair, Store};
 use convoke_tool::{Clock, EventSink, RecordError, Synced};
 
@@ -86,7 +87,20 @@ impl Journals {
     pub fn fork(&self, run: &RunId, at: u64) -> Result<Reopened, JournalError> {
         let now = self.clock.now();
         let new = crate::executor::new_id(now);
-        self.store.fork(run, at, &new, now).map(|opened| reopened(&new, opened))
+        let mut opened = self.store.fork(run, at, &new, now)?;
+        let forked = Event {
+            v: VERSION,
+            position: Position::Durable { seq: at + 1 },
+            ts: now,
+            run: new.clone(),
+            parent: None,
+            agent: AgentPath::default(),
+            call: None,
+            body: EventBody::RunForked { from: run.clone(), at },
+        };
+        opened.journal.append(&forked)?;
+        opened.events.push(forked);
+        Ok(reopened(&new, opened))
     }
 }
 

@@ -11,6 +11,7 @@ use convoke_core::{
     Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Usage,
 };
 use convoke_tool::EventSink;
+use serde_json::Value;
 
 use crate::executor::{Agent, AgentExecutor, Task};
 use crate::prompts;
@@ -18,12 +19,14 @@ use crate::running::Running;
 use crate::state::RunState;
 
 /// A run that nobody works on.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Paused {
     pub(crate) state: Arc<RunState>,
     pub(crate) kept: Arc<dyn EventSink>,
     /// The number of its last durable event, those of its children included.
     pub(crate) seq: u64,
+    /// What it was last started or resumed with.
+    pub(crate) origin: Value,
 }
 
 impl Paused {
@@ -33,9 +36,17 @@ impl Paused {
         events: impl IntoIterator<Item = &'a Event>,
         kept: Arc<dyn EventSink>,
     ) -> Self {
-        let mut seq = 0;
-        let run = Run::replay(id, events.into_iter().inspect(|_| seq += 1));
-        Self { state: Arc::new(RunState::of(run)), kept, seq }
+        let (mut seq, mut last_origin) = (0, Value::Null);
+        let run = Run::replay(
+            id.clone(),
+            events.into_iter().inspect(|event| {
+                seq += 1;
+                if let (true, Some(origin)) = (event.run == id, origin(event)) {
+                    last_origin.clone_from(origin);
+                }
+            }),
+        );
+        Self { state: Arc::new(RunState::of(run)), kept, seq, origin: last_origin }
     }
 
     /// Returns its id.
@@ -108,37 +119,54 @@ impl AgentExecutor {
             let message = match more {
                 Some(task) => Some(task.into_message()),
                 None if done => return Err(NotResumable::Done(run.id().clone())),
-                None if run.outcome().is_some() && run.has_last_word() => {
+                None if run.waits_for_a_word() => {
                     Some(Message::text(Role::User, prompts::GO_ON.trim_end()))
                 }
                 None => None,
             };
-            let resumed = Some(resumed(&run, &agent));
+            // What tools came across before, they may go on working with.
+            for message in run.messages().iter().filter(|message| message.role == Role::Tool) {
+                agent.secrets.note(&serde_json::to_string(message).unwrap_or_default());
+            }
+            let resumed = Some(resumed(&run, &agent, &paused.origin));
             let said = message.map(|message| EventBody::UserMessage { message });
             resumed.into_iter().chain(said).collect()
         };
-        let Paused { state, kept, seq } = paused;
+        let Paused { state, kept, seq, .. } = paused;
         Ok(Self::drive(agent, state, kept, seq, first))
     }
 }
 
-fn resumed(run: &Run, agent: &Agent) -> EventBody {
+fn resumed(run: &Run, agent: &Agent, origin: &Value) -> EventBody {
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };
-    let lost = match run.asking() {
-        Some(_) => {
+    let lost = match run.owes_an_answer() {
+        true => {
             let mut lost =
                 Usage { input_tokens: run.context_tokens(), estimated: true, ..Usage::default() };
             lost.cost = run.settings().model.price.map(|price| price.of(&lost));
             lost
         }
-        None => Usage::default(),
+        false => Usage::default(),
     };
     EventBody::RunResumed {
         model: (model != run.model()).then_some(model),
         settings: (settings != *run.settings()).then_some(settings),
         lost,
+        origin: if agent.origin == *origin { Value::Null } else { agent.origin.clone() },
+    }
+}
+
+/// Returns what whoever started or resumed a run noted, if the event says so.
+pub(crate) fn origin(event: &Event) -> Option<&Value> {
+    match &event.body {
+        EventBody::RunStarted { origin, .. } | EventBody::RunResumed { origin, .. }
+            if !origin.is_null() =>
+        {
+            Some(origin)
+        }
+        _ => None,
     }
 }
 

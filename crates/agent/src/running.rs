@@ -99,6 +99,7 @@ pub(crate) struct Rest {
     pub(crate) state: Arc<RunState>,
     pub(crate) kept: Arc<dyn EventSink>,
     pub(crate) recorder: Recorder,
+    pub(crate) origin: Value,
 }
 
 impl Running {
@@ -118,9 +119,9 @@ impl Running {
 
     /// Stops driving the run, and returns it as it is, so that it can be taken up again.
     pub fn pause(self) -> Paused {
-        let Self { driver, rest: Rest { state, kept, recorder }, .. } = self;
+        let Self { driver, rest: Rest { state, kept, recorder, origin }, .. } = self;
         drop(driver);
-        Paused { state, kept, seq: recorder.seq() }
+        Paused { state, kept, seq: recorder.seq(), origin }
     }
 
     /// Returns a handle to talk to the run while it works.

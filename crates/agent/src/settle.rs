@@ -128,8 +128,8 @@ fn refusal(why: &Refusal) -> ToolError {
         Refusal::Cancelled => ToolError::cancelled("it was not run, because the run was stopped"),
         Refusal::Interrupted => ToolError::new(
             ErrorKind::Interrupted,
-            "it began, and was cut off when the process that ran it ended: nobody knows how far it got, \
-             and it was not made again. Look at what there is before you repeat it",
+            "it began, and the process that ran it ended before it did: nobody knows how far it got, it may \
+             even go on, and it was not made again. Look at what there is before you repeat it",
         ),
         Refusal::Limit(limit) => ToolError::permission(format!(
             "it was not run, because a limit of the run is reached ({limit})"

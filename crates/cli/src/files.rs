@@ -103,6 +103,11 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a text to something that is there and no file: a device, a pipe.
+pub(crate) fn write_to(path: &Path, text: &str) -> io::Result<()> {
+    fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
 /// Writes a text where it can be moved into its place with one step.
 fn beside(path: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
     let directory = path.parent().unwrap_or(path);

@@ -129,6 +129,12 @@ impl View {
         Self { out, format, tree, teller, words, clock, task: None }
     }
 
+    /// Says that the run is kept, and can be taken up again.
+    pub(crate) fn kept(mut self, is_kept: bool) -> Self {
+        self.tree.keep(is_kept);
+        self
+    }
+
     /// Takes in what happened in a run before it was taken up again, and shows nothing of it.
     pub(crate) fn recall(&mut self, events: &[Event]) {
         for event in events {

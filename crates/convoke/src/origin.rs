@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Where a run was started, and how freely it could act. It is recorded with the run; the configuration
-/// that holds when the run is resumed counts beside it, so a rule that was added meanwhile is kept.
+/// that holds when the run is resumed counts beside it: what is forbidden since then stays forbidden.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -22,17 +22,61 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Finds it among the events of a run. A run that was not started by a runtime has none.
+    /// Finds the last one among the events of a run. A run that was not started by a runtime has none.
     pub fn of(events: &[Event]) -> Option<Self> {
-        let origin = events.iter().find_map(|event| match &event.body {
-            EventBody::RunStarted { origin, .. } => Some(origin),
+        let origin = events.iter().rev().find_map(|event| match &event.body {
+            EventBody::RunStarted { origin, .. } | EventBody::RunResumed { origin, .. } => {
+                Some(origin).filter(|origin| !origin.is_null())
+            }
             _ => None,
         })?;
         serde_json::from_value(origin.clone()).ok()
     }
 
+    /// Returns the tools of the run that are still on offer, where somebody chose then or chooses now.
+    pub fn tools_within(&self, present: Option<&[String]>) -> Option<Vec<String>> {
+        match (&self.tools, present) {
+            (Some(then), Some(now)) => {
+                let offered = |name: &&String| now.iter().any(|pattern| fits(pattern, name));
+                Some(then.iter().filter(offered).cloned().collect())
+            }
+            (then, now) => then.clone().or_else(|| now.map(<[String]>::to_vec)),
+        }
+    }
+
     /// A path that is no text cannot be written; then there is none.
     pub(crate) fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+/// Tells whether a pattern with `*` for any text fits a name.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| fits(after, rest)))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_away_since_stays_away() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let origin = |tools: Option<&[&str]>| Origin {
+            working_directory: "/p".into(),
+            mode: Mode::Default,
+            tools: tools.map(names),
+        };
+        let chosen = origin(Some(&["read_file", "run_command", "grep"]));
+        let now = names(&["read_*", "grep"]);
+        assert_eq!(chosen.tools_within(Some(&now)), Some(names(&["read_file", "grep"])));
+        assert_eq!(chosen.tools_within(None), chosen.tools);
+        assert_eq!(origin(None).tools_within(Some(&now)), Some(now));
+        assert_eq!(origin(None).tools_within(None), None);
     }
 }

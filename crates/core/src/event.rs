@@ -113,6 +113,9 @@ pub enum EventBody {
         /// What the answer that was lost on its way is taken to have used.
         #[serde(default)]
         lost: Usage,
+        /// What whoever resumes it the next time needs to know, if that is something else now.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        origin: Value,
     },
     /// The run began as a copy of the first events of another.
     RunForked {

@@ -107,6 +107,8 @@ pub struct Run {
     compacted_in: Option<u32>,
     /// Whether the last thing the run wanted to do was not allowed.
     denied: bool,
+    /// Whether the answer that was lost has been paid for.
+    loss_is_charged: bool,
     outcome: Option<Outcome>,
 }
 
@@ -242,6 +244,7 @@ impl Run {
             compaction_refused_at: None,
             compacted_in: None,
             denied: false,
+            loss_is_charged: false,
             outcome: None,
         }
     }
@@ -299,6 +302,11 @@ impl Run {
         &self.model
     }
 
+    /// Tells whether the model was asked for something that nobody has paid for.
+    pub const fn owes_an_answer(&self) -> bool {
+        self.asking().is_some() && !self.loss_is_charged
+    }
+
     /// Returns what the model is being asked for, if it has not answered yet.
     pub const fn asking(&self) -> Option<Purpose> {
         match &self.phase {
@@ -307,10 +315,21 @@ impl Run {
         }
     }
 
-    /// Tells whether the last word is the model's, so that it waits for somebody to say something.
-    pub fn has_last_word(&self) -> bool {
+    /// Tells whether the last word is the model's and nothing follows from it, so that the run can only go
+    /// on if somebody says something.
+    pub fn waits_for_a_word(&self) -> bool {
         let last = self.messages().last().map(|message| message.role);
-        last == Some(Role::Assistant) && self.inbox.is_empty()
+        let at_rest = match self.phase {
+            Phase::Ended => true,
+            Phase::Ready => {
+                !self.turn.open
+                    && self.answer.is_none()
+                    && self.due.is_empty()
+                    && self.notices.is_empty()
+            }
+            _ => false,
+        };
+        at_rest && last == Some(Role::Assistant) && self.inbox.is_empty()
     }
 
     /// Returns how many turns began.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use convoke_core::{RunId, Timestamp};
+use convoke_core::{Cause, RunId, Timestamp};
 
 use crate::error::{JournalError, Tried};
 use crate::files;
@@ -76,9 +76,16 @@ impl Policy {
     }
 
     fn may_go(&self, run: &Summary) -> bool {
+        // What cannot be read may be of a newer program, or in good order behind a disk that is not.
+        if run.problem.is_some() {
+            return false;
+        }
         match run.condition {
             Condition::Running => false,
-            Condition::Interrupted => self.unfinished == Unfinished::Remove,
+            Condition::Interrupted
+            | Condition::Ended { cause: Cause::Interrupted | Cause::Terminated, .. } => {
+                self.unfinished == Unfinished::Remove
+            }
             Condition::Ended { .. } => true,
         }
     }

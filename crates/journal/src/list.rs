@@ -47,7 +47,12 @@ impl Store {
                         Ok(entry) => entry,
                         // It was removed since its name was read.
                         Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                        Err(error) => Entry::unreadable(stamp, &error),
+                        // It may be readable the next time, so nobody remembers this.
+                        Err(error) => {
+                            let entry = Entry::unreadable(stamp, &error);
+                            summaries.push(self.summary(&directory, &run, &entry));
+                            continue;
+                        }
                     }
                 }
             };

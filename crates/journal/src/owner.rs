@@ -41,6 +41,18 @@ impl Owner {
     }
 }
 
+impl Owner {
+    /// Tells whether it may still be there: one on another machine always may.
+    pub(crate) fn is_alive(&self) -> bool {
+        let here = Self::this_process(self.since).host == self.host;
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        !here
+            || pid.is_some_and(|pid| {
+                rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+            })
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pid, host, since } = self;

@@ -140,9 +140,10 @@ impl Store {
     pub fn open(&self, run: &RunId, now: Timestamp) -> Result<Opened, JournalError> {
         let directory = self.directory(run)?;
         let path = journal_in(&directory);
-        let mut file =
-            files::open_to_append(&path).map_err(|error| self.missing(run, &path, error))?;
+        let file = files::open_to_append(&path).map_err(|error| self.missing(run, &path, error))?;
         self.lock(run, &file, &path)?;
+        let mut held = Held(Some(file));
+        let file = held.0.as_mut().ok_or_else(|| JournalError::Empty { run: run.clone() })?;
 
         let blobs = Blobs::of(&directory);
         let mut bytes = Vec::new();
@@ -161,6 +162,7 @@ impl Store {
         let end = End { seq, hash: last, length: intact };
         let mut unsynced = blobs.all()?;
         unsynced.directories.extend([self.runs(), directory.clone()]);
+        let file = held.0.take().ok_or_else(|| JournalError::Empty { run: run.clone() })?;
         let journal = self.journal(run.clone(), file, &directory, blobs, end, unsynced);
         Ok(Opened { journal, events, repaired, died })
     }
@@ -180,10 +182,10 @@ impl Store {
         let directory = self.directory(run)?;
         let path = journal_in(&directory);
         // The lock is held until the directory is out of reach.
-        let _file = match files::open(&path) {
+        let _held = match files::open(&path) {
             Ok(file) => {
                 self.lock(run, &file, &path)?;
-                Some(file)
+                Some(Held(Some(file)))
             }
             // A directory without a journal is what a crash left.
             Err(error) if error.kind() == io::ErrorKind::NotFound && directory.is_dir() => None,
@@ -233,7 +235,8 @@ impl Store {
 
     fn lock(&self, run: &RunId, file: &File, path: &Path) -> Result<(), JournalError> {
         if !owner::lock(file).tried("lock", path)? {
-            let owner = path.parent().and_then(Owner::read);
+            // One that died is not the one who holds it now.
+            let owner = path.parent().and_then(Owner::read).filter(Owner::is_alive);
             return Err(JournalError::Busy { run: run.clone(), owner });
         }
         // Whoever held the lock may have removed the run.
@@ -261,6 +264,18 @@ impl Store {
     ) -> RunJournal {
         let tape = Tape::new(run, file, journal_in(directory), blobs, end, unsynced);
         RunJournal::new(Arc::new(tape), Arc::clone(&self.syncer), self.durability)
+    }
+}
+
+/// A journal that is locked. Closing the file is not enough to let go of it: a program that is being started
+/// at this moment has the file open as well, until it is itself.
+struct Held(Option<File>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(file) = &self.0 {
+            drop(file.unlock());
+        }
     }
 }
 

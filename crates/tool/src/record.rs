@@ -157,6 +157,11 @@ impl Recorder {
         self
     }
 
+    /// Returns what is hidden.
+    pub const fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
     /// Returns which run's events these are.
     pub const fn run(&self) -> &RunId {
         &self.run
@@ -191,9 +196,17 @@ impl Recorder {
 
     /// Records one event. A durable one is accepted when this returns; an ephemeral one cannot fail.
     pub fn record(&self, call: Option<&CallId>, body: EventBody) -> Result<(), RecordError> {
-        let body = self.secrets.hide_in(body);
-        let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
         let durable = body.is_durable();
+        let hidden = self.secrets.hide_in(body);
+        let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = match hidden {
+            Ok(body) => body,
+            // What is only streamed is left out; what has to be kept and cannot be ends the stream.
+            Err(_) if !durable => return Ok(()),
+            Err(reason) => {
+                return Err(place.closed.get_or_insert(RecordError::new(reason)).clone());
+            }
+        };
         if let (true, Some(error)) = (durable, &place.closed) {
             return Err(error.clone());
         }

@@ -113,6 +113,9 @@ async fn an_answer_that_was_lost_is_charged_at_the_estimate() {
     let events = durable(&read(run).await.0);
     let asked =
         events.iter().position(|event| matches!(event.body, EventBody::ModelRequest { .. }));
+    let (done, _) = rebuilt(&events);
+    let refused = agent(&model(), &marks).build().unwrap().resume(done, None).unwrap_err();
+    assert!(matches!(refused, NotResumable::Done(_)), "{refused}");
     let (paused, sink) = rebuilt(&events[..=asked.unwrap()]);
     let expected = paused.context_tokens();
     read(agent(&model(), &marks).build().unwrap().resume(paused, None).unwrap()).await;
@@ -132,8 +135,6 @@ async fn a_run_that_ended_is_talked_to_again() {
     while futures_util::StreamExt::next(&mut run).await.is_some() {}
     let paused = run.pause();
     assert_eq!(paused.outcome().unwrap().cause, Cause::Goal);
-    let refused = agent.resume(paused.clone(), None).unwrap_err();
-    assert!(matches!(refused, NotResumable::Done(_)), "{refused}");
 
     let (events, report) = read(agent.resume(paused, Some(Task::new("Second."))).unwrap()).await;
     assert_eq!(report.text().as_deref(), Some("two"));

@@ -71,7 +71,7 @@ pub(crate) struct Chat {
     #[command(flatten)]
     flags: AgentFlags,
     /// Go on with this run
-    #[arg(long, value_name = "ID", conflicts_with = "last")]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["last", "no_journal"])]
     resume: Option<String>,
     /// Go on with the newest run
     #[arg(long, conflicts_with = "no_journal")]
@@ -124,8 +124,8 @@ fn talk(
     let to_attach = files?;
     let mut config = session.load(output)?.config;
     let origin = kept.as_ref().and_then(|kept| Origin::of(&kept.events));
-    if let Some(Origin { tools: Some(tools), .. }) = &origin {
-        config.tools.enabled = Some(tools.clone());
+    if let Some(origin) = &origin {
+        config.tools.enabled = origin.tools_within(config.tools.enabled.as_deref());
     }
     flags.apply(&mut config);
     let threads = threads()?;

@@ -54,7 +54,8 @@ Examples:
 
 Exit codes:
   0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 a budget or limit was reached,
-  5 stuck, 6 the model did not answer, 7 configuration wrong, 130 interrupted, 143 terminated";
+  5 stuck, 6 the model did not answer, 7 configuration wrong, 9 the run cannot be kept,
+  130 interrupted, 143 terminated";
 
 /// Work on a task
 #[derive(Debug, Args)]
@@ -128,7 +129,8 @@ impl Run {
         let mut approvals = Approvals::new(output, session.environment());
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
-        let mut view = self.output.view(&self.flags, output);
+        let is_kept = runtime.journals().is_some();
+        let mut view = self.output.view(&self.flags, output).kept(is_kept);
         for warning in runtime.surroundings().warnings() {
             view.warn(&warning, output);
         }

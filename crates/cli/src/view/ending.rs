@@ -127,6 +127,9 @@ pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
         }
         Cause::Configuration => "`convoke config check` says where".to_owned(),
         Cause::Denied | Cause::AwaitsApproval => MODES.to_owned(),
+        Cause::Interrupted | Cause::Terminated if totals.is_kept => {
+            format!("`convoke runs resume {}` goes on where it was", totals.run)
+        }
         _ => return None,
     };
     Some(hint)

@@ -78,6 +78,8 @@ pub(crate) struct Totals {
     pub(crate) warnings: Vec<String>,
     /// When the first event came.
     pub(crate) started: Timestamp,
+    /// Whether the run is kept, so that it can be taken up again.
+    pub(crate) is_kept: bool,
     /// When the last event came.
     pub(crate) latest: Timestamp,
 }
@@ -128,6 +130,11 @@ impl Tree {
     pub(crate) fn after(before: Before) -> Self {
         let totals = Totals { budget: before.budget.clone(), ..Totals::default() };
         Self { totals, before, ..Self::default() }
+    }
+
+    /// Notes whether the run is kept.
+    pub(crate) const fn keep(&mut self, is_kept: bool) {
+        self.totals.is_kept = is_kept;
     }
 
     /// Takes in an event, and returns what there is to tell because of it.

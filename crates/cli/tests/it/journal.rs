@@ -302,3 +302,27 @@ fn a_key_that_turns_up_somewhere_is_never_kept_shown_or_said_to_the_model() {
     let body = String::from_utf8(second.body.clone()).unwrap();
     assert!(!body.contains("sk-secret-word") && body.contains("[secret "), "{body}");
 }
+
+#[test]
+fn a_file_with_a_key_in_it_can_be_edited_and_keeps_the_key() {
+    let edit = |old: &str, new: &str| {
+        let arguments = json!({ "path": ".env", "old_string": old, "new_string": new });
+        Reply::default().call("edit_file", arguments).into()
+    };
+    let key = "[secret ANTHROPIC_API_KEY]";
+    let read = Reply::default().call("read_file", json!({ "path": ".env" })).into();
+    let spell =
+        Reply::default().call("run_command", json!({ "command": format!("echo '{key}'") })).into();
+    let world = world(vec![
+        edit("A=1", &format!("A={key}")),
+        read,
+        edit(&format!("KEY={key}"), &format!("TOKEN={key}")),
+        spell,
+        say("Done."),
+    ]);
+    fs::write(world.scene.project().join(".env"), "A=1\nKEY=sk-secret-word\n").unwrap();
+    let ran = world.run(Wire::OpenAiChat, &["--mode", "full", "--output", "stream-json", "Go."]);
+    assert_eq!(world.scene.read(".env"), "A=1\nTOKEN=sk-secret-word\n", "{ran:?}");
+    let refused = ran.stdout.matches("stands for a secret that is not handed out here").count();
+    assert!(refused >= 2, "a name nobody came across, and a program: {ran:?}");
+}

@@ -26,13 +26,19 @@ impl Run {
         }
         match &event.body {
             EventBody::RunStarted { .. } => self.start(event),
-            EventBody::RunResumed { model, settings, lost } => {
+            EventBody::RunResumed { model, settings, lost, origin: _ } => {
                 self.spent += *lost;
+                self.loss_is_charged |= !lost.is_empty();
                 if let Some(model) = model {
                     self.model.clone_from(model);
                 }
                 if let Some(settings) = settings {
                     self.settings.clone_from(settings);
+                    // Other limits: whether one is reached is to be seen anew.
+                    (self.exceeded, self.grace) = (None, None);
+                    if self.phase == Phase::Asking(Purpose::Grace) {
+                        self.phase = Phase::Ready;
+                    }
                 }
                 self.resume(event.ts);
             }
@@ -169,7 +175,7 @@ impl Run {
     /// gets its turns, its time and its calls anew.
     fn resume(&mut self, now: Timestamp) {
         self.clock.resume(now);
-        self.cancelled = None;
+        (self.cancelled, self.failure) = (None, None);
         if let Phase::Calling(batch) = &mut self.phase {
             batch.lose_unsafe();
         }
@@ -185,7 +191,7 @@ impl Run {
         self.repetition = Repetition::default();
         self.compaction_refused_at = None;
         self.compacted_in = None;
-        (self.exceeded, self.grace, self.failure) = (None, None, None);
+        (self.exceeded, self.grace) = (None, None);
         (self.answer, self.last_words, self.outcome) = (None, None, None);
         self.pieces.clear();
         self.denied = false;
@@ -211,6 +217,7 @@ impl Run {
 
     fn ask_model(&mut self, purpose: Purpose, notice: Option<&str>) {
         self.phase = Phase::Asking(purpose);
+        self.loss_is_charged = false;
         if purpose != Purpose::Grace || self.grace.is_some() {
             return;
         }

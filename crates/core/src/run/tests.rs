@@ -552,7 +552,7 @@ impl World {
         self.wait(86_400_000);
         if self.run.outcome().is_none() {
             let lost = Usage::default();
-            self.record(None, EventBody::RunResumed { model: None, settings: None, lost });
+            self.record(None, resumed(lost));
         }
     }
 
@@ -708,7 +708,7 @@ fn a_huge_limit_is_no_reason_to_break_down() {
 }
 
 fn resumed(lost: Usage) -> EventBody {
-    EventBody::RunResumed { model: None, settings: None, lost }
+    EventBody::RunResumed { model: None, settings: None, lost, origin: Value::Null }
 }
 
 #[test]
@@ -795,4 +795,38 @@ fn a_look_back_that_was_answered_is_not_asked_for_again() {
     world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
     world.record(None, resumed(Usage::default()));
     assert_eq!(world.run.decide(world.now), Effect::Plan("1. look".to_owned()));
+}
+
+#[test]
+fn new_limits_count_for_a_run_that_was_lost_at_the_old_ones() {
+    let mut world = World::new(with_turns(2), vec![calling()]);
+    while !matches!(world.run.decide(world.now), Effect::CallModel { purpose: Purpose::Grace, .. })
+    {
+        let effect = world.run.decide(world.now);
+        assert!(world.perform(effect));
+    }
+    let (model, purpose) = ("m".to_owned(), Purpose::Grace);
+    let notice = Some("finish".to_owned());
+    world.record(None, EventBody::ModelRequest { model, purpose, notice, estimate: 1 });
+    let settings = Some(with_turns(9));
+    let lost = Usage { input_tokens: 1, ..Usage::default() };
+    let resumed = EventBody::RunResumed { model: None, settings, lost, origin: Value::Null };
+    world.record(None, resumed);
+    let effect = world.run.decide(world.now);
+    assert!(matches!(effect, Effect::CallModel { purpose: Purpose::Main, .. }), "{effect:?}");
+    assert!(!world.run.owes_an_answer(), "it was paid for once");
+}
+
+#[test]
+fn a_model_that_failed_is_asked_again_when_the_run_is_taken_up() {
+    let broken = Whim { fails: true, ..plain() };
+    let mut world = World::new(with_turns(9), vec![broken]);
+    for _ in 0..2 {
+        let effect = world.run.decide(world.now);
+        assert!(world.perform(effect));
+    }
+    world.record(None, resumed(Usage::default()));
+    world.whims = vec![plain()];
+    world.go_on();
+    assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal);
 }

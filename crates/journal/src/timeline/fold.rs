@@ -20,8 +20,6 @@ use super::{
 
 /// How deep agents are put into one another; deeper ones stand for themselves.
 const MAX_DEPTH: usize = 16;
-/// What the event that tells of a resumed run is called.
-const RESUMED: &str = "run_resumed";
 
 /// Folds all events.
 pub(super) fn fold(events: &[Event]) -> Timeline<'_> {
@@ -338,7 +336,7 @@ impl<'e> Fold<'e> {
 
     fn put_plain(&mut self, agent: AgentIndex, event: &'e Event) {
         let (kind, data) = plain(&event.body);
-        if kind == RESUMED {
+        if let EventBody::RunResumed { .. } = event.body {
             self.resume(agent);
         }
         self.put(agent, event, ItemKind::Plain { kind, data });

@@ -150,7 +150,8 @@ impl ToolExecutor {
             };
         let spec = entry.tool.spec();
         call.arguments = arguments.clone();
-        let planned = match plan(entry.tool.as_ref(), arguments) {
+        let planned = self.revealed(spec.kind, arguments);
+        let planned = match planned.and_then(|arguments| plan(entry.tool.as_ref(), arguments)) {
             Ok(planned) => planned,
             Err(error) => return Err((ticket, error)),
         };
@@ -206,6 +207,25 @@ impl ToolExecutor {
             },
             decision,
         ))
+    }
+
+    /// Puts secrets in the place of their names. Programs and the network get none.
+    fn revealed(&self, kind: Kind, arguments: Value) -> Result<Value, ToolError> {
+        let secrets = self.0.recorder.secrets();
+        let unsuited = match kind {
+            Kind::Execute | Kind::Fetch | Kind::Agent | Kind::Other => secrets.named_in(&arguments),
+            _ => None,
+        };
+        let revealed = match unsuited {
+            Some(name) => Err(name),
+            None => secrets.reveal_in_value(arguments),
+        };
+        revealed.map_err(|name| {
+            ToolError::permission(format!(
+                "`{name}` stands for a secret that is not handed out here. Do it without the secret, or \
+                 let a person do it"
+            ))
+        })
     }
 
     /// Finds the paths a call touches. One outside the allowed roots ends it here, whatever any

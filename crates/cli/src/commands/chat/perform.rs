@@ -38,6 +38,7 @@ impl Talk<'_> {
             Command::Compact => self.compact(output),
             Command::Clear => {
                 self.paused = None;
+                self.approvals.forget();
                 note("this is a new conversation", output);
             }
             Command::Resume(id) => {
@@ -80,6 +81,7 @@ impl Talk<'_> {
     fn act(&mut self, mode: Mode, output: &Output) -> Result<(), Failure> {
         self.runtime = self.flags.runtime(self.session, mode, self.config.clone(), self.store())?;
         self.mode = mode;
+        self.approvals.forget();
         note(&format!("mode {mode} from now on"), output);
         Ok(())
     }
@@ -124,6 +126,7 @@ impl Talk<'_> {
         }
         show::recap(&kept.paused, output);
         self.paused = Some(kept.paused);
+        self.approvals.forget();
     }
 
     fn begun(&self) -> Result<&Paused, Failure> {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use convoke::agent::RunHandle;
-use convoke_core::{Event, EventBody, Part};
+use convoke_core::{Event, EventBody, Part, Secrets};
 
 use super::super::run::watch::Listener;
 use super::line::Line;
@@ -17,6 +17,8 @@ use super::mention::{Mentioning, Places};
 #[derive(Debug)]
 pub(super) struct Queue<'a> {
     places: &'a Places,
+    /// What nobody is to see: the run knows it by name.
+    secrets: Secrets,
     /// Told to the run, which has not taken it in.
     told: VecDeque<Told>,
     /// Held back.
@@ -32,8 +34,8 @@ struct Told {
 }
 
 impl<'a> Queue<'a> {
-    pub(super) const fn new(places: &'a Places) -> Self {
-        Self { places, told: VecDeque::new(), held: VecDeque::new() }
+    pub(super) const fn new(places: &'a Places, secrets: Secrets) -> Self {
+        Self { places, secrets, told: VecDeque::new(), held: VecDeque::new() }
     }
 
     /// Returns what the run never heard, in the order in which it was said.
@@ -51,7 +53,7 @@ impl Listener for Queue<'_> {
             _ => None,
         };
         let Some(said) = said else { return self.held.push_back(line) };
-        let words = said.text.clone();
+        let words = self.secrets.hide(&said.text).into_owned();
         // What a run does not hear any more is said after it.
         match run.say(said.into_task()) {
             Ok(()) => self.told.push_back(Told { line, words }),

@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::time::Duration;
 
 use convoke::Runtime;
 use convoke::agent::{AgentExecutor, Paused, Running, Task};
 use convoke::config::Config;
 use convoke_core::{Cause, ExitCode, Mode, ModelFacts, Outcome};
+
+use tokio::time::Instant;
 
 use super::super::run::approve::Approvals;
 use super::super::run::choose::Chosen;
@@ -25,6 +28,9 @@ use crate::session::Session;
 use crate::typing::Typing;
 use crate::view::ending;
 use crate::view::{Before, Totals, View};
+
+/// How soon Ctrl-C has to come again to mean that somebody wants to leave, and not that a line is unwanted.
+const SOON: Duration = Duration::from_millis(1_500);
 
 /// A conversation.
 #[derive(Debug)]
@@ -56,7 +62,8 @@ pub(super) struct Talk<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     NotYet,
-    ToLeave,
+    /// Since then; a while later it is forgotten.
+    ToLeave(Instant),
 }
 
 /// What happens after a line.
@@ -110,9 +117,11 @@ impl Talk<'_> {
                     Next::Leave => break,
                     Next::Stop(code) => return Ok(code),
                 },
-                Heard::Interrupt if asked == Asked::ToLeave => break,
+                Heard::Interrupt if matches!(asked, Asked::ToLeave(at) if at.elapsed() < SOON) => {
+                    break;
+                }
                 Heard::Interrupt => {
-                    asked = Asked::ToLeave;
+                    asked = Asked::ToLeave(Instant::now());
                     note("Ctrl-C again to leave", output);
                 }
                 Heard::End => break,
@@ -186,7 +195,7 @@ impl Talk<'_> {
         }
         let view = View::text(output, self.flags.detail(output)).after(before);
         let mut watch = Watch::new(view, &mut self.approvals);
-        let mut queue = Queue::new(&self.places);
+        let mut queue = Queue::new(&self.places, self.runtime.secrets());
         let may_type = input.is_editor() && watch.view().is_live();
         let person = may_type.then_some(Person { typing: &mut self.typing, listener: &mut queue });
         let followed = watch.follow(threads, &mut run, person, output);

@@ -51,6 +51,11 @@ impl Approvals {
         Self { sender, receiver: Some(receiver), somebody, always: Arc::default(), pager }
     }
 
+    /// Takes back every yes that was said for always.
+    pub(in crate::commands) fn forget(&self) {
+        self.always.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     pub(super) fn approver(&self) -> AskAtTerminal {
         AskAtTerminal {
             sender: self.somebody.then(|| self.sender.clone()),

@@ -103,6 +103,11 @@ impl<'a> Watch<'a> {
     /// A run whose end could not be recorded has told nobody how it ended.
     pub(in crate::commands) fn unrecorded(&self, run: &Running) -> Option<Failure> {
         match (run.report(), self.view.report()) {
+            // The end was shown, but will not survive the machine.
+            (Some(report), Some(shown)) if report.outcome.cause != shown.cause => {
+                let message = report.outcome.message.as_deref().unwrap_or("it could not be kept");
+                Some(Failure::new(report.outcome.cause, message))
+            }
             (Some(_), Some(_)) => None,
             (Some(report), None) => {
                 let message =

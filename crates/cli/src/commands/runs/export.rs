@@ -98,7 +98,14 @@ impl Export {
         let store = session.existing_store()?;
         let id = named::only(&store, &self.words, self.last)?;
         let named = self.output.as_deref().filter(|path| *path != Path::new("-"));
-        let format = self.format.or_else(|| Format::of(named?)).unwrap_or(Format::Jsonl);
+        let format = match (self.format, named) {
+            (Some(format), _) => format,
+            (None, None) => Format::Jsonl,
+            (None, Some(path)) => Format::of(path).ok_or_else(|| {
+                Failure::usage(format!("`{}` does not say what to write", path.display()))
+                    .hint("--format does, or a name that ends with .html, .md or .jsonl")
+            })?,
+        };
         let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
         let text = format.text(&recorded).map_err(|error| {
             Failure::failed(format!("run `{id}` cannot be written")).because(&error)
@@ -128,7 +135,13 @@ impl Export {
     }
 
     fn write(&self, path: &Path, text: &str) -> Result<(), Failure> {
-        let written = if self.force { files::replace(path, text) } else { files::put(path, text) };
+        // A device or a pipe is written to; a link leads to what is replaced.
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let written = match target.metadata() {
+            Ok(there) if !there.is_file() && !there.is_dir() => files::write_to(&target, text),
+            _ if self.force => files::replace(&target, text),
+            _ => files::put(path, text),
+        };
         written.map_err(|error| {
             let shown = path.display();
             match error.kind() {

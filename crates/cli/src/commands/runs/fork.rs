@@ -1,7 +1,8 @@
 //! `convoke runs fork`: a new run that begins with the first events of another.
 
 use clap::Args;
-use convoke_core::ExitCode;
+use convoke::journal::JournalError;
+use convoke_core::{Cause, ExitCode, Run};
 
 use super::goes_on::{GoesOn, journals};
 use super::named;
@@ -15,7 +16,7 @@ The run that is copied stays as it is. `convoke runs show ID` has the numbers of
 
 Examples:
   convoke runs fork 1k2m --at 42 \"Try it with a hash map instead\"
-  convoke runs fork --last --model openai/gpt-5
+  convoke runs fork --last --model openai/gpt-5 \"Do it once more\"
   convoke runs fork 1k2m --at 42 --dry-run        what it would inherit";
 
 /// Go on from the middle of a run, in another one
@@ -49,27 +50,34 @@ impl Fork {
         let (id, rest) = named::run(&store, &self.goes_on.words, self.goes_on.last)?;
         let message = GoesOn::message(rest)?;
         let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        if let (None, Some(damage)) = (self.at, recorded.damage) {
+            return Err(named::failure(&JournalError::Damaged { run: id, damage }));
+        }
         let at = self.at.unwrap_or(recorded.events.len() as u64);
-        let inherits = |run: &convoke_core::Run| {
+        let shared = usize::try_from(at).ok().filter(|at| *at > 0);
+        let shared = shared.and_then(|at| recorded.events.get(..at)).ok_or_else(|| {
+            let last = recorded.events.len();
+            Failure::usage(format!("run `{id}` has {last} events, so there is no event {at}"))
+        })?;
+        let run = Run::replay(id.clone(), shared);
+        let inherits = |run: &Run| {
             let turns = amounts::count(run.turns().into(), "turn");
             let tokens = amounts::tokens(run.context_tokens());
             let events = amounts::count(at, "event");
             format!("inherits {events} of {id}: {turns}, about {tokens} tokens with every request")
         };
         if self.dry_run {
-            let kept = usize::try_from(at).unwrap_or(usize::MAX);
-            let events = recorded.events.get(..kept).ok_or_else(|| {
-                let last = recorded.events.len();
-                Failure::usage(format!("run `{id}` has {last} events, so there is no event {at}"))
-            })?;
-            output.out.line(inherits(&convoke_core::Run::replay(id.clone(), events)));
+            output.out.line(inherits(&run));
             return Ok(ExitCode::Done);
+        }
+        let done = run.outcome().is_some_and(|outcome| outcome.cause == Cause::Goal);
+        if done && message.is_none() {
+            return Err(Failure::usage(format!("run `{id}` is done at event {at}"))
+                .hint("say what more its fork is to do, or fork it earlier with --at"));
         }
         let forked = journals(&store).fork(&id, at).map_err(|error| named::failure(&error))?;
         if !output.is_quiet() {
-            let new = forked.paused.id();
-            let run = convoke_core::Run::replay(new.clone(), &forked.events);
-            output.err.line(format_args!("{new} {}", inherits(&run)));
+            output.err.line(format_args!("{} {}", forked.paused.id(), inherits(&run)));
         }
         self.goes_on.work(forked, message, session, output)
     }

@@ -58,7 +58,19 @@ impl GoesOn {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
+        if self.flags.no_journal {
+            return Err(Failure::usage("a run that is kept goes on being kept")
+                .hint("leave out --no-journal"));
+        }
         let Reopened { paused, events, .. } = reopened;
+        if events.is_empty() {
+            let run = paused.id();
+            return Err(Failure::new(
+                Cause::State,
+                format!("run `{run}` was lost before it began"),
+            )
+            .hint(format!("`convoke runs rm {run}` removes what is left; start it again")));
+        }
         let origin = Origin::of(&events);
         let session = match &origin {
             Some(origin) if !session.is_placed() => session.moved_to(&origin.working_directory),
@@ -66,8 +78,8 @@ impl GoesOn {
         };
         let task = self.task(message, &session)?;
         let mut config = session.load(output)?.config;
-        if let Some(Origin { tools: Some(tools), .. }) = &origin {
-            config.tools.enabled = Some(tools.clone());
+        if let Some(origin) = &origin {
+            config.tools.enabled = origin.tools_within(config.tools.enabled.as_deref());
         }
         let settings = paused.settings();
         config.budget = (&settings.budget).into();
@@ -88,7 +100,7 @@ impl GoesOn {
         let agent = with_output(agent, settings.output);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let run = agent.resume(paused, task).map_err(|error| cannot_go_on(&error))?;
-        let mut view = self.output.view(&self.flags, output);
+        let mut view = self.output.view(&self.flags, output).kept(true);
         view.recall(&events);
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
         let ended = watch.until_the_end(&threads, run, output);

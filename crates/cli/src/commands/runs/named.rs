@@ -6,7 +6,7 @@ use convoke_core::{Cause, RunId};
 use crate::failure::Failure;
 
 /// What comes before the words: a run, or `--last`.
-const LAST_HELP: &str = "`--last` means the newest run; then no ID is given";
+const LAST_HELP: &str = "`--last` means the run that was last worked on; then no ID is given";
 
 /// No id is longer.
 const LONGEST: usize = 100;
@@ -18,9 +18,10 @@ pub(in crate::commands) fn run<'w>(
     last: bool,
 ) -> Result<(RunId, &'w [String]), Failure> {
     if last {
-        // Ids only tell seconds apart; a list knows better.
+        // The one that was last worked on, which need not be the one that was started last.
         let all = store.list().map_err(|error| failure(&error))?;
-        let newest = all.into_iter().next().map(|newest| newest.run).ok_or_else(|| {
+        let newest = all.into_iter().max_by_key(|run| run.last_activity);
+        let newest = newest.map(|newest| newest.run).ok_or_else(|| {
             let place = store.root().display();
             Failure::usage(format!("there are no runs in `{place}`"))
                 .hint("`convoke run \"…\"` makes one")

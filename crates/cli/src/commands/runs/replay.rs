@@ -2,11 +2,12 @@
 
 use clap::Args;
 use convoke::agent::replay;
+use convoke::journal::JournalError;
 use convoke_core::{Cause, ExitCode};
 use serde::Serialize;
 
 use super::named;
-use crate::failure::{Failure, warning};
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 use crate::view::amounts;
@@ -60,8 +61,8 @@ impl Replay {
         let store = session.existing_store()?;
         let id = named::only(&store, &self.words, self.last)?;
         let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
-        if let Some(damage) = &recorded.damage {
-            warning(output, &format!("only the events before the damage are compared: {damage}"));
+        if let Some(damage) = recorded.damage {
+            return Err(named::failure(&JournalError::Damaged { run: id, damage }));
         }
         let (run, events) = (id.to_string(), recorded.events.len());
         match replay(&id, &recorded.events) {

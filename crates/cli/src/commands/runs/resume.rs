@@ -14,7 +14,8 @@ A run that was interrupted goes on where it was: what had ended is not done agai
 it were done twice is not done again either, and the model is told. A run that ended goes on with a \
 message, and its turns, its time and its calls are counted anew; money and tokens are counted over all of it.
 
-The run keeps its directory, its freedom, its tools and its model, unless a flag says otherwise.
+The run keeps its directory, its freedom, its tools and its model. Flags change that; --tools can only take \
+tools away, since the model knows no others.
 
 Examples:
   convoke runs resume --last

@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use convoke::journal::{Condition, Summary};
-use convoke_core::{Outcome, Status};
+use convoke_core::{Cause, Outcome, Status};
 
 use crate::output::{Stream, Style};
 use crate::view::ending;
@@ -41,7 +41,12 @@ impl State {
         match (&summary.problem, summary.condition) {
             (Some(_), _) => Self::Damaged,
             (None, Condition::Running) => Self::Running,
-            (None, Condition::Interrupted) => Self::Interrupted,
+            // Somebody stopped it, and it can go on: that it could say so makes no difference.
+            (
+                None,
+                Condition::Interrupted
+                | Condition::Ended { cause: Cause::Interrupted | Cause::Terminated, .. },
+            ) => Self::Interrupted,
             (None, Condition::Ended { status, .. }) => Self::Ended(status),
         }
     }
