@@ -409,6 +409,27 @@ fn a_conversation_is_kept_and_taken_up_again() {
 }
 
 #[test]
+fn a_yes_for_always_ends_with_the_conversation() {
+    let world = World::new(vec![edit(), say("Changed."), edit(), say("Not changed.")]);
+    let Some(mut chat) = world.chat(&[]) else { return };
+    chat.type_in("Change it.\r");
+    chat.wait_for("say what to do instead:");
+    chat.type_in("a\r");
+    chat.wait_for("Changed.");
+    chat.wait_for_prompt();
+    chat.type_in("/clear\r");
+    chat.wait_for("this is a new conversation");
+    chat.wait_for_prompt();
+    fs::write(world.scene.project().join("a.txt"), "hello again\n").unwrap();
+    chat.type_in("Change it once more.\r");
+    chat.wait_for("hello again");
+    chat.wait_for("say what to do instead:");
+    chat.type_in("n\r");
+    chat.wait_for("Not changed.");
+    assert_eq!(world.scene.read("a.txt"), "hello again\n");
+}
+
+#[test]
 fn a_mentioned_file_is_completed_and_attached() {
     let world = World::new(vec![say("I read it.")]);
     let scene = &world.scene;

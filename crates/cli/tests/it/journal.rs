@@ -207,6 +207,10 @@ fn damage_in_the_middle_is_told_and_the_part_before_it_can_be_forked() {
     let id = world.id();
     let ran = world.resume(&["--last", "More."]);
     assert_eq!(ran.code, Some(9), "{ran:?}");
+    for words in [&["replay", &id][..], &["fork", &id, "More."]] {
+        let ran = world.scene.run(&[&["runs"], words].concat());
+        assert_eq!(ran.code, Some(9), "{words:?}: {ran:?}");
+    }
     let way_out = format!("convoke runs fork {id} --at {}", middle - 1);
     assert!(ran.stderr.contains("damaged") && ran.stderr.contains(&way_out), "{ran:?}");
     assert_eq!(world.lines(), lines, "nothing was changed");
@@ -325,4 +329,60 @@ fn a_file_with_a_key_in_it_can_be_edited_and_keeps_the_key() {
     assert_eq!(world.scene.read(".env"), "A=1\nTOKEN=sk-secret-word\n", "{ran:?}");
     let refused = ran.stdout.matches("stands for a secret that is not handed out here").count();
     assert!(refused >= 2, "a name nobody came across, and a program: {ran:?}");
+}
+
+#[test]
+fn a_fork_of_a_run_that_is_done_needs_a_message_and_leaves_nothing_behind() {
+    let world = world(vec![say("Done."), say("Once more.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let ran = world.scene.run(&["runs", "fork", "--last"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let id = world.id();
+    let ran = world.scene.run(&["runs", "fork", &id, "Again."]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Once more.\n"), "{ran:?}");
+    for at in ["0", "99"] {
+        let dry = world.scene.run(&["runs", "fork", &id, "--at", at, "--dry-run"]);
+        assert_eq!(dry.code, Some(2), "{dry:?}");
+    }
+}
+
+#[test]
+fn the_last_run_is_the_one_that_was_last_worked_on() {
+    let world = world(vec![say("One."), say("Two."), say("More of one."), say("Still one.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["First."]).code, Some(0));
+    let first = world.id();
+    assert_eq!(world.run(Wire::OpenAiChat, &["Second."]).code, Some(0));
+    assert_eq!(world.resume(&[&first, "More?"]).code, Some(0));
+    let ran = world.resume(&["--last", "And more?", "--output", "json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["run"], json!(first), "{ran:?}");
+}
+
+#[test]
+fn how_freely_a_run_may_act_is_remembered() {
+    let world = world(vec![say("One."), say("Two."), say("Three.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["--mode", "full", "Go."]).code, Some(0));
+    assert_eq!(world.resume(&["--last", "--mode", "plan", "More."]).code, Some(0));
+    assert_eq!(world.resume(&["--last", "And more."]).code, Some(0));
+    let lines = world.lines();
+    let mut resumed = lines.iter().filter(|line| line.contains("run_resumed"));
+    assert!(resumed.next().unwrap().contains(r#""mode":"plan""#), "{lines:#?}");
+    assert!(!resumed.next().unwrap().contains("mode"), "it is plan still: {lines:#?}");
+}
+
+#[test]
+fn a_run_that_was_interrupted_says_how_it_goes_on_and_is_not_swept_away() {
+    let world = world(vec![Reaction::silent(), say("Here I am.")]);
+    let child = world.start(1);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ran = world.scene.ended(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let way_on = format!("convoke runs resume {}", world.id());
+    assert!(ran.stderr.contains(&way_on), "{ran:?}");
+    let swept = world.scene.run(&["runs", "gc", "--keep", "0"]);
+    assert_eq!(swept.code, Some(0), "{swept:?}");
+    let listed = world.scene.stdout(&["runs", "list", "--status", "interrupted"]);
+    assert!(listed.contains(&world.id()), "{listed}");
+    assert_eq!(world.resume(&["--last"]).stdout, "Here I am.\n");
 }
