@@ -106,7 +106,7 @@ impl Journals {
 
 fn reopened(run: &RunId, opened: Opened) -> Reopened {
     let Opened { journal, events, repaired, died, .. } = opened;
-    let paused = Paused::rebuild(run.clone(), &events, Arc::new(Journaled::new(journal)));
+    let paused = Paused::rebuild(run, &events, Arc::new(Journaled::new(journal)));
     Reopened { paused, events, repaired, died }
 }
 

@@ -32,7 +32,7 @@ pub struct Paused {
 impl Paused {
     /// Rebuilds a run from its events. Further ones are kept with `kept`.
     pub fn rebuild<'a>(
-        id: RunId,
+        id: &RunId,
         events: impl IntoIterator<Item = &'a Event>,
         kept: Arc<dyn EventSink>,
     ) -> Self {
@@ -41,7 +41,7 @@ impl Paused {
             id.clone(),
             events.into_iter().inspect(|event| {
                 seq += 1;
-                if let (true, Some(origin)) = (event.run == id, origin(event)) {
+                if let (true, Some(origin)) = (event.run == *id, origin(event)) {
                     last_origin.clone_from(origin);
                 }
             }),
@@ -141,15 +141,11 @@ fn resumed(run: &Run, agent: &Agent, origin: &Value) -> EventBody {
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };
-    let lost = match run.owes_an_answer() {
-        true => {
-            let mut lost =
-                Usage { input_tokens: run.context_tokens(), estimated: true, ..Usage::default() };
-            lost.cost = run.settings().model.price.map(|price| price.of(&lost));
-            lost
-        }
-        false => Usage::default(),
-    };
+    let mut lost = Usage::default();
+    if run.owes_an_answer() {
+        lost = Usage { input_tokens: run.context_tokens(), estimated: true, ..lost };
+        lost.cost = run.settings().model.price.map(|price| price.of(&lost));
+    }
     EventBody::RunResumed {
         model: (model != run.model()).then_some(model),
         settings: (settings != *run.settings()).then_some(settings),

@@ -165,7 +165,7 @@ fn child(world: &World, how: &str, stop: &str) {
     } else {
         let opened = store.open(&RunId::new(RUN), SystemClock.now()).unwrap();
         let kept = Stops { kept: Arc::new(Journaled::new(opened.journal)), stop };
-        let paused = Paused::rebuild(RunId::new(RUN), &opened.events, Arc::new(kept));
+        let paused = Paused::rebuild(&RunId::new(RUN), &opened.events, Arc::new(kept));
         if let Some(outcome) = paused.outcome() {
             println!("ended before: {:?}", outcome.cause);
             return;

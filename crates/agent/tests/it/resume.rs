@@ -48,7 +48,7 @@ fn agent(model: &Arc<ScriptedModel>, marks: &Arc<AtomicU32>) -> AgentBuilder {
 
 fn rebuilt(events: &[Event]) -> (Paused, Arc<MemorySink>) {
     let sink = Arc::new(MemorySink::default());
-    (Paused::rebuild(RunId::new("r"), events, sink.clone()), sink)
+    (Paused::rebuild(&RunId::new("r"), events, sink.clone()), sink)
 }
 
 fn words(message: &Message) -> String {
