@@ -120,6 +120,12 @@ pub enum JournalError {
         /// How deep is still fine.
         limit: usize,
     },
+    /// Somebody removed the run while it worked.
+    #[error("run `{run}` was removed while it worked, so nothing more of it can be kept")]
+    Removed {
+        /// Which run.
+        run: RunId,
+    },
     /// Something cannot be written as JSON.
     #[error("this cannot be written as JSON")]
     Json(#[source] serde_json::Error),

@@ -135,7 +135,10 @@ impl Tape {
             // If this fails too, the torn line is cut off when the journal is opened again.
             drop(self.file.set_len(length));
         }
-        written.tried("write", &self.path)
+        written.tried("write", &self.path)?;
+        // What is written to a file without a name is lost.
+        let removed = rustix::fs::fstat(&self.file).is_ok_and(|status| status.st_nlink == 0);
+        if removed { Err(JournalError::Removed { run: self.run.clone() }) } else { Ok(()) }
     }
 
     /// Asks for a sync of all that was accepted; tells whether it has to be queued for that.

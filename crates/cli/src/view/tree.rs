@@ -14,7 +14,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use convoke_core::{Budget, Event, Limit, Outcome, RunId, Timestamp, Usage};
+use convoke_core::{Budget, Event, EventBody, Limit, Outcome, RunId, Timestamp, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -143,6 +143,14 @@ impl Tree {
             self.root = Some(event.run.clone());
             self.totals.run = event.run.to_string();
             self.totals.started = event.ts;
+        }
+        if let EventBody::RunResumed { .. } = event.body
+            && self.is_root(event)
+            && self.totals.latest > self.totals.started
+        {
+            // While nobody worked on it, no time passed for it.
+            let pause = between(self.totals.latest, event.ts);
+            self.totals.started = self.totals.started.after(pause);
         }
         self.totals.latest = self.totals.latest.max(event.ts);
         fold::fold(self, event)

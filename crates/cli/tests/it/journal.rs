@@ -386,3 +386,23 @@ fn a_run_that_was_interrupted_says_how_it_goes_on_and_is_not_swept_away() {
     assert!(listed.contains(&world.id()), "{listed}");
     assert_eq!(world.resume(&["--last"]).stdout, "Here I am.\n");
 }
+
+#[test]
+fn a_run_that_was_removed_while_it_worked_ends_and_says_so() {
+    // The tool waits until the journal is gone.
+    let arguments = json!({ "command": "while [ ! -e go ]; do sleep 0.01; done" });
+    let world = World::new(vec![
+        Reply::default().call("run_command", arguments).into(),
+        Reply::text("Too late.").into(),
+    ]);
+    let mut command =
+        world.scene.command(&["run", "--mode", "full", "--model", "openai-chat/m", "Go."]);
+    let child = command.spawn().unwrap();
+    world.threads.block_on(world.server.next_request());
+    let runs = world.scene.root().join("home/.local/state/convoke/runs");
+    fs::remove_dir_all(runs).unwrap();
+    fs::write(world.scene.project().join("go"), "").unwrap();
+    let ran = world.scene.ended(&child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(9), "{ran:?}");
+    assert!(ran.stderr.contains("was removed while it worked"), "{ran:?}");
+}

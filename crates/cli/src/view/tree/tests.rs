@@ -192,3 +192,14 @@ fn a_run_that_is_taken_up_again_is_counted_from_there() {
     tree.fold(&main(2, None, "usage", json!(used(1_200, "0.12"))));
     assert_eq!(tree.totals().usage.cost, None, "what one message cost is not known");
 }
+
+#[test]
+fn a_pause_is_not_counted_as_time() {
+    let mut tree = Tree::default();
+    tree.fold(&main(1_000, None, "turn_started", json!({ "turn": 1 })));
+    tree.fold(&main(1_500, None, "turn_ended", json!({ "turn": 1 })));
+    tree.fold(&main(900_000, None, "run_resumed", json!({})));
+    tree.fold(&main(900_250, None, "turn_started", json!({ "turn": 2 })));
+    let totals = tree.totals();
+    assert_eq!(totals.elapsed(totals.latest), Duration::from_millis(750));
+}
