@@ -8,6 +8,7 @@ mod doctor;
 mod models;
 mod run;
 mod runs;
+mod sandbox;
 mod tools;
 
 use clap::Subcommand;
@@ -37,6 +38,9 @@ pub(crate) enum Command {
     /// Show, explain and check the configuration
     #[command(subcommand, arg_required_else_help = true)]
     Config(config::Config),
+    /// Try out how programs are confined
+    #[command(subcommand, arg_required_else_help = true)]
+    Sandbox(sandbox::Sandbox),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -57,6 +61,7 @@ pub(crate) fn run(
         Command::Models(command) => command.run(&session()?, output),
         Command::Tools(command) => command.run(&session()?, output),
         Command::Config(command) => command.run(&session()?, output),
+        Command::Sandbox(command) => command.run(&session()?, output),
         Command::Doctor(command) => Ok(command.run(&session()?, output)),
         Command::Completions(command) => Ok(command.run(output)),
     }

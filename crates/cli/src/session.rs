@@ -95,9 +95,17 @@ impl<'a> Session<'a> {
             .config(config)
             .mode(mode)
             .store(store)
+            .hide(self.state_directory())
             .home(self.environment.home())
             .environment(self.environment.variables())
             .build()?)
+    }
+
+    /// Says it where programs run with more rights than one would think.
+    pub(crate) fn warn_of_programs(runtime: &Runtime, output: &mut Output) {
+        if let Some(message) = runtime.programs().warning() {
+            failure::warning(output, &message);
+        }
     }
 
     /// Returns where runs are kept. Without a home directory there is no such place, which is said.

@@ -23,6 +23,7 @@ pub mod config;
 pub mod models;
 mod notes;
 mod origin;
+mod programs;
 mod runtime;
 
 pub use convoke_agent as agent;
@@ -31,10 +32,12 @@ pub use convoke_core as core;
 pub use convoke_journal as journal;
 pub use convoke_macros::tool;
 pub use convoke_model as model;
+pub use convoke_sandbox as sandbox;
 pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
 pub use origin::Origin;
+pub use programs::Programs;
 pub use runtime::{ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};
 
 /// What most programs need.

@@ -19,16 +19,16 @@ use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
 };
 use convoke_tool::{
-    Clock, CommandTool, ExecutorBuilder, IntoTool, KindAuthorizer, Limits, NoProcesses, ReadCache,
+    Clock, CommandTool, ExecutorBuilder, IntoTool, KindAuthorizer, Limits, ReadCache,
     RegistryError, RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError,
-    looks_like_credential,
+    ToolContext, ToolExecutor, ToolRegistry, ToolView, ViewError, looks_like_credential,
 };
 
 use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
 use crate::origin::Origin;
+use crate::programs::{self, Programs};
 
 /// How many bytes of unchanged files are remembered.
 const READ_CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -96,6 +96,7 @@ pub struct Runtime {
     permissions: BTreeMap<Kind, Permission>,
     mode: Mode,
     journals: Option<Journals>,
+    programs: Programs,
 }
 
 impl Runtime {
@@ -111,6 +112,7 @@ impl Runtime {
             mode: Mode::Default,
             home: None,
             store: None,
+            hidden: Vec::new(),
             tools: Vec::new(),
         }
     }
@@ -153,6 +155,11 @@ impl Runtime {
     /// Returns the permission of each kind of call.
     pub const fn permissions(&self) -> &BTreeMap<Kind, Permission> {
         &self.permissions
+    }
+
+    /// Returns how programs are started.
+    pub const fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// Finds a model by name: `provider/model`, an alias, or none for the one to ask where nobody says.
@@ -284,6 +291,7 @@ pub struct RuntimeBuilder {
     mode: Mode,
     home: Option<PathBuf>,
     store: Option<Store>,
+    hidden: Vec<PathBuf>,
     tools: Vec<ToolHandle>,
 }
 
@@ -328,6 +336,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Keeps these paths from programs, besides the store and where credentials usually are.
+    pub fn hide(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.hidden.extend(paths);
+        self
+    }
+
     /// Gives tools and programs these environment variables. Keys and addresses of models are looked
     /// for here as well.
     pub fn environment(mut self, variables: BTreeMap<String, String>) -> Self {
@@ -341,8 +355,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Starts programs with this. Without one, they start unconfined if `policy.kinds.execute` lets
-    /// them run at all, and not otherwise.
+    /// Starts programs with this. Without one, they start confined as `sandbox` says if
+    /// `policy.kinds.execute` lets them run at all, and not otherwise.
     pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
         self.spawner = Some(spawner);
         self
@@ -366,13 +380,29 @@ impl RuntimeBuilder {
             mode,
             home,
             store,
+            mut hidden,
             tools,
         } = self;
+        hidden.extend(store.as_ref().map(|store| store.root().to_owned()));
         let journals = store.map(|store| Journals::new(store, Arc::clone(&clock)));
         let working_directory = working_directory
             .canonicalize()
             .map_err(|source| RuntimeError::WorkingDirectory { path: working_directory, source })?;
-        let permissions = permissions(&config, mode);
+        let mut permissions = permissions(&config, mode);
+        let (programs, spawner) = match spawner {
+            Some(spawner) => (Programs::Given, spawner),
+            None => Programs::choose(
+                config.sandbox,
+                permissions.get(&Kind::Execute).copied(),
+                programs::confinement(
+                    root_paths(&config.tools, &working_directory),
+                    variables.get("TMPDIR"),
+                    home.as_deref(),
+                    hidden,
+                ),
+            ),
+        };
+        permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
         let built_in = names(&registry);
@@ -390,7 +420,7 @@ impl RuntimeBuilder {
             .working_directory(working_directory)
             .environment(SessionEnvironment::new(variables.clone()))
             .clock(clock)
-            .spawner(spawner.unwrap_or_else(|| default_spawner(&permissions)))
+            .spawner(spawner)
             .read_cache(if config.tools.read_cache {
                 ReadCache::new(READ_CACHE_BYTES)
             } else {
@@ -411,6 +441,7 @@ impl RuntimeBuilder {
             permissions,
             mode,
             journals,
+            programs,
         })
     }
 }
@@ -418,13 +449,6 @@ impl RuntimeBuilder {
 fn permissions(config: &Config, mode: Mode) -> BTreeMap<Kind, Permission> {
     let decide = |kind: &Kind| (*kind, mode.permission(*kind, config.policy.permission(*kind)));
     Kind::ALL.iter().map(decide).collect()
-}
-
-fn default_spawner(permissions: &BTreeMap<Kind, Permission>) -> Arc<dyn Spawner> {
-    match permissions.get(&Kind::Execute) {
-        Some(Permission::Allow | Permission::Ask) => Arc::new(UnconfinedSpawner),
-        Some(Permission::Deny) | None => Arc::new(NoProcesses),
-    }
 }
 
 fn settings(tools: &ToolsConfig) -> Settings {
@@ -459,9 +483,13 @@ const fn engine(provider: WebSearchProvider) -> SearchEngine {
 }
 
 fn roots(tools: &ToolsConfig, working_directory: &Path) -> Result<Roots, RootError> {
+    Roots::open(root_paths(tools, working_directory))
+}
+
+fn root_paths(tools: &ToolsConfig, working_directory: &Path) -> Vec<PathBuf> {
     match &tools.allowed_paths {
-        Some(paths) => Roots::open(paths),
-        None => Roots::open([working_directory]),
+        Some(paths) => paths.clone(),
+        None => vec![working_directory.to_owned()],
     }
 }
 

@@ -52,6 +52,26 @@ impl Program {
         self.environment = environment;
         self
     }
+
+    /// Starts it with piped streams, after `prepare` has had its say. For spawners: what the process may
+    /// do, and how it ends, is theirs.
+    pub fn start(&self, prepare: impl FnOnce(&mut Command)) -> Result<Child, ToolError> {
+        let Some((name, arguments)) = self.command.split_first() else {
+            return Err(ToolError::validation(["the command is empty"]));
+        };
+        #[expect(clippy::disallowed_methods, reason = "every spawner starts programs here")]
+        let mut command = Command::new(name);
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(&self.environment)
+            .current_dir(starting_point(self))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        prepare(&mut command);
+        command.spawn().map_err(|error| cannot_start(name, self, &error))
+    }
 }
 
 /// The standard streams of a process.
@@ -112,22 +132,9 @@ pub struct UnconfinedSpawner;
 #[async_trait]
 impl Spawner for UnconfinedSpawner {
     async fn spawn(&self, program: Program) -> Result<Box<dyn Process>, ToolError> {
-        let Some((name, arguments)) = program.command.split_first() else {
-            return Err(ToolError::validation(["the command is empty"]));
-        };
-        #[expect(clippy::disallowed_methods, reason = "this is the spawner that others use")]
-        let mut command = Command::new(name);
-        command
-            .args(arguments)
-            .env_clear()
-            .envs(&program.environment)
-            .current_dir(starting_point(&program))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
-        let child = command.spawn().map_err(|error| cannot_start(name, &program, &error))?;
+        let child = program.start(|command| {
+            command.process_group(0).kill_on_drop(true);
+        })?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Ok(Box::new(Group { child, group }))
     }

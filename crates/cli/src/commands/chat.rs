@@ -132,6 +132,7 @@ fn talk(
     let mode = flags.mode.or(origin.map(|origin| origin.mode)).unwrap_or(Mode::Default);
     let store = if flags.no_journal { None } else { session.store(output) };
     let runtime = flags.runtime(session, mode, config.clone(), store)?;
+    Session::warn_of_programs(&runtime, output);
     let paused = kept.map(|kept| kept.paused);
     let model = paused.as_ref().map(Paused::model);
     let chosen = flags.choose_or(model.as_deref(), session, &runtime, &threads, output)?;

@@ -4,6 +4,7 @@ mod checks;
 mod confinement;
 mod model;
 mod programs;
+mod sandbox;
 
 use clap::Args;
 use convoke_core::ExitCode;

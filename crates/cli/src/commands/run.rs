@@ -125,6 +125,7 @@ impl Run {
         let store = if self.flags.no_journal { None } else { session.store(output) };
         let mode = self.flags.mode.unwrap_or(Mode::Default);
         let runtime = self.flags.runtime(session, mode, config, store)?;
+        Session::warn_of_programs(&runtime, output);
         let chosen = self.flags.choose(session, &runtime, &threads, output)?;
         let mut approvals = Approvals::new(output, session.environment());
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);

@@ -23,6 +23,7 @@ fn the_command_alone_prints_help() {
       models       List models, and check that one answers
       tools        List, describe and call tools
       config       Show, explain and check the configuration
+      sandbox      Try out how programs are confined
       doctor       Check that everything is in order
       completions  Print a completion script for a shell
       help         Print this message or the help of the given subcommand(s)

@@ -22,6 +22,7 @@ mod pty;
 mod recorded;
 mod run;
 mod runs;
+mod sandbox;
 mod schemas;
 mod screen;
 mod signals;

@@ -502,15 +502,15 @@ fn a_run_of_the_command_is_kept_in_its_state_directory_and_nowhere_else() {
     let recording = demo.join("recording.jsonl");
     let prompt = "The test of this project fails. Find out why, fix it, and show that it passes.";
     let words = ["run", "--mode", "full", "--replay", recording.to_str().unwrap(), prompt];
-    let ran = scene.run(&[&["--state", "elsewhere"], &words[..]].concat());
+    let ran = scene.run(&[&["--state", "../elsewhere"], &words[..]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(kept(&scene), [""; 0]);
-    assert_eq!(Store::at(scene.project().join("elsewhere")).list().unwrap().len(), 1);
-    let shown = scene.stdout(&["--state", "elsewhere", "runs", "show", "--last"]);
+    assert_eq!(Store::at(scene.project().join("../elsewhere")).list().unwrap().len(), 1);
+    let shown = scene.stdout(&["--state", "../elsewhere", "runs", "show", "--last"]);
     for part in ["+ completed\n", "turn 4", "+ edit_file slug.sh", "x run_command sh test.sh"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(shown.ends_with(&ran.stdout), "the answer stands at the end: {shown}");
-    let here = scene.stdout(&["--state", "elsewhere", "runs", "list", "--here"]);
+    let here = scene.stdout(&["--state", "../elsewhere", "runs", "list", "--here"]);
     assert_eq!(here.lines().count(), 2, "{here}");
 }

@@ -15,6 +15,11 @@ use super::problem::Problem;
 
 mod paths;
 
+/// From loose to strict.
+const SANDBOX_MODES: &[&str] = &["off", "auto", "required"];
+const SANDBOX_NETWORKS: &[&str] = &["all", "none"];
+/// Where in both lists the built-in word is.
+const BUILT_IN: usize = 1;
 const NOT_LISTED: &str = "it is not in your own list";
 const HINT: &str = "only your own file, variables and flags can allow more";
 
@@ -22,6 +27,7 @@ const HINT: &str = "only your own file, variables and flags can allow more";
 pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Vec<Problem> {
     let mut narrowing = Narrowing { project, allowed, warnings: Vec::new() };
     narrowing.kinds();
+    narrowing.sandbox();
     narrowing.budget();
     narrowing.allowed_paths(directory);
     narrowing.private_hosts();
@@ -53,6 +59,30 @@ impl Narrowing<'_> {
             self.warnings.push(Problem::new(place, &key, message).with_hint(HINT));
             false
         });
+    }
+
+    fn sandbox(&mut self) {
+        for (name, words) in [("mode", SANDBOX_MODES), ("network", SANDBOX_NETWORKS)] {
+            let key = Key::default().name("sandbox").name(name);
+            let place = |node: Option<&Node>| {
+                let word = node.and_then(Node::text);
+                words.iter().position(|known| Some(*known) == word)
+            };
+            // What is not a word of the list is reported as a mistake elsewhere.
+            let Some(wanted) = place(self.project.get(&key)) else { continue };
+            let limit = place(self.allowed.get(&key)).unwrap_or(BUILT_IN);
+            if wanted < limit
+                && let Some(Field { node, .. }) = self.project.take(&key)
+            {
+                let message = format!(
+                    "`{}` is ignored: a project cannot loosen your `{}`",
+                    as_written(&node),
+                    words.get(limit).copied().unwrap_or_default(),
+                );
+                let warning = Problem::new(&node.origin.place, &key, message);
+                self.warnings.push(warning.with_hint(HINT));
+            }
+        }
     }
 
     fn budget(&mut self) {

@@ -8,6 +8,7 @@ use super::agent::AgentConfig;
 use super::budget::BudgetConfig;
 use super::model::ModelConfig;
 use super::permission::PolicyConfig;
+use super::sandbox::SandboxConfig;
 use super::tools::ToolsConfig;
 
 /// Settings of the Convoke agent runtime, as written in `convoke.yml`.
@@ -26,6 +27,8 @@ pub struct Config {
     pub budget: BudgetConfig,
     /// What may happen without asking, with asking, and not at all.
     pub policy: PolicyConfig,
+    /// How programs are confined.
+    pub sandbox: SandboxConfig,
 }
 
 impl Config {

@@ -36,6 +36,7 @@ pub(crate) const HARMLESS: &[&str] = &[
     "tools.allowedPaths",
     // Only ever stricter than what the user allows.
     "policy.kinds",
+    "sandbox",
     // Only ever less than what the user allows.
     "budget",
     // How a run goes about its task, within its budget.

@@ -6,7 +6,7 @@ use convoke::Runtime;
 use convoke::config::{Config, FileState, Layer, Loaded, Trust, WebSearchProvider, load};
 use convoke_core::{ExitCode, Kind, Permission};
 
-use super::{Check, confinement, model, programs};
+use super::{Check, confinement, model, programs, sandbox};
 use crate::failure;
 use crate::output::{Output, Stream};
 use crate::session::Session;
@@ -21,6 +21,7 @@ pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
                 Ok(runtime) => {
                     checks.extend([roots(&runtime), confinement::check()]);
                     checks.push(programs::shell(session.environment(), execute(&runtime)));
+                    checks.push(sandbox::check(&runtime));
                     checks.push(model::check(&runtime));
                 }
                 Err(_) => checks.push(roots_fail(&loaded.config)),

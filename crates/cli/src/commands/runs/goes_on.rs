@@ -93,6 +93,7 @@ impl GoesOn {
         let mode = self.flags.mode.or(origin.map(|origin| origin.mode)).unwrap_or(Mode::Default);
         let threads = watch::threads()?;
         let runtime = self.flags.runtime(&session, mode, config, None)?;
+        Session::warn_of_programs(&runtime, output);
         let model = paused.model();
         let chosen = self.flags.choose_or(Some(&model), &session, &runtime, &threads, output)?;
         let mut approvals = Approvals::new(output, session.environment());

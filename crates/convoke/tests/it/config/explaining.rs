@@ -147,6 +147,8 @@ fn every_leaf_is_listed_once_with_its_origin() {
     budget.turns = 30 (built-in)
     model.idleTimeout = 120000 (built-in)
     model.retries = 4 (built-in)
+    sandbox.mode = "auto" (built-in)
+    sandbox.network = "none" (built-in)
     tools.commands = [] (built-in)
     tools.exclude = ["a","b"] (project)
     tools.http.allowPrivate = false (built-in)

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use convoke::config::{Config, Dollars};
+use convoke::config::{Config, Dollars, SandboxConfig, SandboxMode, SandboxNetwork};
 use convoke::models::ModelSources;
 use convoke_core::{Kind, Permission, ReflectionMode, Strategy};
 use insta::{allow_duplicates, assert_snapshot};
@@ -340,4 +340,29 @@ fn a_budget_from_the_environment_is_in_no_warning() {
     [root]/home/project/convoke.yml:1:17: budget.turns: `${THEIRS}` is ignored: a project cannot raise your `${MINE}`
       hint: only your own file, variables and flags can allow more
     ");
+}
+
+#[test]
+fn a_project_cannot_loosen_the_sandbox() {
+    let scene = Scene::new().project("sandbox: {mode: off, network: all}\n");
+    let loaded = scene.load();
+    assert_eq!(loaded.config.sandbox, SandboxConfig::default());
+    let warnings: Vec<String> = loaded.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("a project cannot loosen your `auto`"), "{warnings:?}");
+
+    let scene = Scene::new().user("sandbox: {mode: required}\n").project("sandbox: {mode: auto}\n");
+    assert_eq!(scene.load().config.sandbox.mode, SandboxMode::Required);
+}
+
+#[test]
+fn a_project_may_tighten_the_sandbox_and_the_user_may_turn_it_off() {
+    let user = "sandbox: {mode: off, network: all}\n";
+    let scene =
+        Scene::new().user(user).untrusted().project("sandbox: {mode: required, network: none}\n");
+    let loaded = scene.load();
+    assert_eq!(loaded.config.sandbox.mode, SandboxMode::Required);
+    assert_eq!(loaded.config.sandbox.network, SandboxNetwork::None);
+    assert_eq!(loaded.warnings().len(), 0);
+    assert_eq!(Scene::new().user(user).load().config.sandbox.mode, SandboxMode::Off);
 }

@@ -1,0 +1,152 @@
+//! How a runtime starts programs: confined where that can be enforced, and never less confined than the
+//! configuration says without somebody being asked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use convoke_core::{Permission, ToolError};
+use convoke_sandbox::{ConfinedSpawner, Confinement, NotEnforceable};
+use convoke_tool::{NoProcesses, Process, Program, Spawner, UnconfinedSpawner};
+
+use crate::config::{SandboxConfig, SandboxMode};
+
+/// How programs are started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Programs {
+    /// They are not allowed.
+    NotAllowed,
+    /// Confined.
+    Confined(Confinement),
+    /// With all rights, because the user said so (`sandbox.mode: off`).
+    Off,
+    /// With all rights, each asked about, because they cannot be confined.
+    Asked(NotEnforceable),
+    /// Not at all, because they cannot be confined and have to be (`sandbox.mode: required`).
+    Refused(NotEnforceable),
+    /// By a spawner that was given to the runtime.
+    Given,
+}
+
+impl Programs {
+    /// Decides how programs start.
+    pub(crate) fn choose(
+        settings: SandboxConfig,
+        execute: Option<Permission>,
+        confinement: Confinement,
+    ) -> (Self, Arc<dyn Spawner>) {
+        if matches!(execute, Some(Permission::Deny) | None) {
+            return (Self::NotAllowed, Arc::new(NoProcesses));
+        }
+        if settings.mode == SandboxMode::Off {
+            return (Self::Off, Arc::new(UnconfinedSpawner));
+        }
+        match ConfinedSpawner::new(confinement.network(settings.network.into())) {
+            Ok(spawner) => (Self::Confined(spawner.confinement().clone()), Arc::new(spawner)),
+            Err(reason) if settings.mode == SandboxMode::Auto => {
+                (Self::Asked(reason), Arc::new(UnconfinedSpawner))
+            }
+            Err(reason) => (Self::Refused(reason.clone()), Arc::new(Refusing(reason))),
+        }
+    }
+
+    /// Returns the permission to start one, at most as free as was decided.
+    pub(crate) fn limit(&self, execute: Permission) -> Permission {
+        match self {
+            Self::Asked(_) => execute.max(Permission::Ask),
+            _ => execute,
+        }
+    }
+
+    /// Says what a user should know: nothing, if programs are confined or do not run.
+    pub fn warning(&self) -> Option<String> {
+        match self {
+            Self::NotAllowed | Self::Confined(_) | Self::Given => None,
+            Self::Off => Some("programs run without the sandbox (`sandbox.mode: off`)".to_owned()),
+            Self::Asked(reason) => {
+                Some(format!("programs run without the sandbox, each after a question: {reason}"))
+            }
+            Self::Refused(reason) => Some(format!("programs do not run: {reason}")),
+        }
+    }
+}
+
+/// What programs of a runtime may do: read all but secrets, write where tools may and in the directory
+/// for temporary files.
+pub(crate) fn confinement(
+    roots: Vec<PathBuf>,
+    temporary: Option<&String>,
+    home: Option<&Path>,
+    hidden: Vec<PathBuf>,
+) -> Confinement {
+    let temporary = temporary.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let confinement = Confinement::for_commands(roots, temporary, home);
+    hidden.into_iter().fold(confinement, Confinement::hide)
+}
+
+/// Starts nothing, and says why.
+#[derive(Debug)]
+struct Refusing(NotEnforceable);
+
+#[async_trait]
+impl Spawner for Refusing {
+    async fn spawn(&self, _: Program) -> Result<Box<dyn Process>, ToolError> {
+        Err(ToolError::permission(self.0.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A secret in the middle of the work cannot be hidden anywhere.
+    fn impossible() -> Confinement {
+        Confinement {
+            write: vec![PathBuf::from("/tmp")],
+            hidden: vec![PathBuf::from("/tmp/secret")],
+            ..Confinement::default()
+        }
+    }
+
+    fn settings(mode: SandboxMode) -> SandboxConfig {
+        SandboxConfig { mode, ..SandboxConfig::default() }
+    }
+
+    #[test]
+    fn what_is_not_allowed_does_not_start() {
+        for execute in [None, Some(Permission::Deny)] {
+            let (programs, _) =
+                Programs::choose(settings(SandboxMode::Off), execute, Confinement::default());
+            assert_eq!((&programs, programs.warning()), (&Programs::NotAllowed, None));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_confined_is_asked_about_even_where_it_is_allowed() {
+        let (programs, _) =
+            Programs::choose(settings(SandboxMode::Auto), Some(Permission::Allow), impossible());
+        assert!(matches!(programs, Programs::Asked(_)), "{programs:?}");
+        assert_eq!(programs.limit(Permission::Allow), Permission::Ask);
+        assert_eq!(programs.limit(Permission::Deny), Permission::Deny);
+        assert!(programs.warning().unwrap().contains("/tmp/secret"));
+    }
+
+    #[test]
+    fn what_cannot_be_confined_and_has_to_be_is_refused() {
+        let (programs, _) = Programs::choose(
+            settings(SandboxMode::Required),
+            Some(Permission::Allow),
+            impossible(),
+        );
+        assert!(matches!(programs, Programs::Refused(_)), "{programs:?}");
+    }
+
+    #[test]
+    fn turning_it_off_is_told() {
+        let (programs, _) =
+            Programs::choose(settings(SandboxMode::Off), Some(Permission::Allow), impossible());
+        assert_eq!(programs, Programs::Off);
+        assert!(programs.warning().is_some());
+    }
+}

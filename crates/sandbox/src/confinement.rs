@@ -1,0 +1,171 @@
+//! What a program may do. Plain data: nothing here asks the system or enforces anything.
+//!
+//! The defaults are the careful ones. What is hidden is hidden even below a root that may be read.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Directories below the home directory, and files in it, that hold credentials.
+const HOME_SECRETS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/convoke",
+    ".local/share/keyrings",
+    ".local/state/convoke",
+    ".password-store",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".git-credentials",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
+    ".vault-token",
+];
+/// What only the system's services should read. It matters where we run as root.
+const SYSTEM_SECRETS: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/run/secrets",
+    "/run/credentials",
+    "/var/run/secrets",
+];
+
+/// Without these hardly any program starts.
+const SYSTEM: &[&str] =
+    &["/bin", "/etc", "/lib", "/lib32", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr"];
+
+/// Lists where credentials usually are: below this home directory, and in the system's own places.
+pub fn secrets_of(home: Option<&Path>) -> Vec<PathBuf> {
+    let of_home = home.into_iter().flat_map(|home| HOME_SECRETS.iter().map(|name| home.join(name)));
+    of_home.chain(SYSTEM_SECRETS.iter().map(PathBuf::from)).collect()
+}
+
+/// Whom a program may talk to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// Nobody, not even this machine.
+    #[default]
+    None,
+    /// Everybody.
+    All,
+    /// These hosts only.
+    Hosts(Vec<String>),
+}
+
+/// How much a program may use. What is not given is not limited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How many processes it may be at a time. The guard counts them fifty times a second, and ends all
+    /// of them when there are more.
+    pub processes: Option<u32>,
+    /// How many bytes of address space each process may take. Not every runtime can live with that, so
+    /// it is not set unless asked for.
+    pub memory: Option<u64>,
+    /// How much processor time each process may take.
+    pub cpu: Option<Duration>,
+    /// How large a file may grow.
+    pub file_size: Option<u64>,
+}
+
+/// What a program may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// Below these it may read and run files.
+    pub read: Vec<PathBuf>,
+    /// Below these it may also write.
+    pub write: Vec<PathBuf>,
+    /// Below these it may write as well, unless something hidden lies there. For what is shared by all,
+    /// as the directory for temporary files.
+    pub scratch: Vec<PathBuf>,
+    /// These it can neither read nor write, wherever they are. Their names may still be listed.
+    pub hidden: Vec<PathBuf>,
+    /// Whom it may talk to.
+    pub network: Network,
+    /// Whether it may talk to services of this machine through Unix sockets: agents that hold keys, the
+    /// desktop, container engines.
+    pub local_sockets: bool,
+    /// Whether it may send signals to programs other than those it started.
+    pub signals: bool,
+    /// How much it may use.
+    pub limits: Limits,
+}
+
+impl Default for Confinement {
+    /// Nothing but a processor.
+    fn default() -> Self {
+        Self {
+            read: Vec::new(),
+            write: Vec::new(),
+            scratch: Vec::new(),
+            hidden: Vec::new(),
+            network: Network::None,
+            local_sockets: false,
+            signals: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Confinement {
+    /// What commands get: they read everything but secrets, write below `roots` and in the directory for
+    /// temporary files, and talk to nobody.
+    pub fn for_commands(
+        roots: impl IntoIterator<Item = PathBuf>,
+        temporary: PathBuf,
+        home: Option<&Path>,
+    ) -> Self {
+        Self {
+            read: vec![PathBuf::from("/")],
+            write: roots.into_iter().collect(),
+            scratch: vec![temporary, PathBuf::from("/dev/shm")],
+            hidden: secrets_of(home),
+            limits: Limits { processes: Some(2048), ..Limits::default() },
+            ..Self::default()
+        }
+    }
+
+    /// Lets it read below these directories and the system's own only.
+    #[must_use]
+    pub fn reading_only(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.read = directories.into_iter().chain(SYSTEM.iter().map(PathBuf::from)).collect();
+        self
+    }
+
+    /// Hides one more path.
+    #[must_use]
+    pub fn hide(mut self, path: impl Into<PathBuf>) -> Self {
+        self.hidden.push(path.into());
+        self
+    }
+
+    /// Says whom it may talk to.
+    #[must_use]
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Limits what it may use.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}

@@ -1,0 +1,252 @@
+//! Each of these would succeed without the confinement, and must not with it.
+
+use std::os::unix::fs::symlink;
+
+use convoke_sandbox::{ConfinedSpawner, Network};
+use convoke_tool::UnconfinedSpawner;
+
+use crate::support::{Place, SECRET, run, write};
+
+/// A line of shell that shows the secret or changes the file outside, if nothing stops it.
+const LINES: &[&str] = &[
+    "cat $PLACE/home/.ssh/id_rsa",
+    "cat < $PLACE/home/.ssh/id_rsa",
+    "cat $PLACE/project/../home/.ssh/id_rsa",
+    "cat /proc/self/root$PLACE/home/.ssh/id_rsa",
+    "cat /proc/self/cwd/../home/.ssh/id_rsa",
+    "cd $PLACE/home/.ssh && cat id_rsa",
+    "ln -s $PLACE/home/.ssh/id_rsa way && cat way",
+    "ln -s $PLACE/home/.ssh way && cat way/id_rsa",
+    "ln $PLACE/home/.ssh/id_rsa copy && cat copy",
+    "mv $PLACE/home/.ssh/id_rsa moved && cat moved",
+    "mv $PLACE/home/.ssh moved && cat moved/id_rsa",
+    "cp -r $PLACE/home/.ssh copied && cat copied/id_rsa",
+    "tar cf - $PLACE/home/.ssh | cat",
+    "setsid cat $PLACE/home/.ssh/id_rsa",
+    "(cat $PLACE/home/.ssh/id_rsa &) ; wait",
+    "echo changed > $PLACE/outside/file",
+    "echo changed >> $PLACE/outside/file",
+    "truncate -s 0 $PLACE/outside/file",
+    "rm -rf $PLACE/outside",
+    "mv $PLACE/outside $PLACE/project/outside",
+    "ln -s $PLACE/outside/file way && echo changed > way",
+    "ln $PLACE/outside/file way && echo changed > way",
+    "touch $PLACE/outside/new",
+    "mkdir $PLACE/outside/new",
+    "cp file $PLACE/outside/new",
+    "mknod disk b 254 0 && head -c 1 disk > /dev/null && touch $PLACE/outside/new",
+    "mount -t tmpfs none $PLACE/outside",
+    "echo changed > /proc/self/root$PLACE/outside/file",
+];
+
+#[tokio::test]
+async fn no_line_reads_the_secret_or_changes_what_is_outside() {
+    for line in LINES {
+        let Some(place) = Place::new() else { return };
+        let ran = place.shell(line).await;
+        assert!(!ran.stdout.contains(SECRET), "`{line}` showed the secret");
+        assert_eq!(place.text("outside/file"), "untouched", "`{line}` changed a file outside");
+        assert!(!place.path("outside/new").exists(), "`{line}` made something outside");
+        assert_eq!(place.text("home/.ssh/id_rsa"), SECRET, "`{line}` changed the secret");
+    }
+}
+
+#[tokio::test]
+async fn the_same_lines_succeed_without_confinement() {
+    for line in [LINES[0], LINES[4], LINES[8]] {
+        let Some(place) = Place::new() else { return };
+        let ran = run(&UnconfinedSpawner, place.program(&["sh", "-c", line])).await;
+        assert!(ran.stdout.contains(SECRET), "`{line}` should work here: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_beside_the_secret_does_not_open_it() {
+    let Some(place) = Place::new() else { return };
+    symlink(place.path("home/.ssh"), place.path("home/innocent")).unwrap();
+    let ran = place.shell("cat $PLACE/home/innocent/id_rsa; cat $PLACE/home/notes").await;
+    assert_eq!(ran.stdout, "nothing special");
+}
+
+#[tokio::test]
+async fn a_secret_behind_a_link_is_hidden_where_it_really_is() {
+    let Some(mut place) = Place::new() else { return };
+    std::fs::create_dir(place.path("elsewhere")).unwrap();
+    write(&place.path("elsewhere/key"), SECRET);
+    symlink(place.path("elsewhere"), place.path("home/.keys")).unwrap();
+    place.confinement = place.confinement.clone().hide(place.path("home/.keys"));
+    let ran = place.shell("cat $PLACE/home/.keys/key $PLACE/elsewhere/key").await;
+    assert_eq!(ran.stdout, "");
+}
+
+#[tokio::test]
+async fn a_secret_that_appears_later_is_hidden_too() {
+    let Some(place) = Place::new() else { return };
+    let spawner = place.spawner();
+    std::fs::create_dir(place.path("home/.aws")).unwrap();
+    write(&place.path("home/.aws/credentials"), SECRET);
+    let line = "cat $PLACE/home/.aws/credentials";
+    let ran = run(&spawner, place.program(&["sh", "-c", line])).await;
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn a_secret_below_a_directory_that_may_be_written_is_refused() {
+    let Some(mut place) = Place::new() else { return };
+    place.confinement.write.push(place.path("home"));
+    let refused = ConfinedSpawner::new(place.confinement.clone()).unwrap_err();
+    assert!(refused.to_string().contains(".ssh` stays hidden"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_secret_below_a_shared_directory_closes_that_directory() {
+    let Some(mut place) = Place::new() else { return };
+    place.confinement.scratch.push(place.path("home"));
+    let ran =
+        place.shell("echo changed > $PLACE/home/.ssh/id_rsa || echo x > $PLACE/home/new").await;
+    assert!(!ran.succeeded(), "{ran:?}");
+    assert_eq!(place.text("home/.ssh/id_rsa"), SECRET);
+}
+
+#[tokio::test]
+async fn a_root_that_became_a_link_gives_nothing() {
+    let Some(mut place) = Place::new() else { return };
+    std::fs::create_dir(place.path("project/nested")).unwrap();
+    place.confinement.write.push(place.path("project/nested"));
+    let spawner = place.spawner();
+    let line = |line: &str| place.program(&["sh", "-c", line]);
+    let ran = run(&spawner, line("rmdir nested && ln -s $PLACE/outside nested")).await;
+    assert!(ran.succeeded(), "{ran:?}");
+    let ran = run(&spawner, line("echo changed > $PLACE/outside/file")).await;
+    assert!(!ran.succeeded(), "{ran:?}");
+    assert_eq!(place.text("outside/file"), "untouched");
+}
+
+#[test]
+fn work_inside_a_hidden_directory_is_refused() {
+    let Some(mut place) = Place::new() else { return };
+    place.confinement.write.push(place.path("home/.ssh/work"));
+    assert!(ConfinedSpawner::new(place.confinement.clone()).is_err());
+}
+
+#[tokio::test]
+async fn nothing_of_ours_is_left_open() {
+    use std::os::fd::AsRawFd;
+    let Some(place) = Place::new() else { return };
+    let secret = crate::support::open(&place.path("home/.ssh/id_rsa"));
+    rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
+    let ran = place.shell(&format!("cat <&{} || ls /proc/self/fd", secret.as_raw_fd())).await;
+    assert!(!ran.stdout.contains(SECRET), "{ran:?}");
+}
+
+#[tokio::test]
+async fn our_own_environment_and_memory_cannot_be_read() {
+    let Some(place) = Place::new() else { return };
+    let us = std::process::id();
+    for file in ["environ", "mem", "maps", "root/etc/hostname", "cwd/Cargo.toml"] {
+        let ran = place.shell(&format!("head -c 1 /proc/{us}/{file}")).await;
+        assert!(!ran.succeeded(), "/proc/{us}/{file}: {ran:?}");
+    }
+    // The guard is a copy of us, so it has the same memory.
+    let ran = place.shell("head -c 1 /proc/$PPID/environ || head -c 1 /proc/$PPID/mem").await;
+    assert!(!ran.succeeded(), "{ran:?}");
+}
+
+#[tokio::test]
+async fn nobody_outside_can_be_signalled() {
+    let Some(place) = Place::new() else { return };
+    let us = std::process::id();
+    for line in [format!("kill -0 {us}"), "kill -0 1".to_owned(), "kill -9 $PPID".to_owned()] {
+        let ran = place.shell(&line).await;
+        assert!(!ran.succeeded(), "`{line}`: {ran:?}");
+        assert_eq!(ran.signal(), None, "`{line}` killed the guard");
+    }
+}
+
+#[tokio::test]
+async fn nobody_outside_can_be_traced() {
+    let Some(place) = Place::new() else { return };
+    let us = std::process::id();
+    let script = format!(
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n\
+         print(libc.ptrace(16, {us}, 0, 0), ctypes.get_errno())"
+    );
+    assert_eq!(place.python(&script).await.stdout, "-1 1\n");
+}
+
+#[tokio::test]
+async fn no_kind_of_socket_leads_out() {
+    let Some(place) = Place::new() else { return };
+    let script = "import socket as s\n\
+        kinds = [(s.AF_INET, s.SOCK_STREAM), (s.AF_INET, s.SOCK_DGRAM), (s.AF_INET6, s.SOCK_DGRAM),\n\
+          (s.AF_INET, s.SOCK_RAW), (s.AF_UNIX, s.SOCK_STREAM), (s.AF_NETLINK, s.SOCK_RAW),\n\
+          (s.AF_PACKET, s.SOCK_RAW), (s.AF_VSOCK, s.SOCK_STREAM)]\n\
+        for family, kind in kinds:\n\
+        \ttry:\n\t\ts.socket(family, kind)\n\t\tprint('open', family, kind)\n\
+        \texcept PermissionError: pass\n\
+        s.socketpair()\nprint('done')";
+    assert_eq!(place.python(script).await.stdout, "done\n");
+}
+
+#[tokio::test]
+async fn with_the_network_allowed_local_services_stay_closed() {
+    let Some(mut place) = Place::new() else { return };
+    place.confinement.network = Network::All;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!(
+        "import socket as s\ns.create_connection(('127.0.0.1', {port})).close()\n\
+         try: s.socket(s.AF_UNIX)\nexcept PermissionError: print('closed')"
+    );
+    let ran = place.python(&script).await;
+    assert_eq!(ran.stdout, "closed\n", "{ran:?}");
+}
+
+#[tokio::test]
+async fn abstract_sockets_of_others_stay_closed() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+    let Some(mut place) = Place::new() else { return };
+    place.confinement.local_sockets = true;
+    let name = format!("convoke-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    let script = format!(
+        "import socket as s\nc = s.socket(s.AF_UNIX)\n\
+         try: c.connect('\\0{name}')\nexcept PermissionError: print('closed')"
+    );
+    assert_eq!(place.python(&script).await.stdout, "closed\n");
+}
+
+#[tokio::test]
+async fn sockets_cannot_be_had_through_another_door() {
+    let Some(place) = Place::new() else { return };
+    // io_uring_setup, and `socket` by its second number.
+    let script = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n\
+        print(libc.syscall(425, 8, 0) < 0, libc.syscall(0x40000029, 2, 1, 0) < 0)";
+    assert_eq!(place.python(script).await.stdout, "True True\n");
+}
+
+#[tokio::test]
+async fn there_is_no_terminal_and_no_disk() {
+    let Some(place) = Place::new() else { return };
+    for line in [
+        "echo hi > /dev/tty",
+        "head -c 1 /dev/vda",
+        "head -c 1 /dev/mem",
+        "ls /dev/pts/0 && echo hi > /dev/pts/0",
+    ] {
+        let ran = place.shell(line).await;
+        assert!(!ran.succeeded(), "`{line}`: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn root_keeps_only_what_concerns_files() {
+    let Some(place) = Place::new() else { return };
+    let ran = place.shell("grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status").await;
+    let effective = ran.stdout.lines().find(|line| line.starts_with("CapEff")).unwrap();
+    let bits = u64::from_str_radix(effective.split_whitespace().nth(1).unwrap(), 16).unwrap();
+    assert_eq!(bits & !0b1_1011, 0, "{ran:?}");
+    assert!(ran.stdout.contains("NoNewPrivs:\t1"), "{ran:?}");
+}

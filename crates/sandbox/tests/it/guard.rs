@@ -1,0 +1,129 @@
+//! Nothing outlives us.
+//!
+//! Each program here leaves somebody behind who holds a pipe open. The pipe ends when the last of them
+//! has ended, so nothing has to be polled.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use convoke_tool::{Process, Spawner, UnconfinedSpawner};
+use tokio::io::AsyncReadExt;
+
+use crate::support::{Place, open, run, skipped, variable};
+
+/// Leaves processes behind in every way there is, all of which hold the pipe, then says it is ready.
+const LEAVE_BEHIND: &str = "exec 3> ../pipe
+    setsid sleep 4711 &
+    (setsid sh -c 'trap \"\" TERM HUP INT; sleep 4711; sleep 4711' &)
+    (trap '' TERM HUP; sleep 4711 &)
+    nohup sleep 4711 > /dev/null 2>&1 &
+    echo ready >&3
+    sleep 4711";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Reads the pipe's first line. What is returned ends with the last who holds the pipe.
+async fn when_ready(pipe: &Path) -> BufReader<std::fs::File> {
+    let pipe = pipe.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut reader = BufReader::new(open(&pipe));
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        reader
+    });
+    tokio::time::timeout(PATIENCE, read).await.expect("it was never ready").unwrap()
+}
+
+async fn all_have_ended(mut pipe: BufReader<std::fs::File>) {
+    let read = tokio::task::spawn_blocking(move || pipe.read_to_end(&mut Vec::new()));
+    tokio::time::timeout(PATIENCE, read).await.expect("somebody lives on").unwrap().unwrap();
+}
+
+async fn with_pipe() -> Option<Place> {
+    let place = Place::new()?;
+    assert!(run(&UnconfinedSpawner, place.program(&["mkfifo", "../pipe"])).await.succeeded());
+    Some(place)
+}
+
+async fn started(place: &Place) -> (Box<dyn Process>, BufReader<std::fs::File>) {
+    let program = place.program(&["sh", "-c", LEAVE_BEHIND]);
+    let process = place.spawner().spawn(program).await.unwrap();
+    let pipe = when_ready(&place.path("pipe")).await;
+    (process, pipe)
+}
+
+#[tokio::test]
+async fn everybody_ends_when_the_process_is_dropped() {
+    let Some(place) = with_pipe().await else { return };
+    let (process, pipe) = started(&place).await;
+    drop(process);
+    all_have_ended(pipe).await;
+}
+
+#[tokio::test]
+async fn everybody_ends_when_the_process_is_killed() {
+    let Some(place) = with_pipe().await else { return };
+    let (mut process, pipe) = started(&place).await;
+    process.kill();
+    all_have_ended(pipe).await;
+    assert!(!process.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn everybody_ends_soon_after_the_leader() {
+    let Some(place) = with_pipe().await else { return };
+    let (mut process, pipe) = started(&place).await;
+    process.terminate();
+    let status = process.wait().await.unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
+    all_have_ended(pipe).await;
+}
+
+#[tokio::test]
+async fn a_program_may_end_in_its_own_way_when_asked() {
+    let Some(place) = with_pipe().await else { return };
+    let line = "exec 3> ../pipe; trap 'echo bye; exit 3' TERM; echo ready >&3; while :; do sleep 0.01; done";
+    let mut process = place.spawner().spawn(place.program(&["sh", "-c", line])).await.unwrap();
+    let mut streams = process.take_streams().unwrap();
+    let pipe = when_ready(&place.path("pipe")).await;
+    process.terminate();
+    let mut said = String::new();
+    streams.stdout.read_to_string(&mut said).await.unwrap();
+    assert_eq!((process.wait().await.unwrap().code(), said.as_str()), (Some(3), "bye\n"));
+    all_have_ended(pipe).await;
+}
+
+/// Starts this very program a second time, as the parent of a confined one, and kills it.
+#[tokio::test]
+async fn everybody_ends_when_we_are_killed() {
+    let Some(place) = with_pipe().await else { return };
+    let this = std::env::current_exe().unwrap();
+    let arguments =
+        [this.to_str().unwrap(), "guard::as_the_parent", "--exact", "--ignored", "--nocapture"];
+    let mut program = place.program(&arguments);
+    program.environment.insert(PARENT.to_owned(), place.path("").display().to_string());
+    let mut parent = UnconfinedSpawner.spawn(program).await.unwrap();
+    let pipe = when_ready(&place.path("pipe")).await;
+    // With SIGKILL, and its whole group.
+    parent.kill();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&parent.wait().await.unwrap()),
+        Some(9)
+    );
+    all_have_ended(pipe).await;
+}
+
+const PARENT: &str = "CONVOKE_TEST_PLACE";
+
+#[tokio::test]
+#[ignore = "is started by another test, which kills it"]
+async fn as_the_parent() {
+    let Some(directory) = variable(PARENT) else {
+        return skipped("this is no test of its own");
+    };
+    let place = Place::at(Path::new(&directory));
+    let program = place.program(&["sh", "-c", LEAVE_BEHIND]);
+    let mut process = place.spawner().spawn(program).await.unwrap();
+    process.wait().await.unwrap();
+}
