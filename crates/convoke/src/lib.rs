@@ -19,12 +19,14 @@
 //! # }
 //! ```
 
+mod authorize;
 pub mod config;
 pub mod models;
 mod notes;
 mod origin;
 mod runtime;
 
+pub use authorize::PolicyAuthorizer;
 pub use convoke_agent as agent;
 pub use convoke_builtin as builtin;
 pub use convoke_core as core;

@@ -13,18 +13,22 @@ use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts
 use convoke_builtin::network::HttpSettings;
 use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
-use convoke_core::{Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolSpec};
+use convoke_core::policy::{self, Authority, RuleError};
+use convoke_core::{
+    AgentPath, Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolError, ToolSpec,
+};
 use convoke_journal::Store;
 use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
 };
 use convoke_tool::{
-    Clock, CommandTool, ExecutorBuilder, IntoTool, KindAuthorizer, Limits, NoProcesses, ReadCache,
-    RegistryError, RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError,
-    looks_like_credential,
+    Clock, CommandTool, ExecutorBuilder, IntoTool, Limits, NoProcesses, ReadCache, RegistryError,
+    RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool, ToolContext,
+    ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError, looks_like_credential,
 };
+use serde_json::Value;
 
+use crate::authorize::PolicyAuthorizer;
 use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
@@ -54,6 +58,9 @@ pub enum RuntimeError {
     /// The choice of tools names what does not exist (`tools.enabled`, `tools.exclude`).
     #[error(transparent)]
     View(#[from] ViewError),
+    /// A rule cannot be used (`policy.rules`).
+    #[error(transparent)]
+    Rule(#[from] RuleError),
 }
 
 impl RuntimeError {
@@ -64,6 +71,7 @@ impl RuntimeError {
             Self::Root(_) => Some("tools.allowedPaths"),
             Self::Tool(_) => Some("tools.commands"),
             Self::View(_) => Some("tools.enabled"),
+            Self::Rule(_) => Some("policy.rules"),
         }
     }
 }
@@ -94,6 +102,7 @@ pub struct Runtime {
     context: ToolContext,
     limits: Limits,
     permissions: BTreeMap<Kind, Permission>,
+    authority: Authority,
     mode: Mode,
     journals: Option<Journals>,
 }
@@ -153,6 +162,11 @@ impl Runtime {
     /// Returns the permission of each kind of call.
     pub const fn permissions(&self) -> &BTreeMap<Kind, Permission> {
         &self.permissions
+    }
+
+    /// Returns what the main agent may do.
+    pub const fn authority(&self) -> &Authority {
+        &self.authority
     }
 
     /// Finds a model by name: `provider/model`, an alias, or none for the one to ask where nobody says.
@@ -267,7 +281,25 @@ impl Runtime {
     pub fn executor(&self) -> ExecutorBuilder {
         ToolExecutor::builder(self.callable.clone(), self.context.clone())
             .limits(self.limits.clone())
-            .authorizer(KindAuthorizer::new(self.permissions.clone()))
+            .authorizer(self.authorizer())
+    }
+
+    /// Says what the policy decides about a call, and which rule decides. Nothing is called.
+    pub fn judge(
+        &self,
+        tool: &dyn Tool,
+        arguments: &Value,
+        agent: &AgentPath,
+    ) -> Result<policy::Decision, ToolError> {
+        let spec = tool.spec();
+        let computed = tool.prepare(arguments.clone())?.effects();
+        let effects = computed.unwrap_or_else(|| spec.effects.apply(arguments));
+        let agent = agent.as_str();
+        Ok(self.authorizer().judge(spec, arguments, &effects, agent, &self.context))
+    }
+
+    fn authorizer(&self) -> PolicyAuthorizer {
+        PolicyAuthorizer::new(self.authority.clone(), self.home.clone())
     }
 }
 
@@ -373,6 +405,7 @@ impl RuntimeBuilder {
             .canonicalize()
             .map_err(|source| RuntimeError::WorkingDirectory { path: working_directory, source })?;
         let permissions = permissions(&config, mode);
+        let policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
         let built_in = names(&registry);
@@ -409,6 +442,7 @@ impl RuntimeBuilder {
             context,
             limits,
             permissions,
+            authority: Authority::new(policy),
             mode,
             journals,
         })

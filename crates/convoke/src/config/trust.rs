@@ -36,6 +36,8 @@ pub(crate) const HARMLESS: &[&str] = &[
     "tools.allowedPaths",
     // Only ever stricter than what the user allows.
     "policy.kinds",
+    // Only ever added to the user's, and only those that ask or deny.
+    "policy.rules",
     // Only ever less than what the user allows.
     "budget",
     // How a run goes about its task, within its budget.
