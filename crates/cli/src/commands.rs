@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod models;
+mod policy;
 mod run;
 mod runs;
 mod sandbox;
@@ -38,6 +39,9 @@ pub(crate) enum Command {
     /// Show, explain and check the configuration
     #[command(subcommand, arg_required_else_help = true)]
     Config(config::Config),
+    /// Ask what is allowed, and which rule says so
+    #[command(subcommand, arg_required_else_help = true)]
+    Policy(policy::Policy),
     /// Try out how programs are confined
     #[command(subcommand, arg_required_else_help = true)]
     Sandbox(sandbox::Sandbox),
@@ -61,6 +65,7 @@ pub(crate) fn run(
         Command::Models(command) => command.run(&session()?, output),
         Command::Tools(command) => command.run(&session()?, output),
         Command::Config(command) => command.run(&session()?, output),
+        Command::Policy(command) => command.run(&session()?, output),
         Command::Sandbox(command) => command.run(&session()?, output),
         Command::Doctor(command) => Ok(command.run(&session()?, output)),
         Command::Completions(command) => Ok(command.run(output)),

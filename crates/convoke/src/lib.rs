@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod authorize;
 pub mod config;
 pub mod models;
 mod notes;
@@ -26,6 +27,7 @@ mod origin;
 mod programs;
 mod runtime;
 
+pub use authorize::PolicyAuthorizer;
 pub use convoke_agent as agent;
 pub use convoke_builtin as builtin;
 pub use convoke_core as core;

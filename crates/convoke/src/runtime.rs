@@ -13,17 +13,22 @@ use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts
 use convoke_builtin::network::HttpSettings;
 use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
-use convoke_core::{Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolSpec};
+use convoke_core::policy::{self, Authority, Rule, RuleError, RuleSpec};
+use convoke_core::{
+    AgentPath, Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolError, ToolSpec,
+};
 use convoke_journal::Store;
 use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
 };
 use convoke_tool::{
-    Clock, CommandTool, ExecutorBuilder, IntoTool, KindAuthorizer, Limits, ReadCache,
-    RegistryError, RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView, ViewError, looks_like_credential,
+    Clock, CommandTool, ExecutorBuilder, IntoTool, Limits, ReadCache, RegistryError, RootError,
+    Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool, ToolContext, ToolExecutor,
+    ToolRegistry, ToolView, ViewError, looks_like_credential,
 };
+use serde_json::Value;
 
+use crate::authorize::PolicyAuthorizer;
 use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
@@ -54,6 +59,9 @@ pub enum RuntimeError {
     /// The choice of tools names what does not exist (`tools.enabled`, `tools.exclude`).
     #[error(transparent)]
     View(#[from] ViewError),
+    /// A rule cannot be used (`policy.rules`).
+    #[error(transparent)]
+    Rule(#[from] RuleError),
 }
 
 impl RuntimeError {
@@ -64,6 +72,7 @@ impl RuntimeError {
             Self::Root(_) => Some("tools.allowedPaths"),
             Self::Tool(_) => Some("tools.commands"),
             Self::View(_) => Some("tools.enabled"),
+            Self::Rule(_) => Some("policy.rules"),
         }
     }
 }
@@ -94,6 +103,7 @@ pub struct Runtime {
     context: ToolContext,
     limits: Limits,
     permissions: BTreeMap<Kind, Permission>,
+    authority: Authority,
     mode: Mode,
     journals: Option<Journals>,
     programs: Programs,
@@ -160,6 +170,11 @@ impl Runtime {
     /// Returns how programs are started.
     pub const fn programs(&self) -> &Programs {
         &self.programs
+    }
+
+    /// Returns what the main agent may do.
+    pub const fn authority(&self) -> &Authority {
+        &self.authority
     }
 
     /// Finds a model by name: `provider/model`, an alias, or none for the one to ask where nobody says.
@@ -274,7 +289,25 @@ impl Runtime {
     pub fn executor(&self) -> ExecutorBuilder {
         ToolExecutor::builder(self.callable.clone(), self.context.clone())
             .limits(self.limits.clone())
-            .authorizer(KindAuthorizer::new(self.permissions.clone()))
+            .authorizer(self.authorizer())
+    }
+
+    /// Says what the policy decides about a call, and which rule decides. Nothing is called.
+    pub fn judge(
+        &self,
+        tool: &dyn Tool,
+        arguments: &Value,
+        agent: &AgentPath,
+    ) -> Result<policy::Decision, ToolError> {
+        let spec = tool.spec();
+        let computed = tool.prepare(arguments.clone())?.effects();
+        let effects = computed.unwrap_or_else(|| spec.effects.apply(arguments));
+        let agent = agent.as_str();
+        Ok(self.authorizer().judge(spec, arguments, &effects, agent, &self.context))
+    }
+
+    fn authorizer(&self) -> PolicyAuthorizer {
+        PolicyAuthorizer::new(self.authority.clone(), self.home.clone())
     }
 }
 
@@ -403,6 +436,10 @@ impl RuntimeBuilder {
             ),
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
+        let mut policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
+        if programs.limit(Permission::Allow) != Permission::Allow {
+            policy = policy.layer(ask_before_programs()?);
+        }
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
         let built_in = names(&registry);
@@ -439,11 +476,21 @@ impl RuntimeBuilder {
             context,
             limits,
             permissions,
+            authority: Authority::new(policy),
             mode,
             journals,
             programs,
         })
     }
+}
+
+/// Where programs cannot be confined, each of them is asked about, whatever else is allowed.
+fn ask_before_programs() -> Result<policy::Layer, RuleError> {
+    let mut ask = RuleSpec::new(Permission::Ask);
+    ask.kind = Some(Kind::Execute);
+    ask.reason = Some("programs cannot be confined here".to_owned());
+    let rule = Rule::new(ask, None, Some("sandbox".to_owned()))?;
+    Ok(policy::Layer::new(policy::Scope::User, vec![rule]))
 }
 
 fn permissions(config: &Config, mode: Mode) -> BTreeMap<Kind, Permission> {

@@ -13,6 +13,7 @@
 //! | [`spec`] | what a tool says about itself |
 //! | [`effect`] | what one call reads and writes |
 //! | [`permission`] | allow, ask, deny |
+//! | [`policy`] | rules: which call may be made, and which rule says so |
 //! | [`result`], [`error`] | what one call gives back |
 //! | [`event`], [`mission`] | the stream of everything that happens, and its older spelling |
 //! | [`secret`] | values that nobody is to see |
@@ -33,6 +34,7 @@ pub mod mission;
 pub mod nearest;
 pub mod outcome;
 pub mod permission;
+pub mod policy;
 pub mod result;
 pub mod run;
 pub mod schema;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use convoke_core::{Effects, Kind, Permission, ToolCall, ToolSpec};
+use convoke_core::{AgentPath, Effects, Kind, Permission, ToolCall, ToolSpec};
 
 use crate::context::ToolContext;
 
@@ -22,6 +22,8 @@ pub struct Request<'a> {
     pub effects: &'a Effects,
     /// What it would do, in words.
     pub description: &'a str,
+    /// Which agent makes it.
+    pub agent: &'a AgentPath,
     /// For whom, and where.
     pub context: &'a ToolContext,
 }

@@ -23,6 +23,7 @@ fn the_command_alone_prints_help() {
       models       List models, and check that one answers
       tools        List, describe and call tools
       config       Show, explain and check the configuration
+      policy       Ask what is allowed, and which rule says so
       sandbox      Try out how programs are confined
       doctor       Check that everything is in order
       completions  Print a completion script for a shell
@@ -162,6 +163,11 @@ fn examples_in_help_work() {
         ("config schema --output convoke.schema.json", 0),
         ("config schema --all --dir schemas", 0),
         ("config trusted --json", 0),
+        ("policy check -- git push origin main", 3),
+        ("policy check read_file {\"path\":\"README.md\"}", 0),
+        ("policy check --mode full --json -- make", 0),
+        ("policy test --json", 0),
+        ("policy show --agent main/reviewer", 0),
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         let ran = scene.run(&words);

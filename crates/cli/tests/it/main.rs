@@ -18,6 +18,7 @@ mod help;
 mod hostile;
 mod journal;
 mod pipes;
+mod policy;
 mod pty;
 mod recorded;
 mod run;

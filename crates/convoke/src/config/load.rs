@@ -14,7 +14,7 @@ use super::expand;
 use super::key::Key;
 use super::loaded::{ConfigFile, FileState, LayerTree, Loaded};
 use super::narrow::narrow;
-use super::node::{Field, Node};
+use super::node::{Body, Field, Node};
 use super::origin::{Layer, Origin, Place};
 use super::overrides;
 use super::paths::{self, Base};
@@ -47,13 +47,22 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let effective = merged(&layers);
     if problems.is_empty() {
         match serde_json::from_value::<Config>(effective.to_json()) {
-            Ok(config) => {
+            Ok(mut config) => {
+                config.policy.origins = rule_origins(&effective);
                 return Ok(Loaded { config, layers, effective, schema, warnings, files });
             }
             Err(error) => problems.push(Problem::of_place(Place::Caller, error.to_string())),
         }
     }
     Err(ConfigError::new(problems))
+}
+
+/// Returns where each rule of the policy was written.
+fn rule_origins(effective: &Node) -> Vec<Origin> {
+    match effective.get(&Key::default().name("policy").name("rules")).map(|node| &node.body) {
+        Some(Body::List(rules)) => rules.iter().map(|rule| rule.origin.clone()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn merged(layers: &[LayerTree]) -> Node {

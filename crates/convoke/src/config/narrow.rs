@@ -27,6 +27,7 @@ const HINT: &str = "only your own file, variables and flags can allow more";
 pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Vec<Problem> {
     let mut narrowing = Narrowing { project, allowed, warnings: Vec::new() };
     narrowing.kinds();
+    narrowing.rules();
     narrowing.sandbox();
     narrowing.budget();
     narrowing.allowed_paths(directory);
@@ -83,6 +84,35 @@ impl Narrowing<'_> {
                 self.warnings.push(warning.with_hint(HINT));
             }
         }
+    }
+
+    /// Takes out the rules that allow, and adds the user's, so that neither takes the other's away.
+    fn rules(&mut self) {
+        let key = Key::default().name("policy").name("rules");
+        let effect = |rule: &Node| {
+            let effect = rule.get(&Key::default().name("effect"))?;
+            effect.text().and_then(Permission::from_word)
+        };
+        let own = match self.allowed.get(&key).map(|node| &node.body) {
+            Some(Body::List(own)) => own.clone(),
+            _ => Vec::new(),
+        };
+        let mut warnings = Vec::new();
+        if let Some(rules) = self.items_mut(&key) {
+            let mut index = 0;
+            rules.retain(|rule| {
+                let key = key.index(index);
+                index += 1;
+                if effect(rule) != Some(Permission::Allow) {
+                    return true;
+                }
+                let message = "the rule is ignored: a project cannot allow what you did not";
+                warnings.push(Problem::new(&rule.origin.place, &key, message).with_hint(HINT));
+                false
+            });
+            rules.splice(0..0, own);
+        }
+        self.warnings.append(&mut warnings);
     }
 
     fn budget(&mut self) {

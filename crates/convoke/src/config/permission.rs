@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use convoke_core::{Kind, Permission};
+use convoke_core::policy::{self, Policy, Rule, RuleError, RuleSpec, Scope};
+use convoke_core::{Kind, Mode, Permission};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::origin::{Layer, Origin};
 use super::schema::words;
 
 /// What may happen without asking, with asking, and not at all.
@@ -16,6 +18,13 @@ pub struct PolicyConfig {
     /// Permission by kind of call. A project's file can only make an entry stricter.
     #[schemars(extend("propertyNames" = words(Kind::ALL.iter().map(|kind| kind.as_str()))))]
     pub kinds: BTreeMap<Kind, Permission>,
+    /// Rules on tools, commands, paths and hosts. What one denies stays denied, whatever others allow.
+    /// A project's rules can only ask or deny.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleSpec>,
+    /// Where the rules come from, in their order; the user where nobody said.
+    #[serde(skip)]
+    pub(crate) origins: Vec<Origin>,
 }
 
 impl PolicyConfig {
@@ -23,12 +32,31 @@ impl PolicyConfig {
     pub fn permission(&self, kind: Kind) -> Permission {
         self.kinds.get(&kind).copied().unwrap_or(Permission::default_for(kind))
     }
+
+    /// Makes the policy of runs in a mode. `home` is what `~/` stands for in paths.
+    pub fn policy(&self, mode: Mode, home: Option<&str>) -> Result<Policy, RuleError> {
+        let (mut user, mut project) = (Vec::new(), Vec::new());
+        for (index, spec) in self.rules.iter().enumerate() {
+            let origin = self.origins.get(index);
+            let place = origin.map(|origin| origin.place.to_string());
+            let rule = Rule::new(spec.clone(), home, place)?;
+            match origin.map(|origin| origin.layer) {
+                Some(Layer::Project) => project.push(rule),
+                _ => user.push(rule),
+            }
+        }
+        let kinds = self.kinds.iter().map(|(kind, permission)| (*kind, *permission));
+        let policy = Policy::new(mode).kinds(kinds);
+        Ok(policy
+            .layer(policy::Layer::new(Scope::User, user))
+            .layer(policy::Layer::new(Scope::Project, project)))
+    }
 }
 
 impl Default for PolicyConfig {
     fn default() -> Self {
         let defaults = Kind::ALL.iter().map(|kind| (*kind, Permission::default_for(*kind)));
-        Self { kinds: defaults.collect() }
+        Self { kinds: defaults.collect(), rules: Vec::new(), origins: Vec::new() }
     }
 }
 
@@ -42,7 +70,7 @@ mod tests {
         assert_eq!(policy.kinds.len(), Kind::ALL.len());
         assert_eq!(policy.permission(Kind::Read), Permission::Allow);
         assert_eq!(policy.permission(Kind::Edit), Permission::Ask);
-        let empty = PolicyConfig { kinds: BTreeMap::new() };
+        let empty = PolicyConfig { kinds: BTreeMap::new(), ..PolicyConfig::default() };
         assert_eq!(empty.permission(Kind::Execute), Permission::Ask);
     }
 }

@@ -36,6 +36,8 @@ pub(crate) const HARMLESS: &[&str] = &[
     "tools.allowedPaths",
     // Only ever stricter than what the user allows.
     "policy.kinds",
+    // Only ever added to the user's, and only those that ask or deny.
+    "policy.rules",
     "sandbox",
     // Only ever less than what the user allows.
     "budget",

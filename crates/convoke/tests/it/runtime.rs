@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use convoke::config::Sources;
+use convoke::core::AgentPath;
 use convoke::prelude::*;
 use convoke::{RuntimeError, config};
 
@@ -75,6 +76,44 @@ async fn permission_follows_the_kinds() {
         runtime(directory.path(), "policy: { kinds: { edit: allow, execute: allow } }").unwrap();
     assert!(call(&open, "write_file", write).await.success());
     assert_eq!(call(&open, "run_command", run).await.text(), "hi\n");
+}
+
+#[tokio::test]
+async fn rules_decide_before_the_kinds_and_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "\
+policy:
+  kinds: { execute: ask }
+  rules:
+    - { effect: allow, command: echo * }
+    - { effect: deny, path: 'secret/**', reason: that is secret }
+";
+    let ruled = runtime(directory.path(), text).unwrap();
+    let run = |line: &str| json!({ "command": line });
+    assert_eq!(call(&ruled, "run_command", run("echo hi")).await.text(), "hi\n");
+    let asked = call(&ruled, "run_command", run("echo hi; true")).await;
+    assert_eq!(asked.error_kind(), Some(ErrorKind::Permission));
+    std::fs::create_dir(directory.path().join("secret")).unwrap();
+    std::fs::write(directory.path().join("secret/key"), "x").unwrap();
+    let denied = call(&ruled, "read_file", json!({ "path": "secret/key" })).await;
+    assert!(denied.text().contains("that is secret"), "{}", denied.text());
+    let tool = ruled.callable().get("read_file").unwrap();
+    let arguments = json!({ "path": "./x/../secret/key" });
+    let decision = ruled.judge(tool.as_ref(), &arguments, &AgentPath::default()).unwrap();
+    let rule = decision.source.to_string();
+    assert!(rule.starts_with("user rule 2 (") && rule.ends_with("user.yml:5:7)"), "{rule}");
+}
+
+#[tokio::test]
+async fn a_rule_on_a_file_holds_for_its_other_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "policy: { rules: [{ effect: deny, path: 'secret/**' }] }";
+    let ruled = runtime(directory.path(), text).unwrap();
+    std::fs::create_dir(directory.path().join("secret")).unwrap();
+    std::fs::write(directory.path().join("secret/key"), "x").unwrap();
+    std::os::unix::fs::symlink("secret", directory.path().join("link")).unwrap();
+    let through = call(&ruled, "read_file", json!({ "path": "link/key" })).await;
+    assert_eq!(through.error_kind(), Some(ErrorKind::Permission), "{}", through.text());
 }
 
 #[tokio::test]

@@ -165,6 +165,7 @@ impl ToolExecutor {
             spec,
             effects: &effects,
             description: &description,
+            agent: self.0.recorder.agent(),
             context: &self.0.context,
         };
         let decision = decide_contained(self.0.authorizer.as_ref(), &request);

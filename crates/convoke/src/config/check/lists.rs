@@ -1,7 +1,9 @@
-//! What a schema cannot say about the entries of lists: names are unique, and the parameters of a
-//! command tool are a JSON Schema themselves.
+//! What a schema cannot say about the entries of lists: names are unique, the parameters of a command
+//! tool are a JSON Schema themselves, and rules hold for the examples they carry.
 
 use std::collections::BTreeMap;
+
+use convoke_core::policy::{Rule, RuleError, RuleSpec};
 
 use crate::config::key::Key;
 use crate::config::node::{Body, Node};
@@ -19,6 +21,31 @@ pub(super) fn check(root: &Node, problems: &mut Vec<Problem>) {
             parameters(item, &key.index(index), problems);
         }
     }
+    rules(root, problems);
+}
+
+fn rules(root: &Node, problems: &mut Vec<Problem>) {
+    let list = Key::default().name("policy").name("rules");
+    let Some(Body::List(items)) = root.get(&list).map(|node| &node.body) else { return };
+    for (index, item) in items.iter().enumerate() {
+        // What is not a rule at all is reported by the schema.
+        let Ok(spec) = serde_json::from_value::<RuleSpec>(item.to_json()) else { continue };
+        let errors = match Rule::new(spec, None, None) {
+            Ok(rule) => rule.check_examples(),
+            Err(error) => vec![error],
+        };
+        problems.extend(errors.iter().map(|error| mistake(item, &list.index(index), error)));
+    }
+}
+
+fn mistake(rule: &Node, key: &Key, error: &RuleError) -> Problem {
+    let named = Key::default().name(error.key);
+    let (below, key) = match error.item {
+        Some(item) => (named.index(item), key.name(error.key).index(item)),
+        None => (named, key.name(error.key)),
+    };
+    let node = rule.get(&below).unwrap_or(rule);
+    Problem::new(&node.origin.place, &key, &*error.message)
 }
 
 fn unique_names(items: &[Node], list: &Key, problems: &mut Vec<Problem>) {

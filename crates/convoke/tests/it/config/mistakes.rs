@@ -219,3 +219,25 @@ fn mistakes_in_models_and_budgets_are_named_and_keys_are_not() {
     [root]/home/user.yml:19:53: agent.maxRepeats: expected a whole number from 2 to 100, found `1`
     "#);
 }
+
+#[test]
+fn rules_are_checked_with_their_examples() {
+    let scene = Scene::new().user(
+        "policy:\n  rules:\n    - {effect: allow}\n    - {effect: alow, command: x}\n    \
+         - {effect: allow, command: 'a; b'}\n    - {effect: deny, path: 'a['}\n    \
+         - {effect: deny, command: rm *, match: [rm x, ls], not_match: ['ls; rm x']}\n    \
+         - {effect: deny, host: 'a*b'}\n",
+    );
+    let told = scene.told(scene.fail().problems());
+    for expected in [
+        "user.yml:3:16: policy.rules[0].effect: a rule needs a condition",
+        "user.yml:4:16: policy.rules[1].effect: expected one of `allow`, `ask`, `deny`",
+        "user.yml:5:32: policy.rules[2].command: a command pattern is one simple command",
+        "user.yml:6:28: policy.rules[3].path: unclosed character class",
+        "policy.rules[4].match[1]: the rule does not hold for `ls`, but says it does",
+        "policy.rules[4].not_match[0]: the rule holds for `ls; rm x`, but says it does not",
+        "policy.rules[5].host: a host is written `example.com`",
+    ] {
+        assert!(told.contains(expected), "{expected} is not in\n{told}");
+    }
+}

@@ -21,6 +21,7 @@ const MAY_CHANGE: &[&str] = &[
     "/tools/webSearch/maxResults",
     "/tools/allowedPaths",
     "/policy/kinds",
+    "/policy/rules",
     "/budget",
     "/agent/strategy",
     "/agent/reflection",

@@ -366,3 +366,19 @@ fn a_project_may_tighten_the_sandbox_and_the_user_may_turn_it_off() {
     assert_eq!(loaded.warnings().len(), 0);
     assert_eq!(Scene::new().user(user).load().config.sandbox.mode, SandboxMode::Off);
 }
+
+#[test]
+fn a_projects_rules_are_added_to_the_users_and_never_allow() {
+    let scene = Scene::new()
+        .untrusted()
+        .user("policy: {rules: [{effect: deny, command: rm *}]}")
+        .project("policy: {rules: [{effect: allow, tool: '*'}, {effect: ask, command: make *}]}");
+    let loaded = scene.load();
+    let effects: Vec<Permission> =
+        loaded.config.policy.rules.iter().map(|rule| rule.effect).collect();
+    assert_eq!(effects, [Permission::Deny, Permission::Ask]);
+    assert_snapshot!(scene.told(loaded.warnings()), @"
+    [root]/home/project/convoke.yml:1:18: policy.rules[0]: the rule is ignored: a project cannot allow what you did not
+      hint: only your own file, variables and flags can allow more
+    ");
+}

@@ -1,0 +1,119 @@
+//! Asking what is allowed.
+
+use insta::assert_snapshot;
+
+use crate::support::Scene;
+
+const RULES: &str = "\
+policy:
+  rules:
+    - {effect: allow, command: 'git *', match: [git status], not_match: ['git status; rm x']}
+    - effect: deny
+      command: rm *
+      reason: use `git clean`
+    - {effect: deny, path: '~/.ssh/**'}
+    - {effect: ask, agent: 'main/*', tool: write_file}
+    - {effect: allow, host: example.com}
+";
+
+fn check(scene: &Scene, words: &[&str]) -> String {
+    scene.run(&[&["policy", "check"], words].concat()).shown()
+}
+
+#[test]
+fn a_decision_has_its_rule_its_line_and_its_exit_code() {
+    let scene = Scene::new().user(RULES);
+    assert_snapshot!(check(&scene, &["--", "git", "status"]), @"
+    allow: `git status` is allowed by the rule on command `git *`
+      by user rule 1 ([root]/home/.config/convoke/convoke.yml:3:7)
+    --- stderr
+    --- exit 0
+    ");
+    assert_snapshot!(check(&scene, &["--", "git status && bash -c 'rm x'"]), @"
+    deny: use `git clean`
+      by user rule 2 ([root]/home/.config/convoke/convoke.yml:4:7)
+    --- stderr
+    --- exit 3
+    ");
+    assert_snapshot!(check(&scene, &["--", "make"]), @"
+    ask: tools of kind `execute` need a person's consent
+      by kind execute
+    --- stderr
+    --- exit 3
+    ");
+    assert_snapshot!(check(&scene, &["http_get", r#"{"url": "https://example.com/x"}"#]), @"
+    allow: `http_get` is allowed by the rule on host `example.com`
+      by user rule 5 ([root]/home/.config/convoke/convoke.yml:9:7)
+    --- stderr
+    --- exit 0
+    ");
+    let decision = scene.run(&["policy", "check", "--json", "--", "cat ~/.ssh/id"]);
+    assert_eq!(decision.code, Some(3));
+    let decision: serde_json::Value = serde_json::from_str(&decision.stdout).unwrap();
+    assert_eq!(decision["decision"], "deny");
+    assert_eq!(decision["place"], "[root]/home/.config/convoke/convoke.yml:7:7");
+}
+
+#[test]
+fn words_that_were_quoted_are_not_commands() {
+    let scene = Scene::new().user(RULES);
+    let ran = scene.run(&["policy", "check", "--", "git", "commit", "-m", "x; rm y"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn what_cannot_be_checked_is_a_usage_error() {
+    let scene = Scene::new();
+    for words in [
+        &["no_such_tool"][..],
+        &["read_file", "{"],
+        &["read_file", "[]"],
+        &["read_file", r#"{"path": 5}"#],
+        &[],
+    ] {
+        let ran = scene.run(&[&["policy", "check"], words].concat());
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn rules_are_shown_by_agent() {
+    let scene = Scene::new().user(RULES);
+    let all = scene.stdout(&["policy", "show"]);
+    assert!(all.contains("user 4  ask") && all.contains("execute  ask"), "{all}");
+    let main = scene.stdout(&["policy", "show", "--agent", "main", "--mode", "full"]);
+    assert!(!main.contains("write_file") && main.contains("execute  allow"), "{main}");
+    let json = scene.json(&["policy", "show", "--json", "--agent", "main/reviewer"]);
+    assert_eq!(json["rules"][3]["rule"]["tool"], "write_file");
+}
+
+#[test]
+fn examples_that_do_not_hold_are_reported_where_they_are_written() {
+    assert_snapshot!(Scene::new().user(RULES).stdout(&["policy", "test"]), @"ok: rules 5, examples 2");
+    let wrong = "policy:\n  rules:\n    - {effect: deny, command: rm *, match: [ls]}\n";
+    assert_snapshot!(Scene::new().user(wrong).run(&["policy", "test"]).shown(), @"
+    --- stderr
+    error: the configuration has a mistake
+    cause: [root]/home/.config/convoke/convoke.yml:3:45: policy.rules[0].match[0]: the rule does not hold for `ls`, but says it does
+    --- exit 7
+    ");
+}
+
+#[test]
+fn a_project_adds_denials_and_cannot_allow() {
+    let scene = Scene::new().user(RULES).file(
+        "convoke.yml",
+        "policy:\n  rules:\n    - {effect: allow, command: make *}\n    - {effect: deny, command: git push *}\n",
+    );
+    assert_snapshot!(check(&scene, &["--", "git", "push"]), @"
+    deny: `git push` is forbidden by the rule on command `git push *`
+      by project rule 1 ([root]/home/project/convoke.yml:4:7)
+    --- stderr
+    warning: [root]/home/project/convoke.yml:3:7: policy.rules[0]: the rule is ignored: a project cannot allow what you did not
+    hint: only your own file, variables and flags can allow more
+    --- exit 3
+    ");
+    assert_eq!(scene.run(&["policy", "check", "--", "make"]).code, Some(3));
+    assert_eq!(scene.run(&["policy", "check", "--", "rm", "x"]).code, Some(3));
+    assert_eq!(scene.run(&["policy", "check", "--", "git", "status"]).code, Some(0));
+}

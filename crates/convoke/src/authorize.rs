@@ -1,0 +1,67 @@
+//! Puts the question of the tool pipeline to the policy.
+
+use std::path::{Path, PathBuf};
+
+use convoke_core::policy::{self, Authority, Facts, World};
+use convoke_core::{Effects, Permission, ToolSpec};
+use convoke_tool::{Authorizer, Decision, Request, ToolContext};
+use serde_json::Value;
+
+/// Decides by an [`Authority`]: rules, the table by kind, and those of all agents above.
+#[derive(Clone, Debug)]
+pub struct PolicyAuthorizer {
+    authority: Authority,
+    home: Option<String>,
+}
+
+impl PolicyAuthorizer {
+    /// Decides by this authority. `home` is what `~` stands for in commands.
+    pub fn new(authority: Authority, home: Option<PathBuf>) -> Self {
+        let home = home.and_then(|home| home.into_os_string().into_string().ok());
+        Self { authority, home }
+    }
+
+    /// Says what holds for a call, and which rule says so.
+    pub fn judge(
+        &self,
+        spec: &ToolSpec,
+        arguments: &Value,
+        effects: &Effects,
+        agent: &str,
+        context: &ToolContext,
+    ) -> policy::Decision {
+        let world = World {
+            directory: context.working_directory().to_owned(),
+            home: self.home.clone(),
+            roots: context.roots().paths().map(Path::to_owned).collect(),
+        };
+        let mut facts = Facts::new(spec, arguments, effects, agent, &world);
+        facts.paths.extend(linked(effects, context));
+        self.authority.decide(&facts)
+    }
+}
+
+impl Authorizer for PolicyAuthorizer {
+    fn decide(&self, request: &Request<'_>) -> Decision {
+        let arguments = &request.call.arguments;
+        let agent = request.agent.as_str();
+        let decided = self.judge(request.spec, arguments, request.effects, agent, request.context);
+        let (rule, reason) = (decided.source.to_string(), decided.reason);
+        match decided.permission {
+            Permission::Allow => Decision::Allow { rule },
+            Permission::Ask => Decision::Ask { rule, reason },
+            Permission::Deny => Decision::Deny { rule, reason },
+        }
+    }
+}
+
+/// Returns where the paths of a call lead to through links: a rule on a file holds for its other names.
+fn linked(effects: &Effects, context: &ToolContext) -> Vec<String> {
+    let place = |path| context.locate(path).ok();
+    let places = effects.paths().filter_map(|(_, path)| place(path));
+    let linked = places.filter_map(|place| {
+        let (absolute, resolved) = (place.absolute(), place.resolved());
+        (absolute != resolved).then(|| resolved.to_string_lossy().into_owned())
+    });
+    linked.collect()
+}

@@ -1,0 +1,272 @@
+//! Policy: whether a call may be made, and which rule says so. Pure: the same facts get the same answer.
+//!
+//! A [`Policy`] has a table by kind of call, which the [mode](Mode) reads, and rules in layers. For a
+//! call, each thing it would do is judged on its own, and the strictest judgement counts:
+//!
+//! 1. a rule that denies, in any layer, denies; so does a kind that is denied;
+//! 2. a rule that asks, or a rule that denies and perhaps holds, asks;
+//! 3. a rule of the user that allows, allows;
+//! 4. else the table decides.
+//!
+//! Nothing here depends on the order of rules or layers, and there is no rule by which adding a
+//! denial could allow more. A project's rules that allow are not looked at: its layer can only narrow.
+//! Commands are judged by what they would run ([`shell`]), never as text.
+//!
+//! An [`Authority`] is a chain of policies, one for each agent on the way down: a child may do what
+//! all of them allow.
+
+mod authority;
+mod facts;
+mod pattern;
+mod rule;
+mod shell;
+mod touch;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+pub use authority::Authority;
+pub use facts::{Facts, World};
+pub use rule::{Rule, RuleError, RuleSpec};
+
+use crate::permission::{Mode, Permission};
+use crate::spec::Kind;
+use facts::{Base, Part};
+use pattern::Holds;
+
+/// Who wrote a layer of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// The user: these rules can allow.
+    User,
+    /// The project that is worked on: these rules can only narrow.
+    Project,
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::User => "user",
+            Self::Project => "project",
+        })
+    }
+}
+
+/// Rules that were written together.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    scope: Scope,
+    rules: Vec<Rule>,
+}
+
+impl Layer {
+    /// Makes a layer of rules.
+    pub const fn new(scope: Scope, rules: Vec<Rule>) -> Self {
+        Self { scope, rules }
+    }
+
+    /// Returns who wrote it.
+    pub const fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Returns its rules.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+}
+
+/// What may happen: a table by kind, the mode that reads it, and rules.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    mode: Mode,
+    kinds: BTreeMap<Kind, Permission>,
+    layers: Vec<Layer>,
+}
+
+/// What a policy says about a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// Whether it may be made.
+    pub permission: Permission,
+    /// Who says so.
+    pub source: Source,
+    /// Why, for people and models.
+    pub reason: String,
+}
+
+/// What decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The table by kind.
+    Kind(Kind),
+    /// A rule.
+    Rule {
+        /// Who wrote it.
+        layer: Scope,
+        /// Which of the layer's rules it is, from 0.
+        index: usize,
+        /// Where it is written, if somewhere.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        place: Option<String>,
+    },
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => write!(formatter, "kind {kind}"),
+            Self::Rule { layer, index, place } => {
+                write!(formatter, "{layer} rule {}", index + 1)?;
+                place.iter().try_for_each(|place| write!(formatter, " ({place})"))
+            }
+        }
+    }
+}
+
+impl Policy {
+    /// A policy with the built-in table and no rules.
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, kinds: BTreeMap::new(), layers: Vec::new() }
+    }
+
+    /// Sets what kinds of calls get; one that is not named keeps what is built in.
+    #[must_use]
+    pub fn kinds(mut self, kinds: impl IntoIterator<Item = (Kind, Permission)>) -> Self {
+        self.kinds.extend(kinds);
+        self
+    }
+
+    /// Adds a layer of rules.
+    #[must_use]
+    pub fn layer(mut self, layer: Layer) -> Self {
+        self.layers.push(layer);
+        self
+    }
+
+    /// Returns its layers.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Returns what a kind of call gets where no rule says anything.
+    pub fn kind(&self, kind: Kind) -> Permission {
+        let configured = self.kinds.get(&kind).copied();
+        self.mode.permission(kind, configured.unwrap_or(Permission::default_for(kind)))
+    }
+
+    /// Decides about a call.
+    pub fn decide(&self, facts: &Facts<'_>) -> Decision {
+        let parts = facts.parts();
+        let judged = parts.iter().filter_map(|part| self.judge(facts, part));
+        let strictest = judged.reduce(stricter);
+        strictest.unwrap_or_else(|| self.by_kind(facts.kind, self.kind(facts.kind)))
+    }
+
+    /// Decides about one thing that a call would do; nothing if there is nothing to say.
+    fn judge(&self, facts: &Facts<'_>, part: &Part) -> Option<Decision> {
+        let base = self.base(part);
+        let (mut denies, mut asks, mut allows) = (None, None, None);
+        for (layer, index, rule) in self.rules() {
+            match (rule.effect(), rule.holds(facts, part)) {
+                (_, Holds::No) | (Permission::Allow, Holds::Perhaps) => {}
+                (Permission::Deny, Holds::Yes) => denies = denies.or(Some((layer, index, rule))),
+                (Permission::Deny, Holds::Perhaps) | (Permission::Ask, _) => {
+                    asks = asks.or(Some((layer, index, rule)));
+                }
+                (Permission::Allow, Holds::Yes) => allows = allows.or(Some((layer, index, rule))),
+            }
+        }
+        let by_rule = |found: (Scope, usize, &Rule), permission| {
+            let (layer, index, rule) = found;
+            let place = rule.place().map(str::to_owned);
+            let source = Source::Rule { layer, index, place };
+            let reason = reason(rule, permission, &part.subject(facts));
+            Decision { permission, source, reason }
+        };
+        match (denies, base) {
+            (Some(rule), _) => Some(by_rule(rule, Permission::Deny)),
+            (None, Some((kind, Permission::Deny))) => Some(self.by_kind(kind, Permission::Deny)),
+            (None, base) => match (asks, allows, base) {
+                (Some(rule), ..) => Some(by_rule(rule, Permission::Ask)),
+                (None, Some(rule), _) => Some(by_rule(rule, Permission::Allow)),
+                (None, None, Some((kind, permission))) => {
+                    let mut decision = self.by_kind(kind, permission);
+                    if let (Permission::Ask, Some(opaque)) = (permission, &part.opaque) {
+                        decision.reason = format!("{}; {opaque}", decision.reason);
+                    }
+                    Some(decision)
+                }
+                (None, None, None) => None,
+            },
+        }
+    }
+
+    /// Returns what the table says about one thing that a call would do.
+    fn base(&self, part: &Part) -> Option<(Kind, Permission)> {
+        match part.base {
+            Base::None => None,
+            Base::Kind(kind) => Some((kind, self.kind(kind))),
+            Base::Redirection { kind, inside } => {
+                let (own, execute) = (self.kind(kind), self.kind(Kind::Execute));
+                // Outside of where the run works, only who may run anything may write.
+                let own = if inside { own } else { own.max(Permission::Ask) };
+                match own {
+                    Permission::Deny => Some((kind, Permission::Deny)),
+                    own if own <= execute => Some((kind, own)),
+                    _ => Some((Kind::Execute, execute)),
+                }
+            }
+        }
+    }
+
+    fn rules(&self) -> impl Iterator<Item = (Scope, usize, &Rule)> {
+        self.layers.iter().flat_map(|layer| {
+            let rules = layer.rules.iter().enumerate();
+            let counts =
+                |rule: &Rule| layer.scope == Scope::User || rule.effect() != Permission::Allow;
+            rules
+                .filter(move |(_, rule)| counts(rule))
+                .map(|(index, rule)| (layer.scope, index, rule))
+        })
+    }
+
+    #[expect(clippy::unused_self, reason = "it is what this policy says")]
+    fn by_kind(&self, kind: Kind, permission: Permission) -> Decision {
+        let reason = match permission {
+            Permission::Allow => format!("tools of kind `{kind}` are allowed"),
+            Permission::Ask => format!("tools of kind `{kind}` need a person's consent"),
+            Permission::Deny => format!("tools of kind `{kind}` are not allowed here"),
+        };
+        Decision { permission, source: Source::Kind(kind), reason }
+    }
+}
+
+fn reason(rule: &Rule, permission: Permission, subject: &str) -> String {
+    if let Some(reason) = rule.reason() {
+        return reason.to_owned();
+    }
+    let shown = rule.shown();
+    match (permission, rule.effect()) {
+        (Permission::Allow, _) => format!("{subject} is allowed by the rule on {shown}"),
+        (Permission::Ask, Permission::Deny) => {
+            format!("{subject} may be something that the rule on {shown} forbids")
+        }
+        (Permission::Ask, _) => {
+            format!("{subject} needs a person's consent by the rule on {shown}")
+        }
+        (Permission::Deny, _) => format!("{subject} is forbidden by the rule on {shown}"),
+    }
+}
+
+/// Returns the stricter of two decisions, the first of two alike.
+fn stricter(first: Decision, second: Decision) -> Decision {
+    if second.permission > first.permission { second } else { first }
+}
+
+#[cfg(test)]
+mod tests;

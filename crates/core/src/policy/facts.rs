@@ -1,0 +1,232 @@
+//! What is known about a call before it is made.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::pattern::plain;
+use super::shell::{self, Line, Place, Role, Word};
+use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
+use crate::effect::Effects;
+use crate::spec::{Category, Kind, ToolSpec};
+
+/// Where a call is made.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// The working directory, absolute.
+    pub directory: PathBuf,
+    /// The home directory, where it is known.
+    pub home: Option<String>,
+    /// The directories that may be changed; the working directory if empty.
+    pub roots: Vec<PathBuf>,
+}
+
+/// A call, as far as policy is concerned.
+#[derive(Clone, Debug)]
+pub struct Facts<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// Its family.
+    pub category: Category,
+    /// What the call does to the world.
+    pub kind: Kind,
+    /// The path of the agent that makes it.
+    pub agent: &'a str,
+    /// Its arguments.
+    pub arguments: &'a Value,
+    /// The paths it touches, as they were spelled.
+    pub paths: Vec<String>,
+    /// The hosts it talks to, with their ports where known.
+    pub hosts: Vec<String>,
+    /// Where it is made.
+    pub world: &'a World,
+}
+
+/// Arguments that hold a command, by the names they usually have.
+const COMMAND_ARGUMENTS: &[&str] =
+    &["command", "cmd", "command_line", "commandLine", "script", "shell"];
+/// Arguments that say where a command runs.
+const DIRECTORY_ARGUMENTS: &[&str] = &["working_directory", "workingDirectory", "cwd", "directory"];
+
+impl<'a> Facts<'a> {
+    /// Gathers what is known about a call of a tool.
+    pub fn new(
+        spec: &'a ToolSpec,
+        arguments: &'a Value,
+        effects: &Effects,
+        agent: &'a str,
+        world: &'a World,
+    ) -> Self {
+        let urls = spec.effects.urls.iter().filter_map(|name| arguments.get(name)?.as_str());
+        let mut hosts: Vec<String> = urls.filter_map(super::touch::host_of).collect();
+        if hosts.is_empty() {
+            let named = effects.iter().filter_map(|(_, resource)| match resource {
+                crate::effect::Resource::Host(host) => Some(host.clone()),
+                crate::effect::Resource::Path(_) => None,
+            });
+            hosts = named.collect();
+        }
+        Self {
+            tool: &spec.name,
+            category: spec.category,
+            kind: spec.kind,
+            agent,
+            arguments,
+            paths: effects.paths().map(|(_, path)| path.to_owned()).collect(),
+            hosts,
+            world,
+        }
+    }
+
+    /// Tells whether its arguments can hold a command.
+    fn may_run(&self) -> bool {
+        matches!(self.kind, Kind::Execute | Kind::Other)
+            || matches!(self.category, Category::Mcp | Category::Code)
+    }
+
+    /// Returns everything the call would do, each to be judged on its own.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let directory = self.directory();
+        let mut parts = Vec::new();
+        if self.may_run() {
+            for line in COMMAND_ARGUMENTS.iter().filter_map(|name| self.arguments.get(name)) {
+                self.run(line, &directory, &mut parts);
+            }
+        }
+        // Where a program runs is touched too, but nothing more has to be allowed for it.
+        if !parts.is_empty() && directory != self.world.directory {
+            let paths = vec![Touch::At(plain(&directory, Path::new("/")))];
+            parts.push(Part { paths, ..Part::new(Base::None) });
+        }
+        if parts.is_empty() || !self.paths.is_empty() || !self.hosts.is_empty() {
+            parts.push(self.whole());
+        }
+        parts
+    }
+
+    fn whole(&self) -> Part {
+        let bases = Bases::new(&self.world.directory, &[]);
+        let paths = self.paths.iter().flat_map(|path| bases.resolve(path));
+        Part {
+            paths: paths.collect(),
+            hosts: self.hosts.iter().cloned().map(Reach::Known).collect(),
+            ..Part::new(Base::Kind(self.kind))
+        }
+    }
+
+    fn directory(&self) -> PathBuf {
+        let named = DIRECTORY_ARGUMENTS.iter().find_map(|name| self.arguments.get(name)?.as_str());
+        self.world.directory.join(named.unwrap_or_default())
+    }
+
+    fn run(&self, argument: &Value, directory: &Path, parts: &mut Vec<Part>) {
+        let shown = directory.to_string_lossy();
+        let place = Place { home: self.world.home.as_deref(), directory: &shown };
+        let line = match argument {
+            Value::String(text) => shell::read(text, place),
+            Value::Array(words) => {
+                let words: Vec<String> =
+                    words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+                shell::read_words(&words, place)
+            }
+            _ => return,
+        };
+        self.line(line, directory, parts);
+    }
+
+    fn line(&self, line: Line, directory: &Path, parts: &mut Vec<Part>) {
+        let bases = Bases::new(directory, &line.directories);
+        let acts = line.commands.iter().any(|command| command.role == Role::Acts);
+        if let Some(reason) = line.opaque {
+            let opaque = Some(format!("what the command does is not known: {reason}"));
+            parts.push(Part { opaque, ..Part::new(Base::Kind(self.kind)) });
+        } else if !acts {
+            parts.push(Part { command: Some(Vec::new()), ..Part::new(Base::Kind(self.kind)) });
+        }
+        for command in line.commands {
+            let base = match command.role {
+                Role::Acts => Base::Kind(self.kind),
+                Role::Stands => Base::None,
+            };
+            parts.push(Part {
+                paths: paths_in(&command.words, &bases),
+                hosts: hosts_in(&command.words),
+                command: Some(command.words),
+                ..Part::new(base)
+            });
+        }
+        for (kind, words) in [(Kind::Edit, line.writes), (Kind::Read, line.reads)] {
+            for word in words {
+                let paths = bases.touched(&word);
+                let inside = kind == Kind::Read || paths.iter().all(|path| self.is_inside(path));
+                parts.push(Part { paths, ..Part::new(Base::Redirection { kind, inside }) });
+            }
+        }
+    }
+
+    fn is_inside(&self, touch: &Touch) -> bool {
+        let within = |path: &Path| match self.world.roots.as_slice() {
+            [] => path.starts_with(&self.world.directory),
+            roots => roots.iter().any(|root| path.starts_with(root)),
+        };
+        match touch {
+            Touch::At(path) => within(path),
+            Touch::Below(_) | Touch::Anywhere => false,
+        }
+    }
+}
+
+/// One thing that a call would do.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) base: Base,
+    /// The simple command, if it is one.
+    pub(super) command: Option<Vec<Word>>,
+    pub(super) paths: Vec<Touch>,
+    pub(super) hosts: Vec<Reach>,
+    /// Why it is not known what it does.
+    pub(super) opaque: Option<String>,
+}
+
+/// What decides where no rule does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Base {
+    /// Nothing: it only stands for something that is judged beside it.
+    None,
+    /// The table by kind.
+    Kind(Kind),
+    /// The table, for a file that a shell opens: like a file that a tool opens, or like the command.
+    Redirection { kind: Kind, inside: bool },
+}
+
+impl Part {
+    fn new(base: Base) -> Self {
+        Self { base, command: None, paths: Vec::new(), hosts: Vec::new(), opaque: None }
+    }
+
+    /// Tells whether it is of a kind. What a shell opens is done by a program.
+    pub(super) fn is_kind(&self, kind: Kind, of_call: Kind) -> bool {
+        match self.base {
+            Base::None | Base::Kind(_) => kind == of_call,
+            Base::Redirection { kind: own, .. } => kind == own || kind == of_call,
+        }
+    }
+
+    /// Says what it is, for people.
+    pub(super) fn subject(&self, facts: &Facts<'_>) -> String {
+        match &self.command {
+            Some(words) if !words.is_empty() => {
+                let shown: Vec<String> = words.iter().map(Word::shown).collect();
+                format!("`{}`", shown.join(" "))
+            }
+            _ if self.opaque.is_some() => "a command that cannot be read".to_owned(),
+            _ => match (self.base, self.paths.first()) {
+                (Base::Redirection { .. }, Some(Touch::At(path))) => {
+                    format!("the redirection to `{}`", path.display())
+                }
+                (Base::Redirection { .. }, _) => "a redirection".to_owned(),
+                _ => format!("`{}`", facts.tool),
+            },
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Patterns of rules: names, paths, hosts and commands.
+//!
+//! What a call will touch is not always known: a variable can hold anything. A pattern therefore gives
+//! one of three answers, and whoever asks decides what "perhaps" means: for a rule that allows it is
+//! no, for a rule that forbids it is a reason to ask.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::shell::Word;
+
+/// Whether a condition holds. Ordered: of two conditions that both have to hold, the lesser counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Holds {
+    No,
+    /// It depends on something that is not known before the call runs.
+    Perhaps,
+    Yes,
+}
+
+impl From<bool> for Holds {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+/// Matches `*` against any run of characters. Linear: the last `*` is the only one gone back to.
+pub(super) fn wildcard(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut seen) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while seen < text.len() {
+        if pattern.get(at) == Some(&b'*') {
+            retry = Some((at + 1, seen));
+            at += 1;
+        } else if pattern.get(at) == text.get(seen) {
+            at += 1;
+            seen += 1;
+        } else if let Some((after_star, from)) = retry {
+            retry = Some((after_star, from + 1));
+            at = after_star;
+            seen = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern.get(at..).is_some_and(|rest| rest.iter().all(|byte| *byte == b'*'))
+}
+
+/// A glob for paths. It covers a path as the kernel would see it: absolute, without `.` and `..`.
+#[derive(Clone, Debug)]
+pub(super) struct PathPattern {
+    glob: GlobMatcher,
+    /// The directory itself, for a pattern that covers everything below it.
+    whole: Option<GlobMatcher>,
+    /// What every path it covers starts with, as far as that is plain text.
+    start: String,
+    /// Whether it says where it starts. One that does not holds anywhere.
+    anchored: bool,
+}
+
+impl PathPattern {
+    pub(super) fn new(pattern: &str) -> Result<Self, String> {
+        let anchored = pattern.starts_with('/');
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        let whole = pattern.strip_suffix("/**").filter(|whole| !whole.is_empty());
+        let start = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
+        Ok(Self {
+            glob: glob(pattern)?,
+            whole: whole.map(glob).transpose()?,
+            start: start.to_owned(),
+            anchored,
+        })
+    }
+
+    /// Tells whether it covers a path. `directory` is where relative patterns start.
+    pub(super) fn covers(&self, path: &Path, directory: &Path) -> bool {
+        let matches = |path: &Path| {
+            self.glob.is_match(path) || self.whole.as_ref().is_some_and(|glob| glob.is_match(path))
+        };
+        matches(path) || (!self.anchored && path.strip_prefix(directory).is_ok_and(matches))
+    }
+
+    /// Tells whether it can cover something that starts with this text.
+    pub(super) fn reaches(&self, start: &str) -> bool {
+        !self.anchored || self.start.starts_with(start) || start.starts_with(&self.start)
+    }
+}
+
+fn glob(pattern: &str) -> Result<GlobMatcher, String> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+/// Returns a path as the kernel would see it if there were no links: absolute, without `.` and `..`.
+pub(super) fn plain(path: &Path, directory: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for component in directory.join(path).components() {
+        match component {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Normal(name) => plain.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    plain
+}
+
+/// A host: `example.com`, `*.example.com` (every name below it), `*`, each with a port if it matters.
+#[derive(Clone, Debug)]
+pub(super) struct HostPattern {
+    name: String,
+    port: Option<u16>,
+}
+
+impl HostPattern {
+    pub(super) fn new(pattern: &str) -> Result<Self, String> {
+        let pattern = pattern.to_ascii_lowercase();
+        let (name, port) = split_port(&pattern);
+        let port = port.map(|port| port.parse().map_err(|_| format!("`{port}` is not a port")));
+        let inner = name.strip_prefix("*.").unwrap_or(name);
+        if name.is_empty() || name.contains('/') || (name != "*" && inner.contains('*')) {
+            return Err("a host is written `example.com`, `*.example.com` or `host:port`".into());
+        }
+        Ok(Self { name: name.to_owned(), port: port.transpose()? })
+    }
+
+    /// Tells whether it covers a host, written with its port or without. A port that is not known may
+    /// be the one that matters.
+    pub(super) fn covers(&self, host: &str) -> Holds {
+        let host = host.to_ascii_lowercase();
+        let (name, port) = split_port(&host);
+        // A name with a dot at its end is the same name.
+        let name = name.strip_suffix('.').unwrap_or(name);
+        let named = match self.name.strip_prefix('*') {
+            Some(below) => name.ends_with(below),
+            None => name == self.name,
+        };
+        match (named, self.port, port.and_then(|port| port.parse::<u16>().ok())) {
+            (false, ..) => Holds::No,
+            (true, None, _) => Holds::Yes,
+            (true, Some(_), None) => Holds::Perhaps,
+            (true, Some(wanted), Some(port)) => (wanted == port).into(),
+        }
+    }
+}
+
+/// Separates a port from a host; an IPv6 address has one only after its brackets.
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    if let Some((address, rest)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        return (address, rest.strip_prefix(':'));
+    }
+    match host.split_once(':') {
+        Some((name, port)) if !port.contains(':') => (name, Some(port)),
+        _ => (host, None),
+    }
+}
+
+/// A simple command: a program and its arguments. `*` alone stands for any number of words, inside a
+/// word for any run of characters.
+#[derive(Clone, Debug)]
+pub(super) struct CommandPattern {
+    words: Vec<String>,
+}
+
+impl CommandPattern {
+    pub(super) fn new(pattern: &str) -> Result<Self, String> {
+        let words: Vec<String> = pattern.split_whitespace().map(str::to_owned).collect();
+        if words.is_empty() {
+            return Err("a command pattern needs at least the name of a program".into());
+        }
+        if pattern.contains([';', '|', '&', '`', '\n']) || pattern.contains("$(") {
+            return Err("a command pattern is one simple command; write one rule for each".into());
+        }
+        Ok(Self { words })
+    }
+
+    /// Tells whether it covers a command. A program written with its directory is covered by its bare
+    /// name only if `loosely`: `/tmp/git` is not the `git` that somebody allowed.
+    pub(super) fn covers(&self, command: &[Word], loosely: bool) -> Holds {
+        let (Some((program, rest)), Some((wanted, patterns))) =
+            (command.split_first(), self.words.split_first())
+        else {
+            return Holds::No;
+        };
+        let named = match program.text() {
+            None => Holds::Perhaps,
+            Some(text) => {
+                let bare = text.rsplit('/').next().unwrap_or(text);
+                let well_known = text.strip_suffix(bare).is_some_and(is_system_directory);
+                let by_name = (loosely || well_known) && wildcard(wanted, bare);
+                // A file system that does not tell case apart runs `RM` as `rm`.
+                let by_case = loosely && wildcard(wanted, &bare.to_ascii_lowercase());
+                let exact = wildcard(wanted, text) && (wanted.contains('/') || !text.contains('/'));
+                (exact || by_name || by_case).into()
+            }
+        };
+        if wanted == "*" {
+            return named.min(words(&self.words, command));
+        }
+        named.min(words(patterns, rest))
+    }
+}
+
+fn is_system_directory(directory: &str) -> bool {
+    matches!(directory, "/bin/" | "/usr/bin/" | "/sbin/" | "/usr/sbin/" | "/usr/local/bin/")
+}
+
+/// Matches words against patterns; linear, like [`wildcard`], with `*` for any number of words.
+fn words(patterns: &[String], words: &[Word]) -> Holds {
+    // One word that is not known can become several or none: from there on, anything is possible.
+    if let Some(at) = words.iter().position(|word| word.text().is_none()) {
+        let known = words.get(..at).unwrap_or_default();
+        let star = patterns.iter().position(|pattern| pattern == "*");
+        return match star {
+            Some(star) if star < known.len() || (star == at && patterns.len() == star + 1) => {
+                let before = patterns.get(..star).unwrap_or_default();
+                let start = known.get(..star).unwrap_or_default();
+                let fits = each_fits(before, start);
+                if fits && patterns.len() == star + 1 { Holds::Yes } else { fits_perhaps(fits) }
+            }
+            _ => fits_perhaps(
+                patterns.get(..at).is_none_or(|start| each_fits(start, known))
+                    && (patterns.len() >= at || star.is_some()),
+            ),
+        };
+    }
+    let (mut at, mut seen) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while let Some(word) = words.get(seen) {
+        let text = word.text().unwrap_or_default();
+        match patterns.get(at) {
+            Some(pattern) if pattern == "*" => {
+                retry = Some((at + 1, seen));
+                at += 1;
+            }
+            Some(pattern) if wildcard(pattern, text) => {
+                at += 1;
+                seen += 1;
+            }
+            _ => match retry {
+                Some((after_star, from)) => {
+                    retry = Some((after_star, from + 1));
+                    at = after_star;
+                    seen = from + 1;
+                }
+                None => return Holds::No,
+            },
+        }
+    }
+    patterns.get(at..).is_some_and(|rest| rest.iter().all(|pattern| pattern == "*")).into()
+}
+
+fn each_fits(patterns: &[String], words: &[Word]) -> bool {
+    patterns.len() <= words.len()
+        && patterns
+            .iter()
+            .zip(words)
+            .all(|(pattern, word)| word.text().is_none_or(|text| wildcard(pattern, text)))
+}
+
+const fn fits_perhaps(fits: bool) -> Holds {
+    if fits { Holds::Perhaps } else { Holds::No }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(text: &str) -> Vec<Word> {
+        let word = |word: &str| match word {
+            "?" => Word::unknown("$X"),
+            word => Word::literal(word),
+        };
+        text.split(' ').map(word).collect()
+    }
+
+    #[test]
+    fn commands_are_matched_word_by_word() {
+        for (pattern, text, expected) in [
+            ("git push *", "git push", Holds::Yes),
+            ("git push *", "git push origin main", Holds::Yes),
+            ("git push *", "git pushy", Holds::No),
+            ("git push", "git push origin", Holds::No),
+            ("npm run test*", "npm run test:unit", Holds::Yes),
+            ("npm run test*", "npm run build", Holds::No),
+            ("git * --force", "git push origin --force", Holds::Yes),
+            ("git * --force", "git push origin", Holds::No),
+            ("rm *", "/bin/rm x", Holds::Yes),
+            ("git *", "/tmp/git x", Holds::No),
+            ("*", "anything at all", Holds::Yes),
+            ("git *", "git log ?", Holds::Yes),
+            ("git *", "git ?", Holds::Yes),
+            ("git push *", "git ?", Holds::Perhaps),
+            ("git push *", "git push ?", Holds::Yes),
+            ("git push *", "git log ?", Holds::No),
+            ("git push", "git push ?", Holds::Perhaps),
+            ("git * --force", "git push ?", Holds::Perhaps),
+            ("rm *", "? -rf /", Holds::Perhaps),
+            ("ls", "ls ?", Holds::Perhaps),
+        ] {
+            let pattern_of = CommandPattern::new(pattern).unwrap();
+            assert_eq!(pattern_of.covers(&command(text), false), expected, "{pattern} on {text}");
+        }
+        let loosely =
+            |text: &str| CommandPattern::new("rm *").unwrap().covers(&command(text), true);
+        assert_eq!(loosely("/tmp/rm x"), Holds::Yes);
+        assert_eq!(loosely("RM x"), Holds::Yes);
+    }
+
+    #[test]
+    fn a_command_pattern_is_one_command() {
+        for bad in ["", "  ", "a; b", "a | b", "a && b", "echo $(x)", "echo `x`"] {
+            assert!(CommandPattern::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn paths_are_matched_as_the_kernel_would_see_them() {
+        let directory = Path::new("/work/project");
+        for (pattern, path, expected) in [
+            ("/home/u/.ssh/**", "/home/u/.ssh/id", true),
+            ("/home/u/.ssh/**", "/home/u/.ssh", true),
+            ("/home/u/.ssh/**", "/home/u/.sshx", false),
+            ("/home/u/.ssh/**", "../../home/u/./x/../.ssh/id", true),
+            ("src/**", "src/a/b.rs", true),
+            ("src/**", "/work/project/src/a.rs", true),
+            ("./src/**", "src/a.rs", true),
+            ("src/*", "src/a/b.rs", false),
+            ("src/**", "/elsewhere/src/a.rs", false),
+            ("**/*.pem", "/any/where/key.pem", true),
+            ("*.md", "README.md", true),
+        ] {
+            let path = plain(Path::new(path), directory);
+            let covered = PathPattern::new(pattern).unwrap().covers(&path, directory);
+            assert_eq!(covered, expected, "{pattern} on {}", path.display());
+        }
+        assert!(PathPattern::new("a[").is_err());
+    }
+
+    #[test]
+    fn hosts_are_matched_whole() {
+        for (pattern, host, expected) in [
+            ("example.com", "example.com", Holds::Yes),
+            ("example.com", "EXAMPLE.com.", Holds::Yes),
+            ("example.com", "www.example.com", Holds::No),
+            ("*.example.com", "www.example.com", Holds::Yes),
+            ("*.example.com", "example.com", Holds::No),
+            ("*.example.com", "badexample.com", Holds::No),
+            ("example.com:8080", "example.com:8080", Holds::Yes),
+            ("example.com:8080", "example.com:80", Holds::No),
+            ("example.com:8080", "example.com", Holds::Perhaps),
+            ("*", "any.where", Holds::Yes),
+            ("[::1]:80", "[::1]:80", Holds::Yes),
+        ] {
+            let covered = HostPattern::new(pattern).unwrap().covers(host);
+            assert_eq!(covered, expected, "{pattern} on {host}");
+        }
+        for bad in ["", "a*b", "http://x", "x:port", "*.*.x"] {
+            assert!(HostPattern::new(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! One rule: what it says, and whether it holds for a call.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::facts::{Facts, Part};
+use super::pattern::{CommandPattern, Holds, HostPattern, PathPattern, plain, wildcard};
+use super::shell::{self, Place, Role};
+use super::touch::{Reach, Touch, host_of};
+use crate::permission::Permission;
+use crate::spec::{Category, Kind};
+
+/// A rule as it is written. All of its conditions have to hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RuleSpec {
+    /// What happens to calls it holds for.
+    pub effect: Permission,
+    /// Name of the tool; `*` stands for any run of characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Family of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<Category>,
+    /// What the call does to the world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Path of the agent that calls, such as `main/reviewer`; `*` stands for any run of characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// A simple command, such as `git push *`; `*` alone stands for any number of words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Paths that the call touches, as a glob: absolute, from `~/`, or from the working directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A host the call talks to: `example.com`, `*.example.com`, `host:port`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Arguments by name, with `*` for any run of characters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub args: BTreeMap<String, String>,
+    /// Why, for whoever is told about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Commands, paths, hosts or tool names that it has to hold for; checked when it is loaded.
+    #[serde(default, rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<String>,
+    /// Commands, paths, hosts or tool names that it must not hold for; checked when it is loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_match: Vec<String>,
+}
+
+impl RuleSpec {
+    /// Starts a rule without conditions.
+    pub const fn new(effect: Permission) -> Self {
+        Self {
+            effect,
+            tool: None,
+            category: None,
+            kind: None,
+            agent: None,
+            command: None,
+            path: None,
+            host: None,
+            args: BTreeMap::new(),
+            reason: None,
+            matches: Vec::new(),
+            not_match: Vec::new(),
+        }
+    }
+
+    /// Starts a rule on a command.
+    pub fn command(effect: Permission, pattern: impl Into<String>) -> Self {
+        Self { command: Some(pattern.into()), ..Self::new(effect) }
+    }
+
+    /// Starts a rule on a path.
+    pub fn path(effect: Permission, pattern: impl Into<String>) -> Self {
+        Self { path: Some(pattern.into()), ..Self::new(effect) }
+    }
+
+    /// Starts a rule on a tool.
+    pub fn tool(effect: Permission, pattern: impl Into<String>) -> Self {
+        Self { tool: Some(pattern.into()), ..Self::new(effect) }
+    }
+
+    /// Starts a rule on a host.
+    pub fn host(effect: Permission, pattern: impl Into<String>) -> Self {
+        Self { host: Some(pattern.into()), ..Self::new(effect) }
+    }
+}
+
+/// A mistake in a rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct RuleError {
+    /// Which key of the rule it is about.
+    pub key: &'static str,
+    /// Which item of that key, if it is a list.
+    pub item: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A rule that is ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    spec: RuleSpec,
+    command: Option<CommandPattern>,
+    path: Option<PathPattern>,
+    host: Option<HostPattern>,
+    place: Option<String>,
+}
+
+impl Rule {
+    /// Makes a rule ready. `home` is what `~/` in its path stands for; `place` is where it is written.
+    pub fn new(
+        spec: RuleSpec,
+        home: Option<&str>,
+        place: Option<String>,
+    ) -> Result<Self, RuleError> {
+        let error = |key| move |message| RuleError { key, item: None, message };
+        let path = spec.path.as_deref().map(|path| match (path.strip_prefix('~'), home) {
+            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                PathPattern::new(&format!("{}{rest}", globset::escape(home)))
+            }
+            _ => PathPattern::new(path),
+        });
+        let rule = Self {
+            command: spec
+                .command
+                .as_deref()
+                .map(CommandPattern::new)
+                .transpose()
+                .map_err(error("command"))?,
+            path: path.transpose().map_err(error("path"))?,
+            host: spec.host.as_deref().map(HostPattern::new).transpose().map_err(error("host"))?,
+            place,
+            spec,
+        };
+        if !rule.has_conditions() {
+            let message = "a rule needs a condition: `tool: \"*\"` holds for every call".into();
+            return Err(error("effect")(message));
+        }
+        Ok(rule)
+    }
+
+    /// Checks the examples that a rule carries. Returns every one that is not as it says.
+    pub fn check_examples(&self) -> Vec<RuleError> {
+        let wrong = |key, wanted: bool, examples: &[String]| {
+            let wrong =
+                examples.iter().enumerate().filter(|(_, text)| self.holds_for(text) != wanted);
+            let error = |(item, text): (usize, &String)| {
+                let message = if wanted {
+                    format!("the rule does not hold for `{text}`, but says it does")
+                } else {
+                    format!("the rule holds for `{text}`, but says it does not")
+                };
+                RuleError { key, item: Some(item), message }
+            };
+            wrong.map(error).collect::<Vec<_>>()
+        };
+        let mut errors = wrong("match", true, &self.spec.matches);
+        errors.extend(wrong("not_match", false, &self.spec.not_match));
+        errors
+    }
+
+    /// Tells whether it holds for an example: a command line, a path, a host or URL, or the name of a
+    /// tool, by the first of these that the rule has a condition on.
+    pub fn holds_for(&self, example: &str) -> bool {
+        let root = Path::new("/");
+        if let Some(pattern) = &self.command {
+            let line = shell::read(example, Place { home: Some("~"), directory: "/" });
+            let loosely = self.effect() != Permission::Allow;
+            let covers =
+                |command: &shell::Simple| pattern.covers(&command.words, loosely) == Holds::Yes;
+            return if loosely {
+                line.commands.iter().any(covers)
+            } else {
+                let mut acts = line.commands.iter().filter(|command| command.role == Role::Acts);
+                line.opaque.is_none() && !line.commands.is_empty() && acts.all(covers)
+            };
+        }
+        if let Some(pattern) = &self.path {
+            return pattern.covers(&plain(Path::new(example), root), root);
+        }
+        if let Some(pattern) = &self.host {
+            let host = host_of(example).unwrap_or_else(|| example.to_owned());
+            return pattern.covers(&host) == Holds::Yes;
+        }
+        self.spec.tool.as_deref().is_none_or(|pattern| wildcard(pattern, example))
+    }
+
+    /// Returns what it does.
+    pub const fn effect(&self) -> Permission {
+        self.spec.effect
+    }
+
+    /// Returns it as it was written.
+    pub const fn spec(&self) -> &RuleSpec {
+        &self.spec
+    }
+
+    /// Returns why it is there, if somebody said so.
+    pub fn reason(&self) -> Option<&str> {
+        self.spec.reason.as_deref()
+    }
+
+    /// Returns where it is written.
+    pub fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
+    /// Tells whether it can hold for calls of an agent.
+    pub fn concerns(&self, agent: &str) -> bool {
+        self.spec.agent.as_deref().is_none_or(|pattern| wildcard(pattern, agent))
+    }
+
+    /// Returns its conditions for people.
+    pub fn shown(&self) -> String {
+        let spec = &self.spec;
+        let texts = [
+            ("tool", spec.tool.as_deref()),
+            ("category", spec.category.map(Category::as_str)),
+            ("kind", spec.kind.map(Kind::as_str)),
+            ("agent", spec.agent.as_deref()),
+            ("command", spec.command.as_deref()),
+            ("path", spec.path.as_deref()),
+            ("host", spec.host.as_deref()),
+        ];
+        let named =
+            texts.into_iter().filter_map(|(name, text)| Some(format!("{name} `{}`", text?)));
+        let args = spec.args.iter().map(|(name, pattern)| format!("argument {name} `{pattern}`"));
+        named.chain(args).collect::<Vec<_>>().join(", ")
+    }
+
+    fn has_conditions(&self) -> bool {
+        !self.shown().is_empty()
+    }
+
+    /// Tells whether it holds for one thing that a call would do.
+    pub(super) fn holds(&self, facts: &Facts<'_>, part: &Part) -> Holds {
+        let spec = &self.spec;
+        let fits =
+            |pattern: &Option<String>, text| pattern.as_deref().is_none_or(|p| wildcard(p, text));
+        if !fits(&spec.tool, facts.tool)
+            || spec.category.is_some_and(|category| category != facts.category)
+            || spec.kind.is_some_and(|kind| !part.is_kind(kind, facts.kind))
+            || !fits(&spec.agent, facts.agent)
+            || !spec
+                .args
+                .iter()
+                .all(|(name, pattern)| argument_fits(facts.arguments, name, pattern))
+        {
+            return Holds::No;
+        }
+        let looks_inside = self.command.is_some() || self.path.is_some() || self.host.is_some();
+        let found = self.command(part).min(self.paths(facts, part)).min(self.hosts(part));
+        if looks_inside && part.opaque.is_some() { found.max(Holds::Perhaps) } else { found }
+    }
+
+    fn allows(&self) -> bool {
+        self.effect() == Permission::Allow
+    }
+
+    fn command(&self, part: &Part) -> Holds {
+        match (&self.command, &part.command) {
+            (None, _) => Holds::Yes,
+            (Some(pattern), Some(words)) => pattern.covers(words, !self.allows()),
+            (Some(_), None) => Holds::No,
+        }
+    }
+
+    fn paths(&self, facts: &Facts<'_>, part: &Part) -> Holds {
+        let Some(pattern) = &self.path else { return Holds::Yes };
+        let covers = |touch: &Touch| match touch {
+            Touch::At(path) => pattern.covers(path, &facts.world.directory).into(),
+            Touch::Below(start) if pattern.reaches(start) => Holds::Perhaps,
+            Touch::Below(_) => Holds::No,
+            Touch::Anywhere => Holds::Perhaps,
+        };
+        self.over(part.paths.iter().map(covers))
+    }
+
+    fn hosts(&self, part: &Part) -> Holds {
+        let Some(pattern) = &self.host else { return Holds::Yes };
+        let covers = |reach: &Reach| match reach {
+            Reach::Known(host) => pattern.covers(host),
+            Reach::Anywhere => Holds::Perhaps,
+        };
+        self.over(part.hosts.iter().map(covers))
+    }
+
+    /// A rule that allows has to cover everything a call touches, one that forbids only something.
+    fn over(&self, each: impl Iterator<Item = Holds>) -> Holds {
+        let found = if self.allows() { each.min() } else { each.max() };
+        found.unwrap_or(Holds::No)
+    }
+}
+
+fn argument_fits(arguments: &Value, name: &str, pattern: &str) -> bool {
+    match arguments.get(name) {
+        None => false,
+        Some(Value::String(text)) => wildcard(pattern, text),
+        Some(other) => wildcard(pattern, &other.to_string()),
+    }
+}

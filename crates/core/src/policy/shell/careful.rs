@@ -1,0 +1,318 @@
+//! What makes a harmless looking command do something else: variables that programs obey, options that
+//! start other programs, and builtins that read text as code.
+
+use brush_parser::ast::BinaryPredicate;
+
+use super::Word;
+
+/// Variables that change how a program looks, not what it runs or where it connects to.
+const HARMLESS: &[&str] = &[
+    "CARGO_TERM_COLOR",
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "DEBIAN_FRONTEND",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "LINES",
+    "NODE_ENV",
+    "NO_COLOR",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONUNBUFFERED",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "TERM",
+    "TZ",
+];
+
+/// Tells whether a program can be given this variable without changing what it does.
+pub(super) fn is_harmless_for_programs(name: &str) -> bool {
+    HARMLESS.contains(&name) || name.starts_with("LC_")
+}
+
+/// Tells whether the shell can set this variable without changing what programs do. Names in small
+/// letters are the line's own: programs listen to capitals, but for proxies.
+pub(super) fn is_harmless_in_shell(name: &str) -> bool {
+    let own =
+        name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    let one_letter = name.len() == 1 && name != "_";
+    (own && name != "_" && !name.ends_with("_proxy"))
+        || one_letter
+        || is_harmless_for_programs(name)
+}
+
+/// Tells whether what is written to a file goes nowhere, or where the command writes anyway.
+pub(super) fn is_sink(path: &str) -> bool {
+    matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
+}
+
+/// Tells whether a text runs commands when it is expanded.
+pub(super) fn has_substitution(text: &str) -> bool {
+    ["$(", "`", "${", "$["].iter().any(|start| text.contains(start))
+}
+
+/// Tells whether both sides of a test are evaluated as arithmetic.
+pub(super) const fn is_arithmetic(predicate: &BinaryPredicate) -> bool {
+    matches!(
+        predicate,
+        BinaryPredicate::ArithmeticEqualTo
+            | BinaryPredicate::ArithmeticNotEqualTo
+            | BinaryPredicate::ArithmeticLessThan
+            | BinaryPredicate::ArithmeticLessThanOrEqualTo
+            | BinaryPredicate::ArithmeticGreaterThan
+            | BinaryPredicate::ArithmeticGreaterThanOrEqualTo
+    )
+}
+
+/// Programs with options that start other programs or write files.
+const OBEDIENT: &[&str] = &[
+    "awk", "bsdtar", "ed", "emacs", "ex", "fd", "fdfind", "find", "gawk", "git", "gsed", "less",
+    "man", "mawk", "more", "nawk", "nvim", "rg", "rsync", "scp", "sed", "sftp", "sort", "ssh",
+    "tar", "vi", "vim",
+];
+
+/// Tells whether a word that is not known may turn out to be an option.
+fn may_have_options(program: &str, arguments: &[Word]) -> bool {
+    let ends_options = |word: &Word| matches!(program, "git" | "rg") && word.text() == Some("--");
+    let before = arguments.iter().take_while(|word| !ends_options(word));
+    before.filter(|word| word.text().is_none()).any(|word| {
+        // A pattern for file names can only become an option if nothing stands before it.
+        word.start().is_none_or(|start| start.is_empty() || start.starts_with('-'))
+    })
+}
+
+/// Says why it cannot be known what a command would run, if it cannot.
+pub(super) fn hazard(words: &[Word]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    let program = bare(program.text()?);
+    let texts: Vec<&str> = arguments.iter().filter_map(Word::text).collect();
+    let any = |test: &dyn Fn(&str) -> bool| texts.iter().any(|text| test(text));
+    if OBEDIENT.contains(&program) && may_have_options(program, arguments) {
+        return Some(format!("which options `{program}` gets is not known"));
+    }
+    let found = match program {
+        "alias" | "source" | "." | "let" | "enable" | "hash" | "mapfile" | "readarray" | "bind"
+        | "complete" | "compgen" | "fc" | "coproc" | "shopt" | "set" => !texts.is_empty(),
+        "export" => exports_hazard(arguments),
+        "declare" | "typeset" | "local" | "readonly" => sets_hazard(arguments),
+        "printf" | "read" | "unset" | "test" | "[" | "wait" | "getopts" => {
+            any(&|text| text.contains('[') && has_substitution(text))
+        }
+        "find" => {
+            any(&|text| text.starts_with("-fprint") || matches!(text, "-fls" | "-files0-from"))
+        }
+        "git" => git(&texts),
+        "tar" | "bsdtar" => any(&|text| {
+            let long = ["--to-command", "--checkpoint-action", "--use-compress", "--info-script"]
+                .iter()
+                .any(|option| abbreviates(text, option));
+            long || ["--new-volume-script", "--rsh-command", "--rmt-command"]
+                .iter()
+                .any(|option| abbreviates(text, option))
+                || cluster(text, &['I', 'F'])
+        }),
+        "rsync" => any(&|text| abbreviates(text, "--rsh") || cluster(text, &['e'])),
+        "scp" | "sftp" | "ssh" => any(&|text| cluster(text, &['o', 'S', 'F'])),
+        "sort" => any(&|text| abbreviates(text, "--compress-program")),
+        "rg" => any(&|text| text.starts_with("--pre") || text.starts_with("--hostname-bin")),
+        "man" => any(&|text| cluster(text, &['P', 'H']) || abbreviates(text, "--pager")),
+        "sed" | "gsed" => texts.iter().any(|text| sed_runs(text)),
+        "awk" | "gawk" | "mawk" | "nawk" => any(&|text| {
+            text.contains("system")
+                || text.contains('|')
+                || text.contains("getline")
+                || text.contains('@')
+                || cluster(text, &['f', 'E', 'l', 'i'])
+                || text.starts_with("--")
+                || text.contains('>')
+        }),
+        "vi" | "vim" | "nvim" | "ex" | "emacs" | "ed" | "less" | "more" => {
+            any(&|text| text.starts_with('+') || text.starts_with('-'))
+        }
+        _ => false,
+    };
+    found.then(|| format!("`{program}` with these arguments can run other programs"))
+}
+
+/// Returns the name of a program without its directory.
+pub(super) fn bare(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Tells whether a word is an option or a start of it that programs take for it.
+fn abbreviates(word: &str, option: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    name.len() > 3 && option.starts_with(name) || name.starts_with(option)
+}
+
+/// Tells whether a word of short options has one of these among them.
+fn cluster(word: &str, options: &[char]) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(options))
+}
+
+fn exports_hazard(arguments: &[Word]) -> bool {
+    let name = |text: &str| text.split(['=', '+']).next().is_some_and(is_harmless_for_programs);
+    !arguments.iter().all(|word| word.text().is_some_and(name))
+}
+
+fn sets_hazard(arguments: &[Word]) -> bool {
+    arguments.iter().any(|word| match word.text() {
+        None => true,
+        Some(option) if option.starts_with('-') => option.contains(['i', 'n', 'x']),
+        Some(text) => {
+            let name = text.split(['=', '+']).next().unwrap_or(text);
+            text.contains('=') && !is_harmless_for_programs(name) || name.contains('[')
+        }
+    })
+}
+
+/// Options and subcommands of git that run what they are given.
+fn git(texts: &[&str]) -> bool {
+    let options = [
+        "-c",
+        "--config-env",
+        "--exec-path=",
+        "--exec",
+        "-x",
+        "--upload-pack",
+        "--receive-pack",
+        "--open-files-in-pager",
+        "--extcmd",
+        "--ext-diff",
+        "--textconv",
+        "--template",
+        "--git-dir",
+        "--tool",
+        "--to-cmd",
+        "--smtp-server",
+        "--output",
+        "--work-tree",
+        "--config",
+    ];
+    let subcommands = ["config", "foreach", "filter-branch", "difftool", "mergetool", "send-email"];
+    let by_option = texts.iter().any(|text| {
+        options.iter().any(|option| {
+            let long = option.starts_with("--");
+            text == option
+                || (long && abbreviates(text, option) && text.len() > 5)
+                || (!long
+                    && text.starts_with(option)
+                    && text.starts_with("-c")
+                    && text.contains('='))
+        })
+    });
+    let runs = texts.contains(&"bisect") && texts.contains(&"run");
+    let pager = texts.contains(&"grep") && texts.iter().any(|text| text.starts_with("-O"));
+    let subcommand = git_subcommand(texts).is_some_and(|name| subcommands.contains(&name));
+    let nested = texts.contains(&"submodule") && texts.contains(&"foreach");
+    by_option
+        || runs
+        || pager
+        || subcommand
+        || nested
+        || texts.iter().any(|text| text.contains("ext::"))
+}
+
+fn git_subcommand<'a>(texts: &[&'a str]) -> Option<&'a str> {
+    git_rest(texts).first().copied()
+}
+
+/// Returns the words after the options that git takes before its subcommand.
+pub(super) fn git_rest<'t, 'a>(texts: &'t [&'a str]) -> &'t [&'a str] {
+    let mut at = 0;
+    while let Some(text) = texts.get(at) {
+        match *text {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env" => at += 2,
+            option if option.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    texts.get(at..).unwrap_or_default()
+}
+
+/// Tells whether a sed script may run commands or write files: `e`, `w`, and the flags of `s`.
+fn sed_runs(text: &str) -> bool {
+    if text.starts_with('-') && !text.starts_with("-e") && !text.starts_with("--expression") {
+        return text.starts_with("-f") || text.starts_with("--file");
+    }
+    let commands = text.split([';', '\n', '{']).map(str::trim);
+    commands.into_iter().any(|command| {
+        let after_address = command
+            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '!'));
+        let after_address = match after_address.strip_prefix('/') {
+            Some(rest) => rest.rsplit('/').next().unwrap_or(rest).trim(),
+            None => after_address,
+        };
+        let starts = after_address.starts_with(['e', 'w', 'W']) && !text.starts_with('-');
+        let substitutes = after_address.starts_with('s') || command.contains("s/");
+        let flags = command.rsplit(|c: char| c.is_ascii_punctuation()).next().unwrap_or_default();
+        starts && !after_address.contains('.')
+            || (substitutes && flags.contains(['e', 'w']) && flags.len() < 6)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hazardous(line: &[&str]) -> bool {
+        hazard(&line.iter().copied().map(Word::literal).collect::<Vec<_>>()).is_some()
+    }
+
+    #[test]
+    fn options_that_start_programs_are_known() {
+        for line in [
+            &["git", "-c", "core.pager=rm", "log"][..],
+            &["git", "clone", "ext::sh -c rm"],
+            &["git", "bisect", "run", "rm"],
+            &["git", "rebase", "--exec", "rm"],
+            &["git", "config", "alias.x", "!rm"],
+            &["git", "grep", "-Orm", "x"],
+            &["tar", "xf", "a", "--to-command=rm"],
+            &["tar", "xf", "a", "--checkpoint-act=exec=rm"],
+            &["sort", "--compress-program=rm", "x"],
+            &["sed", "1e rm -rf x", "f"],
+            &["sed", "s/a/rm/e", "f"],
+            &["awk", "BEGIN{system(\"rm\")}"],
+            &["source", "x"],
+            &["export", "PATH=/tmp"],
+            &["declare", "-i", "x"],
+            &["printf", "-v", "a[$(rm)]", "x"],
+            &["export", "npm_config_shell"],
+            &["find", ".", "-fprintf", "x", "y"],
+            &["awk", "-f", "x"],
+        ] {
+            assert!(hazardous(line), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_may_be_such_an_option() {
+        let with = |program: &str, word: Word| hazard(&[Word::literal(program), word]).is_some();
+        assert!(with("git", Word::unknown("$X")));
+        assert!(with("find", Word::unknown("$X")));
+        assert!(!with("cat", Word::unknown("$X")));
+        let after = [Word::literal("git"), Word::literal("--"), Word::unknown("$X")];
+        assert!(hazard(&after).is_none());
+    }
+
+    #[test]
+    fn everyday_options_are_not_taken_for_them() {
+        for line in [
+            &["git", "commit", "-m", "a message"][..],
+            &["git", "log", "--oneline", "-n", "5"],
+            &["git", "-C", "sub", "status"],
+            &["tar", "tzf", "a.tgz"],
+            &["sed", "-n", "1,5p", "f"],
+            &["sed", "s/a/b/g", "f"],
+            &["awk", "{print $1}", "f"],
+            &["sort", "-u", "f"],
+            &["export", "LANG=C"],
+            &["printf", "%s", "x"],
+        ] {
+            assert!(!hazardous(line), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! One word of a command line: what it says, as far as that is known before the line runs.
+
+use std::panic::catch_unwind;
+
+use brush_parser::ParserOptions;
+use brush_parser::word::{
+    self, Parameter, ParameterExpr, SpecialParameter, WordPiece, WordPieceWithSource,
+};
+
+use super::Place;
+
+/// One word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::policy) struct Word {
+    value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    /// Just this text.
+    Known(String),
+    /// Names of files that start like this, by a pattern that stays below where it starts.
+    Starts(String),
+    /// Anything.
+    Unknown(String),
+}
+
+impl Word {
+    /// A word that says just this.
+    pub(in crate::policy) fn literal(text: impl Into<String>) -> Self {
+        Self { value: Value::Known(text.into()) }
+    }
+
+    /// A word that can say anything.
+    pub(in crate::policy) fn unknown(written: impl Into<String>) -> Self {
+        Self { value: Value::Unknown(written.into()) }
+    }
+
+    /// Returns what it says, where that is known.
+    pub(in crate::policy) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Known(text) => Some(text),
+            Value::Starts(_) | Value::Unknown(_) => None,
+        }
+    }
+
+    /// Returns what the file names it stands for start with, if it is a pattern for file names.
+    pub(in crate::policy) fn start(&self) -> Option<&str> {
+        match &self.value {
+            Value::Starts(start) => Some(start),
+            Value::Known(_) | Value::Unknown(_) => None,
+        }
+    }
+
+    /// Returns it for people.
+    pub(in crate::policy) fn shown(&self) -> String {
+        match &self.value {
+            Value::Known(text) | Value::Unknown(text) => text.clone(),
+            Value::Starts(start) => format!("{start}*"),
+        }
+    }
+}
+
+/// What was found in a word.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    text: String,
+    /// Where the first pattern character was.
+    pattern: Option<usize>,
+    unknown: bool,
+    /// Command lines whose output becomes part of the word.
+    pub(super) lines: Vec<String>,
+    /// Why it cannot be known what the word would run.
+    pub(super) opaque: Option<&'static str>,
+}
+
+/// Reads a word as it was written.
+pub(super) fn read(written: &str, place: Place<'_>, variables: Variables) -> (Word, Found) {
+    let mut found = Found::default();
+    // Alone it is the name of a program, not the start of a pattern.
+    if written == "[" {
+        return (Word::literal(written), found);
+    }
+    // The parser is not ours: if it breaks down, the word could not be read.
+    let parsed = catch_unwind(|| word::parse(written, &ParserOptions::default()).ok());
+    match parsed.ok().flatten() {
+        Some(pieces) => {
+            Reader { written, place, variables, found: &mut found }.pieces(&pieces, false);
+        }
+        None => found.opaque = Some("a word in it cannot be read"),
+    }
+    let value = if found.unknown || found.opaque.is_some() {
+        Value::Unknown(written.to_owned())
+    } else if let Some(at) = found.pattern {
+        let (start, rest) = found.text.split_at_checked(at).unwrap_or_default();
+        // Braces can hold whole paths, and `..` leads out of where the pattern starts.
+        if rest.contains("..") || (rest.contains('{') && !start.contains('/')) {
+            Value::Unknown(written.to_owned())
+        } else {
+            Value::Starts(start.to_owned())
+        }
+    } else {
+        Value::Known(std::mem::take(&mut found.text))
+    };
+    (Word { value }, found)
+}
+
+/// Whether `HOME` and `PWD` are still what they were when the line started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variables {
+    pub(super) home: bool,
+    pub(super) directory: bool,
+}
+
+impl Variables {
+    /// Looks whether a line names them other than to read them.
+    pub(super) fn of(text: &str) -> Self {
+        let only_read = |name: &str| {
+            let read = text.matches(&format!("${name}")).count();
+            let braced = text.matches(&format!("${{{name}}}")).count();
+            text.matches(name).count() == read + braced
+        };
+        let moves = ["cd", "pushd", "popd", "-C"].iter().any(|word| text.contains(word));
+        Self { home: only_read("HOME"), directory: only_read("PWD") && !moves }
+    }
+}
+
+struct Reader<'a> {
+    written: &'a str,
+    place: Place<'a>,
+    variables: Variables,
+    found: &'a mut Found,
+}
+
+impl Reader<'_> {
+    fn pieces(&mut self, pieces: &[WordPieceWithSource], quoted: bool) {
+        for piece in pieces {
+            self.piece(piece, quoted);
+        }
+    }
+
+    fn piece(&mut self, piece: &WordPieceWithSource, quoted: bool) {
+        match &piece.piece {
+            WordPiece::Text(text) => self.plain(text, quoted),
+            WordPiece::SingleQuotedText(text) => self.found.text.push_str(text),
+            WordPiece::AnsiCQuotedText(text) => self.escaped(text),
+            WordPiece::DoubleQuotedSequence(pieces)
+            | WordPiece::GettextDoubleQuotedSequence(pieces) => self.pieces(pieces, true),
+            WordPiece::TildePrefix(user) => self.tilde(user),
+            WordPiece::ParameterExpansion(expression) => self.parameter(expression, piece),
+            WordPiece::CommandSubstitution(line) => {
+                self.found.lines.push(line.clone());
+                self.found.unknown = true;
+            }
+            WordPiece::BackquotedCommandSubstitution(line) => {
+                if line.contains('\\') {
+                    self.found.opaque = Some("it has an escape within backquotes");
+                }
+                self.found.lines.push(line.clone());
+                self.found.unknown = true;
+            }
+            WordPiece::EscapeSequence(sequence) => {
+                let text = sequence.strip_prefix('\\').unwrap_or(sequence);
+                self.found.text.push_str(if text == "\n" { "" } else { text });
+            }
+            WordPiece::ArithmeticExpression(expression) => self.arithmetic(&expression.value),
+        }
+    }
+
+    fn plain(&mut self, text: &str, quoted: bool) {
+        // The parser found no substitution here; a shell might.
+        if text.contains('`')
+            || text.contains("$(")
+            || (text == "$" && !self.written.ends_with('$'))
+        {
+            self.found.opaque = Some("it has a substitution that cannot be read");
+        }
+        let text = text.replace("\\\n", "");
+        if !quoted && let Some(at) = pattern_start(&text, self.written) {
+            let at = self.found.text.len() + at;
+            self.found.pattern.get_or_insert(at);
+        }
+        self.found.text.push_str(&text);
+    }
+
+    /// Text in `$'…'`: escapes other than for lines and tabs can spell anything.
+    fn escaped(&mut self, text: &str) {
+        let text = text.replace("\\n", "\n").replace("\\t", "\t");
+        self.found.unknown |= text.contains('\\');
+        self.found.text.push_str(&text);
+    }
+
+    fn tilde(&mut self, user: &str) {
+        match (user, self.place.home) {
+            ("", Some(home)) if self.variables.home => self.found.text.push_str(home),
+            _ => self.found.unknown = true,
+        }
+    }
+
+    fn parameter(&mut self, expression: &ParameterExpr, piece: &WordPieceWithSource) {
+        let known = match expression {
+            ParameterExpr::Parameter { parameter, indirect: false } => match parameter {
+                Parameter::Named(name) if name == "HOME" && self.variables.home => self.place.home,
+                Parameter::Named(name) if name == "PWD" && self.variables.directory => {
+                    Some(self.place.directory)
+                }
+                Parameter::Special(
+                    SpecialParameter::LastExitStatus
+                    | SpecialParameter::ProcessId
+                    | SpecialParameter::LastBackgroundProcessId
+                    | SpecialParameter::PositionalParameterCount,
+                ) => Some("0"),
+                _ => None,
+            },
+            _ => None,
+        };
+        let written = self.written.get(piece.start_index..piece.end_index);
+        let runs = ["$(", "`", "<(", ">(", "@P", "[", "!"];
+        if known.is_none()
+            && written.is_none_or(|written| runs.iter().any(|text| written.contains(text)))
+        {
+            self.found.opaque = Some("an expansion in it can run commands");
+        }
+        match known {
+            Some(text) => self.found.text.push_str(text),
+            None => self.found.unknown = true,
+        }
+    }
+
+    /// Plain arithmetic is a number. A name in it is evaluated in turn, which can run commands.
+    fn arithmetic(&mut self, expression: &str) {
+        if is_plain_arithmetic(expression) {
+            self.found.text.push('0');
+        } else {
+            self.found.opaque = Some("arithmetic with names in it can run commands");
+        }
+    }
+}
+
+/// Tells whether an expression has nothing but numbers and operators in it.
+pub(super) fn is_plain_arithmetic(expression: &str) -> bool {
+    !expression.contains(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '`' | '[' | '@'))
+}
+
+/// Returns where a pattern for file names, or a list in braces, starts. Quotes can stand in the middle of
+/// a list, so its end is looked for in the whole word.
+fn pattern_start(text: &str, word: &str) -> Option<usize> {
+    let glob = text.find(['*', '?', '[']);
+    let extended = ["@(", "!(", "+("].iter().filter_map(|open| text.find(open)).min();
+    let braces = text.find('{').filter(|_| word.contains(',') || word.contains(".."));
+    [glob, extended, braces].into_iter().flatten().min()
+}
