@@ -10,7 +10,7 @@
 //!
 //! Nothing here depends on the order of rules or layers, and there is no rule by which adding a
 //! denial could allow more. A project's rules that allow are not looked at: its layer can only narrow.
-//! Commands are judged by what they would run ([`shell`]), never as text.
+//! Commands are judged by what they would run (`shell`), never as text.
 //!
 //! An [`Authority`] is a chain of policies, one for each agent on the way down: a child may do what
 //! all of them allow.
