@@ -10,7 +10,7 @@ use std::time::Duration;
 use convoke_tool::{Process, Spawner, UnconfinedSpawner};
 use tokio::io::AsyncReadExt;
 
-use crate::support::{Place, open, run, skipped, variable};
+use crate::support::{Place, open, run, variable};
 
 /// Leaves processes behind in every way there is, all of which hold the pipe, then says it is ready.
 const LEAVE_BEHIND: &str = "exec 3> ../pipe
@@ -97,10 +97,17 @@ async fn a_program_may_end_in_its_own_way_when_asked() {
 /// Starts this very program a second time, as the parent of a confined one, and kills it.
 #[tokio::test]
 async fn everybody_ends_when_we_are_killed() {
+    if let Some(directory) = variable(PARENT) {
+        return as_the_parent(Path::new(&directory)).await;
+    }
     let Some(place) = with_pipe().await else { return };
     let this = std::env::current_exe().unwrap();
-    let arguments =
-        [this.to_str().unwrap(), "guard::as_the_parent", "--exact", "--ignored", "--nocapture"];
+    let arguments = [
+        this.to_str().unwrap(),
+        "guard::everybody_ends_when_we_are_killed",
+        "--exact",
+        "--nocapture",
+    ];
     let mut program = place.program(&arguments);
     program.environment.insert(PARENT.to_owned(), place.path("").display().to_string());
     let mut parent = UnconfinedSpawner.spawn(program).await.unwrap();
@@ -116,13 +123,9 @@ async fn everybody_ends_when_we_are_killed() {
 
 const PARENT: &str = "CONVOKE_TEST_PLACE";
 
-#[tokio::test]
-#[ignore = "is started by another test, which kills it"]
-async fn as_the_parent() {
-    let Some(directory) = variable(PARENT) else {
-        return skipped("this is no test of its own");
-    };
-    let place = Place::at(Path::new(&directory));
+/// What the second one does: it waits for a program that does not end.
+async fn as_the_parent(directory: &Path) {
+    let place = Place::at(directory);
     let program = place.program(&["sh", "-c", LEAVE_BEHIND]);
     let mut process = place.spawner().spawn(program).await.unwrap();
     process.wait().await.unwrap();
