@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use convoke_core::policy::wildcard;
 use convoke_core::{Event, EventBody, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,7 +38,7 @@ impl Origin {
     pub fn tools_within(&self, present: Option<&[String]>) -> Option<Vec<String>> {
         match (&self.tools, present) {
             (Some(then), Some(now)) => {
-                let offered = |name: &&String| now.iter().any(|pattern| fits(pattern, name));
+                let offered = |name: &&String| now.iter().any(|pattern| wildcard(pattern, name));
                 Some(then.iter().filter(offered).cloned().collect())
             }
             (then, now) => then.clone().or_else(|| now.map(<[String]>::to_vec)),
@@ -47,16 +48,6 @@ impl Origin {
     /// A path that is no text cannot be written; then there is none.
     pub(crate) fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
-    }
-}
-
-/// Tells whether a pattern with `*` for any text fits a name.
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| fits(after, rest)))
-        }),
     }
 }
 

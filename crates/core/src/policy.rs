@@ -27,6 +27,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use self::pattern::wildcard;
 pub use authority::Authority;
 pub use facts::{Facts, World};
 pub use rule::{Rule, RuleError, RuleSpec};

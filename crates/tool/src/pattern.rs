@@ -1,6 +1,7 @@
 //! Patterns for tool names: a name, a name with `*` in it, or a whole family as `category:file`.
 
 use convoke_core::ToolSpec;
+pub(crate) use convoke_core::policy::wildcard as matches;
 
 /// Tells whether a pattern is a plain name that has to exist.
 pub(crate) fn is_plain(pattern: &str) -> bool {
@@ -15,29 +16,6 @@ pub(crate) fn covers(pattern: &str, spec: &ToolSpec) -> bool {
         Some(category) => spec.category.as_str() == category,
         None => matches(pattern, &spec.name),
     }
-}
-
-/// Matches `*` against any run of characters. Linear: the last `*` is the only one gone back to.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut at, mut seen) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    while seen < name.len() {
-        if pattern.get(at) == Some(&b'*') {
-            retry = Some((at + 1, seen));
-            at += 1;
-        } else if pattern.get(at) == name.get(seen) {
-            at += 1;
-            seen += 1;
-        } else if let Some((after_star, from)) = retry {
-            retry = Some((after_star, from + 1));
-            at = after_star;
-            seen = from + 1;
-        } else {
-            return false;
-        }
-    }
-    pattern.get(at..).is_some_and(|rest| rest.iter().all(|byte| *byte == b'*'))
 }
 
 #[cfg(test)]

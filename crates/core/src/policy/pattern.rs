@@ -26,7 +26,7 @@ impl From<bool> for Holds {
 }
 
 /// Matches `*` against any run of characters. Linear: the last `*` is the only one gone back to.
-pub(super) fn wildcard(pattern: &str, text: &str) -> bool {
+pub fn wildcard(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
