@@ -13,8 +13,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::completion::Completion;
+use crate::desk::Desk;
 use crate::drive::Driver;
-use crate::keeper::{Keeper, OneSink, Refusing};
+use crate::keeper::{Keeper, OneSink, Place, Refusing};
 use crate::prompts;
 use crate::running::{Control, Rest, Running, shown};
 use crate::state::RunState;
@@ -158,9 +159,10 @@ impl AgentExecutor {
             settings: agent.settings.clone(),
             origin: agent.origin.clone(),
         };
-        let kept = agent.keeper.keep(&id).unwrap_or_else(|error| Arc::new(Refusing(error)));
+        let refusing = |error| Place::new(Arc::new(Refusing(error)));
+        let place = agent.keeper.keep(&id).unwrap_or_else(refusing);
         let state = Arc::new(RunState::of(Run::new(id)));
-        Self::drive(agent, state, kept, 0, vec![started])
+        Self::drive(agent, state, place, 0, vec![started])
     }
 
     pub(crate) const fn agent(&self) -> &Arc<Agent> {
@@ -171,13 +173,13 @@ impl AgentExecutor {
     pub(crate) fn drive(
         agent: Arc<Agent>,
         state: Arc<RunState>,
-        kept: Arc<dyn EventSink>,
+        place: Place,
         seq: u64,
         first: Vec<EventBody>,
     ) -> Running {
         let id = state.lock().id().clone();
         let clock = Arc::clone(agent.context.clock());
-        let (sink, reader) = shown(Arc::clone(&kept));
+        let (sink, reader) = shown(Arc::clone(&place.sink));
         let recorder = Recorder::new(id, Arc::new(sink), Arc::clone(&clock))
             .after(seq)
             .hiding(agent.secrets.clone())
@@ -189,9 +191,11 @@ impl AgentExecutor {
             .clone()
             .context(agent.context.for_run(stop_tools.clone()))
             .recorder(recorder.clone())
+            .granted(state.lock().granted().to_vec())
+            .asking_through(|approver| Desk::new(approver, place.inbox.clone(), Arc::clone(&state)))
             .build();
         let origin = agent.origin.clone();
-        let rest = Rest { state: Arc::clone(&state), kept, recorder: recorder.clone(), origin };
+        let rest = Rest { state: Arc::clone(&state), place, recorder: recorder.clone(), origin };
         let completion = agent.completion_of(&state);
         let driver =
             Driver { agent, state, completion, recorder, tools, stop_tools, clock, control };

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use convoke_core::event::VERSION;
 use convoke_core::{AgentPath, Event, EventBody, Position, RunId, causes};
-use convoke_journal::{Journal, JournalError, Opened, Owner, Repair, Store};
+use convoke_journal::{Journal, JournalError, Opened, Owner, Repair, RunJournal, Store};
 use convoke_tool::{Clock, EventSink, RecordError, Synced};
 
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, Place};
 use crate::resume::Paused;
 
 /// Keeps the events of a run, and of all runs below it, in a journal.
@@ -80,7 +80,7 @@ impl Journals {
 
     /// Takes up a run. Nobody else can work on it until it is dropped.
     pub fn reopen(&self, run: &RunId) -> Result<Reopened, JournalError> {
-        self.store.open(run, self.clock.now()).map(|opened| reopened(run, opened))
+        self.store.open(run, self.clock.now()).map(|opened| self.reopened(run, opened))
     }
 
     /// Makes a new run of the first events of another, up to and including number `at`.
@@ -100,19 +100,28 @@ impl Journals {
         };
         opened.journal.append(&forked)?;
         opened.events.push(forked);
-        Ok(reopened(&new, opened))
+        Ok(self.reopened(&new, opened))
+    }
+
+    fn reopened(&self, run: &RunId, opened: Opened) -> Reopened {
+        let Opened { journal, events, repaired, died, .. } = opened;
+        let paused = Paused::rebuild(run, &events, self.place(run, journal));
+        Reopened { paused, events, repaired, died }
+    }
+
+    fn place(&self, run: &RunId, journal: RunJournal) -> Place {
+        let place = Place::new(Arc::new(Journaled::new(journal)));
+        match self.store.inbox(run) {
+            Ok(inbox) => place.inbox(inbox),
+            // It has no name that could be a directory, so nobody can leave anything there.
+            Err(_) => place,
+        }
     }
 }
 
-fn reopened(run: &RunId, opened: Opened) -> Reopened {
-    let Opened { journal, events, repaired, died, .. } = opened;
-    let paused = Paused::rebuild(run, &events, Arc::new(Journaled::new(journal)));
-    Reopened { paused, events, repaired, died }
-}
-
 impl Keeper for Journals {
-    fn keep(&self, run: &RunId) -> Result<Arc<dyn EventSink>, RecordError> {
+    fn keep(&self, run: &RunId) -> Result<Place, RecordError> {
         let journal = self.store.create(run, self.clock.now()).map_err(|error| unkept(&error))?;
-        Ok(Arc::new(Journaled::new(journal)))
+        Ok(self.place(run, journal))
     }
 }

@@ -4,12 +4,37 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use convoke_core::{Event, RunId};
+use convoke_journal::Inbox;
 use convoke_tool::{EventSink, RecordError};
 
 /// Makes the place in which the events of a new run are kept.
 pub trait Keeper: Send + Sync + Debug {
     /// Makes it. A run whose place cannot be made ends before it begins.
-    fn keep(&self, run: &RunId) -> Result<Arc<dyn EventSink>, RecordError>;
+    fn keep(&self, run: &RunId) -> Result<Place, RecordError>;
+}
+
+/// The place of a run.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Place {
+    /// Where its events are kept.
+    pub sink: Arc<dyn EventSink>,
+    /// Where other processes leave answers for it, if there is such a place.
+    pub inbox: Option<Inbox>,
+}
+
+impl Place {
+    /// A place that other processes do not know.
+    pub const fn new(sink: Arc<dyn EventSink>) -> Self {
+        Self { sink, inbox: None }
+    }
+
+    /// Other processes leave answers here.
+    #[must_use]
+    pub fn inbox(mut self, inbox: Inbox) -> Self {
+        self.inbox = Some(inbox);
+        self
+    }
 }
 
 /// Puts the events of all runs into one sink.
@@ -17,8 +42,8 @@ pub trait Keeper: Send + Sync + Debug {
 pub(crate) struct OneSink(pub(crate) Arc<dyn EventSink>);
 
 impl Keeper for OneSink {
-    fn keep(&self, _: &RunId) -> Result<Arc<dyn EventSink>, RecordError> {
-        Ok(Arc::clone(&self.0))
+    fn keep(&self, _: &RunId) -> Result<Place, RecordError> {
+        Ok(Place::new(Arc::clone(&self.0)))
     }
 }
 

@@ -23,6 +23,7 @@
 mod ask;
 mod compact;
 mod completion;
+mod desk;
 mod drive;
 pub mod executor;
 mod journaled;
@@ -37,9 +38,10 @@ mod state;
 mod surroundings;
 
 pub use convoke_core::run::OutputSpec;
+pub use desk::Letter;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
 pub use journaled::{Journaled, Journals, Reopened};
-pub use keeper::Keeper;
+pub use keeper::{Keeper, Place};
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};
 pub use running::{NotHeard, RunHandle, RunReport, Running};

@@ -163,6 +163,7 @@ impl Again {
             | EventBody::PolicyDecision { .. }
             | EventBody::ApprovalAsked { .. }
             | EventBody::ApprovalAnswered { .. }
+            | EventBody::ApprovalDeferred { .. }
             | EventBody::AgentSpawned { .. }
             | EventBody::AgentEnded { .. }
             | EventBody::McpServerState { .. }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use convoke_core::{
     Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Usage,
 };
-use convoke_tool::EventSink;
 use serde_json::Value;
 
 use crate::executor::{Agent, AgentExecutor, Task};
+use crate::keeper::Place;
 use crate::prompts;
 use crate::running::Running;
 use crate::state::RunState;
@@ -22,7 +22,7 @@ use crate::state::RunState;
 #[derive(Debug)]
 pub struct Paused {
     pub(crate) state: Arc<RunState>,
-    pub(crate) kept: Arc<dyn EventSink>,
+    pub(crate) place: Place,
     /// The number of its last durable event, those of its children included.
     pub(crate) seq: u64,
     /// What it was last started or resumed with.
@@ -30,11 +30,11 @@ pub struct Paused {
 }
 
 impl Paused {
-    /// Rebuilds a run from its events. Further ones are kept with `kept`.
+    /// Rebuilds a run from its events. Further ones are kept in `place`.
     pub fn rebuild<'a>(
         id: &RunId,
         events: impl IntoIterator<Item = &'a Event>,
-        kept: Arc<dyn EventSink>,
+        place: Place,
     ) -> Self {
         let (mut seq, mut last_origin) = (0, Value::Null);
         let run = Run::replay(
@@ -46,7 +46,7 @@ impl Paused {
                 }
             }),
         );
-        Self { state: Arc::new(RunState::of(run)), kept, seq, origin: last_origin }
+        Self { state: Arc::new(RunState::of(run)), place, seq, origin: last_origin }
     }
 
     /// Returns its id.
@@ -132,8 +132,8 @@ impl AgentExecutor {
             let said = message.map(|message| EventBody::UserMessage { message });
             resumed.into_iter().chain(said).collect()
         };
-        let Paused { state, kept, seq, .. } = paused;
-        Ok(Self::drive(agent, state, kept, seq, first))
+        let Paused { state, place, seq, .. } = paused;
+        Ok(Self::drive(agent, state, place, seq, first))
     }
 }
 

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Task;
+use crate::keeper::Place;
 use crate::resume::Paused;
 use crate::state::RunState;
 
@@ -97,7 +98,7 @@ pub struct Running {
 #[derive(Debug)]
 pub(crate) struct Rest {
     pub(crate) state: Arc<RunState>,
-    pub(crate) kept: Arc<dyn EventSink>,
+    pub(crate) place: Place,
     pub(crate) recorder: Recorder,
     pub(crate) origin: Value,
 }
@@ -119,9 +120,9 @@ impl Running {
 
     /// Stops driving the run, and returns it as it is, so that it can be taken up again.
     pub fn pause(self) -> Paused {
-        let Self { driver, rest: Rest { state, kept, recorder, origin }, .. } = self;
+        let Self { driver, rest: Rest { state, place, recorder, origin }, .. } = self;
         drop(driver);
-        Paused { state, kept, seq: recorder.seq(), origin }
+        Paused { state, place, seq: recorder.seq(), origin }
     }
 
     /// Returns a handle to talk to the run while it works.

@@ -33,7 +33,10 @@ impl RunState {
 impl Observer for RunState {
     fn observe(&self, event: &Event) {
         self.lock().apply(event);
-        if let EventBody::ApprovalAsked { .. } | EventBody::ApprovalAnswered { .. } = event.body {
+        if let EventBody::ApprovalAsked { .. }
+        | EventBody::ApprovalAnswered { .. }
+        | EventBody::ApprovalDeferred { .. } = event.body
+        {
             self.waiting_changed.notify_one();
         }
     }

@@ -23,7 +23,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use convoke_agent::{AgentExecutor, Journaled, Keeper, Paused, Running, replay};
+use convoke_agent::{AgentExecutor, Journaled, Keeper, Paused, Place, Running, replay};
 use convoke_core::{CallId, Event, EventBody, Kind, Position, Repeat, Role, RunId};
 use convoke_journal::Store;
 use convoke_model::RequestSnapshot;
@@ -147,10 +147,11 @@ struct KeepsAndStops {
 }
 
 impl Keeper for KeepsAndStops {
-    fn keep(&self, run: &RunId) -> Result<Arc<dyn EventSink>, RecordError> {
+    fn keep(&self, run: &RunId) -> Result<Place, RecordError> {
         let journal = self.store.create(run, SystemClock.now());
         let journal = journal.map_err(|error| RecordError::new(error.to_string()))?;
-        Ok(Arc::new(Stops { kept: Arc::new(Journaled::new(journal)), stop: self.stop }))
+        let kept = Stops { kept: Arc::new(Journaled::new(journal)), stop: self.stop };
+        Ok(Place::new(Arc::new(kept)))
     }
 }
 
@@ -165,7 +166,7 @@ fn child(world: &World, how: &str, stop: &str) {
     } else {
         let opened = store.open(&RunId::new(RUN), SystemClock.now()).unwrap();
         let kept = Stops { kept: Arc::new(Journaled::new(opened.journal)), stop };
-        let paused = Paused::rebuild(&RunId::new(RUN), &opened.events, Arc::new(kept));
+        let paused = Paused::rebuild(&RunId::new(RUN), &opened.events, Place::new(Arc::new(kept)));
         if let Some(outcome) = paused.outcome() {
             println!("ended before: {:?}", outcome.cause);
             return;

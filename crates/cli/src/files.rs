@@ -41,14 +41,15 @@ pub(crate) fn open(path: &Path) -> io::Result<fs::File> {
     fs::File::open(path)
 }
 
-/// Makes sure that there is a file that only its owner may read, in a directory of the same kind. What
-/// is in it stays.
-pub(crate) fn keep_private(path: &Path) -> io::Result<()> {
+/// Opens a file that only its owner may read, in a directory of the same kind, to add to it. What is in
+/// it stays.
+pub(crate) fn append_private(path: &Path) -> io::Result<fs::File> {
     if let Some(directory) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
     let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-    file.set_permissions(fs::Permissions::from_mode(0o600))
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
 /// Makes a file that only its owner may read, or empties it.
@@ -124,10 +125,10 @@ mod tests {
     fn a_private_file_is_kept_and_closed_to_others() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state/history");
-        keep_private(&path).unwrap();
+        append_private(&path).unwrap();
         write(&path, "one\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        keep_private(&path).unwrap();
+        append_private(&path).unwrap();
         assert_eq!(read(&path).unwrap(), "one\n");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }

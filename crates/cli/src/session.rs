@@ -17,6 +17,8 @@ use crate::trust::TrustFile;
 
 /// The name of the user's file in the directory of the user's configuration.
 const USER_FILE_NAME: &str = "convoke.yml";
+/// The name of the file for rules that were saved.
+const RULES_FILE_NAME: &str = "rules.yml";
 
 /// Where a command works, and what it was told.
 #[derive(Debug)]
@@ -65,6 +67,7 @@ impl<'a> Session<'a> {
     pub(crate) fn sources(&self) -> Result<Sources, Failure> {
         let mut sources = Sources::new(&self.working_directory);
         sources.user_file = self.user_file()?;
+        sources.rules_file = self.rules_file();
         sources.home = self.environment.home();
         sources.environment = self.environment.variables();
         sources.flags.clone_from(&self.global.set);
@@ -163,6 +166,13 @@ impl<'a> Session<'a> {
             Some((_, path)) => Ok(Some(path)),
             None => Ok(self.environment.config_directory().map(|path| path.join(USER_FILE_NAME))),
         }
+    }
+
+    /// Returns where rules are saved that were allowed for good: beside the usual file, for whoever uses it.
+    pub(crate) fn rules_file(&self) -> Option<PathBuf> {
+        let named = self.global.config.is_some() || self.environment.config_file().is_some();
+        let directory = self.environment.config_directory().filter(|_| !named)?;
+        Some(directory.join(RULES_FILE_NAME))
     }
 
     fn trust(&self, sources: &Sources) -> Result<Trust, Failure> {

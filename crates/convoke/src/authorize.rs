@@ -30,29 +30,51 @@ impl PolicyAuthorizer {
         agent: &str,
         context: &ToolContext,
     ) -> policy::Decision {
-        let world = World {
+        let world = self.world(context);
+        self.authority.decide(&facts(spec, arguments, effects, agent, context, &world))
+    }
+
+    fn world(&self, context: &ToolContext) -> World {
+        World {
             directory: context.working_directory().to_owned(),
             home: self.home.clone(),
             roots: context.roots().paths().map(Path::to_owned).collect(),
-        };
-        let mut facts = Facts::new(spec, arguments, effects, agent, &world);
-        facts.paths.extend(linked(effects, context));
-        self.authority.decide(&facts)
+        }
     }
 }
 
 impl Authorizer for PolicyAuthorizer {
     fn decide(&self, request: &Request<'_>) -> Decision {
-        let arguments = &request.call.arguments;
-        let agent = request.agent.as_str();
-        let decided = self.judge(request.spec, arguments, request.effects, agent, request.context);
+        let Request { call, spec, effects, agent, granted, context, .. } = request;
+        let world = self.world(context);
+        let facts = facts(spec, &call.arguments, effects, agent.as_str(), context, &world);
+        let mut decided = self.authority.decide(&facts);
+        if decided.permission == Permission::Ask && !granted.is_empty() {
+            decided = self.authority.granting(granted).decide(&facts);
+        }
         let (rule, reason) = (decided.source.to_string(), decided.reason);
         match decided.permission {
             Permission::Allow => Decision::Allow { rule },
-            Permission::Ask => Decision::Ask { rule, reason },
+            Permission::Ask => {
+                let proposal = self.authority.granting(granted).propose(&facts);
+                Decision::Ask { rule, reason, proposal }
+            }
             Permission::Deny => Decision::Deny { rule, reason },
         }
     }
+}
+
+fn facts<'a>(
+    spec: &'a ToolSpec,
+    arguments: &'a Value,
+    effects: &Effects,
+    agent: &'a str,
+    context: &ToolContext,
+    world: &'a World,
+) -> Facts<'a> {
+    let mut facts = Facts::new(spec, arguments, effects, agent, world);
+    facts.paths.extend(linked(effects, context));
+    facts
 }
 
 /// Returns where the paths of a call lead to through links: a rule on a file holds for its other names.

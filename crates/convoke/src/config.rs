@@ -79,7 +79,7 @@ pub use model::ModelConfig;
 pub use network::{HttpConfig, McpServerConfig, WebSearchConfig, WebSearchProvider};
 pub use origin::{Layer, Origin, Place, Position};
 pub use overrides::VARIABLE_PREFIX;
-pub use permission::PolicyConfig;
+pub use permission::{OnAsk, PolicyConfig};
 pub use problem::{ConfigError, Problem};
 pub use provider::{ProviderConfig, WireWord};
 pub use sandbox::{SandboxConfig, SandboxMode, SandboxNetwork};

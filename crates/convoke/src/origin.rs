@@ -7,6 +7,8 @@ use convoke_core::{Event, EventBody, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::OnAsk;
+
 /// Where a run was started, and how freely it could act. It is recorded with the run; the configuration
 /// that holds when the run is resumed counts beside it: what is forbidden since then stays forbidden.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct Origin {
     pub working_directory: PathBuf,
     /// How freely it may act.
     pub mode: Mode,
+    /// What becomes of its questions that nobody answers.
+    #[serde(default)]
+    pub on_ask: OnAsk,
     /// The tools it was given, where somebody chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
@@ -61,6 +66,7 @@ mod tests {
         let origin = |tools: Option<&[&str]>| Origin {
             working_directory: "/p".into(),
             mode: Mode::Default,
+            on_ask: OnAsk::Deny,
             tools: tools.map(names),
         };
         let chosen = origin(Some(&["read_file", "run_command", "grep"]));

@@ -268,6 +268,7 @@ impl Runtime {
         Origin {
             working_directory: self.context.working_directory().to_owned(),
             mode: self.mode,
+            on_ask: self.config.policy.on_ask,
             tools: self.config.tools.enabled.clone(),
         }
     }
@@ -464,7 +465,7 @@ impl RuntimeBuilder {
                 ReadCache::off()
             })
             .build();
-        let limits = limits(&config.tools);
+        let limits = limits(&config);
         Ok(Runtime {
             config: Arc::new(config),
             variables: Arc::new(variables),
@@ -561,8 +562,11 @@ fn is_pattern(name: &str) -> bool {
     name.contains('*') || name.starts_with("category:")
 }
 
-fn limits(tools: &ToolsConfig) -> Limits {
+fn limits(config: &Config) -> Limits {
+    let (tools, policy) = (&config.tools, &config.policy);
     let mut limits = Limits {
+        approval_timeout: policy.approval_timeout.duration(),
+        unanswered: policy.on_ask.into(),
         max_concurrent: tools.max_concurrent,
         timeout: tools.timeout.duration(),
         max_argument_bytes: tools.max_argument_bytes,

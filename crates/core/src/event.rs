@@ -17,6 +17,7 @@ use crate::error::ToolError;
 use crate::id::{AgentPath, CallId, RunId, TaskId};
 use crate::message::{Message, Part, StopReason};
 use crate::outcome::{Cause, Outcome};
+use crate::policy::RuleSpec;
 use crate::result::Display;
 use crate::run::{Limit, Purpose, RunSettings};
 use crate::spec::{Declaration, Kind, Repeat};
@@ -313,11 +314,20 @@ pub enum EventBody {
         kind: Kind,
         /// What it would do, in words.
         description: String,
+        /// Its arguments.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        arguments: Arc<Value>,
         /// What it would change, where that can be shown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preview: Option<Display>,
         /// Why it is asked.
         reason: String,
+        /// The rules that would allow it from now on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<RuleSpec>,
+        /// When nobody will be waited for any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// Somebody answered.
     ApprovalAnswered {
@@ -328,6 +338,20 @@ pub enum EventBody {
         /// What else was said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// Who answered, if anybody did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// The arguments it runs with, where they were changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Arc<Value>>,
+        /// What is allowed from now on in this run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<RuleSpec>,
+    },
+    /// Nobody answered: the question stays open, and the run is parked until somebody does.
+    ApprovalDeferred {
+        /// About which tool.
+        tool_name: String,
     },
     /// A subagent begins.
     AgentSpawned {

@@ -18,6 +18,7 @@
 mod authority;
 mod facts;
 mod pattern;
+mod propose;
 mod rule;
 mod shell;
 mod touch;
@@ -45,6 +46,8 @@ pub enum Scope {
     User,
     /// The project that is worked on: these rules can only narrow.
     Project,
+    /// Somebody who was asked, for the rest of a run: these rules can allow.
+    Granted,
 }
 
 impl fmt::Display for Scope {
@@ -52,6 +55,7 @@ impl fmt::Display for Scope {
         formatter.write_str(match self {
             Self::User => "user",
             Self::Project => "project",
+            Self::Granted => "granted",
         })
     }
 }
@@ -229,7 +233,7 @@ impl Policy {
         self.layers.iter().flat_map(|layer| {
             let rules = layer.rules.iter().enumerate();
             let counts =
-                |rule: &Rule| layer.scope == Scope::User || rule.effect() != Permission::Allow;
+                |rule: &Rule| layer.scope != Scope::Project || rule.effect() != Permission::Allow;
             rules
                 .filter(move |(_, rule)| counts(rule))
                 .map(|(index, rule)| (layer.scope, index, rule))

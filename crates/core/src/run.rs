@@ -24,6 +24,8 @@
 //! - The last turn and the last minute are kept for one answer that can only finish. What is answered
 //!   there is marked as recovered, and the cause stays.
 //! - After the end there are no effects, unless the run is resumed: then it goes on where it was.
+//! - A call that waits for a person's answer is not answered by anybody else: with nothing left to do beside
+//!   it, the run ends as parked, and the same call is asked about when it is resumed.
 
 mod apply;
 mod batch;
@@ -35,7 +37,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +50,7 @@ use self::repetition::Repetition;
 use crate::id::{CallId, RunId};
 use crate::message::{Message, Part, Role};
 use crate::outcome::{Cause, Outcome};
+use crate::policy::RuleSpec;
 use crate::spec::Declaration;
 use crate::time::Timestamp;
 use crate::usage::Usage;
@@ -79,6 +82,10 @@ pub struct Run {
     turn: Turn,
     clock: Stopwatch,
     spent: Usage,
+    /// The calls that somebody was asked about and has not answered, and since when.
+    questions: BTreeMap<CallId, Timestamp>,
+    /// What somebody allowed for the rest of the run.
+    granted: Vec<RuleSpec>,
     /// How many calls of tools began.
     tool_calls: u32,
     /// What had been used up when the run was last taken up again after its end. Turns and calls are
@@ -228,6 +235,8 @@ impl Run {
             turn: Turn::default(),
             clock: Stopwatch::default(),
             spent: Usage::default(),
+            questions: BTreeMap::new(),
+            granted: Vec::new(),
             tool_calls: 0,
             before: Before::default(),
             warned: BTreeSet::new(),
@@ -330,6 +339,16 @@ impl Run {
             _ => false,
         };
         at_rest && last == Some(Role::Assistant) && self.inbox.is_empty()
+    }
+
+    /// Returns the calls that wait for an answer of a person, and since when.
+    pub const fn questions(&self) -> &BTreeMap<CallId, Timestamp> {
+        &self.questions
+    }
+
+    /// Returns what somebody allowed for the rest of the run.
+    pub fn granted(&self) -> &[RuleSpec] {
+        &self.granted
     }
 
     /// Returns how many turns began.

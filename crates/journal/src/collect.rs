@@ -83,9 +83,10 @@ impl Policy {
         match run.condition {
             Condition::Running => false,
             Condition::Interrupted
-            | Condition::Ended { cause: Cause::Interrupted | Cause::Terminated, .. } => {
-                self.unfinished == Unfinished::Remove
-            }
+            | Condition::Ended {
+                cause: Cause::Interrupted | Cause::Terminated | Cause::AwaitsApproval,
+                ..
+            } => self.unfinished == Unfinished::Remove,
             Condition::Ended { .. } => true,
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use convoke_core::policy::RuleSpec;
 use convoke_core::{AgentPath, Effects, Kind, Permission, ToolCall, ToolSpec};
 
 use crate::context::ToolContext;
@@ -24,6 +25,8 @@ pub struct Request<'a> {
     pub description: &'a str,
     /// Which agent makes it.
     pub agent: &'a AgentPath,
+    /// What people allowed for the rest of the run.
+    pub granted: &'a [RuleSpec],
     /// For whom, and where.
     pub context: &'a ToolContext,
 }
@@ -42,6 +45,8 @@ pub enum Decision {
         rule: String,
         /// Why.
         reason: String,
+        /// The rules that would allow it from now on; none, if no rule could.
+        proposal: Vec<RuleSpec>,
     },
     /// It may not run.
     Deny {
@@ -118,6 +123,7 @@ impl Authorizer for KindAuthorizer {
             Permission::Ask => Decision::Ask {
                 rule,
                 reason: format!("tools of kind `{kind}` need a person's consent"),
+                proposal: Vec::new(),
             },
             Permission::Deny => Decision::Deny {
                 rule,

@@ -8,6 +8,7 @@
 //! lies between them may take days: a call that somebody has to be asked about waits there, without a
 //! permit and without a lock.
 
+mod ask;
 mod batch;
 mod end;
 mod limits;
@@ -15,9 +16,10 @@ mod prepare;
 mod run;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use convoke_core::policy::RuleSpec;
 use convoke_core::{ToolCall, ToolResult};
 use tokio::sync::{RwLock, Semaphore};
 
@@ -41,6 +43,8 @@ struct Parts {
     context: ToolContext,
     authorizer: Arc<dyn Authorizer>,
     approver: Arc<dyn Approver>,
+    /// What people allowed for the rest of the run.
+    granted: Mutex<Vec<RuleSpec>>,
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
     limits: Limits,
@@ -77,6 +81,7 @@ impl ToolExecutor {
             recorder,
             authorizer: Arc::new(KindAuthorizer::default()),
             approver: Arc::new(NobodyToAsk),
+            granted: Vec::new(),
             artifacts: Arc::new(NoArtifacts),
             limits: Limits::default(),
             locks: PathLocks::default(),
@@ -130,6 +135,7 @@ pub struct ExecutorBuilder {
     context: ToolContext,
     authorizer: Arc<dyn Authorizer>,
     approver: Arc<dyn Approver>,
+    granted: Vec<RuleSpec>,
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
     limits: Limits,
@@ -158,6 +164,21 @@ impl ExecutorBuilder {
     /// Asks people through this.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Arc::new(approver);
+        self
+    }
+
+    /// Asks people through what is made of the approver it has.
+    pub fn asking_through<A: Approver + 'static>(
+        mut self,
+        through: impl FnOnce(Arc<dyn Approver>) -> A,
+    ) -> Self {
+        self.approver = Arc::new(through(self.approver));
+        self
+    }
+
+    /// Says what people allowed earlier for the rest of the run.
+    pub fn granted(mut self, rules: Vec<RuleSpec>) -> Self {
+        self.granted = rules;
         self
     }
 
@@ -194,6 +215,7 @@ impl ExecutorBuilder {
             context: self.context,
             authorizer: self.authorizer,
             approver: self.approver,
+            granted: Mutex::new(self.granted),
             recorder: self.recorder,
             artifacts: self.artifacts,
             limits: self.limits,

@@ -73,7 +73,9 @@ mod truncate;
 mod validate;
 mod view;
 
-pub use approve::{Answer, Approver, NobodyToAsk, Question};
+pub use approve::{
+    Answer, Approver, Consent, NobodyToAsk, Objection, Question, Unanswered, ask_with,
+};
 pub use artifact::{ArtifactStore, NoArtifacts};
 pub use authorize::{Authorizer, Decision, KindAuthorizer, Request};
 pub use cache::{ReadCache, Stamp};

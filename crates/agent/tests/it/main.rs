@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
 
+mod approvals;
 mod ends;
 mod journaled;
 mod limits;

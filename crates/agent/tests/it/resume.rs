@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use convoke_agent::{AgentBuilder, AgentExecutor, NotResumable, Paused, Task, replay};
+use convoke_agent::{AgentBuilder, AgentExecutor, NotResumable, Paused, Place, Task, replay};
 use convoke_core::{Cause, Event, EventBody, Kind, Message, Part, Position, Role, RunId};
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
@@ -48,7 +48,7 @@ fn agent(model: &Arc<ScriptedModel>, marks: &Arc<AtomicU32>) -> AgentBuilder {
 
 fn rebuilt(events: &[Event]) -> (Paused, Arc<MemorySink>) {
     let sink = Arc::new(MemorySink::default());
-    (Paused::rebuild(&RunId::new("r"), events, sink.clone()), sink)
+    (Paused::rebuild(&RunId::new("r"), events, Place::new(sink.clone())), sink)
 }
 
 fn words(message: &Message) -> String {

@@ -27,7 +27,7 @@ impl Clock for PausedClock {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Word {
-    word: String,
+    pub(crate) word: String,
 }
 
 #[derive(Deserialize, JsonSchema)]

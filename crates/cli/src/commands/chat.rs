@@ -143,7 +143,7 @@ fn talk(
         mode,
         runtime,
         chosen,
-        approvals: Approvals::new(output, session.environment()),
+        approvals: Approvals::new(output, session),
         places,
         paused,
         to_attach,

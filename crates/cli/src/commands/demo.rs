@@ -93,7 +93,7 @@ impl Demo {
         let agent = agent.map_err(|error| cannot_start(&error))?;
         let detail = if self.verbose { Detail::Verbose } else { Detail::Usual };
         let detail = if output.is_quiet() { Detail::Quiet } else { detail };
-        let mut approvals = Approvals::new(output, session.environment());
+        let mut approvals = Approvals::new(output, session);
         let watch = Watch::new(View::text(output, detail), &mut approvals);
         watch.until_the_end(&threads()?, agent.start(PROMPT), output)
     }

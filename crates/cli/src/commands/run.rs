@@ -127,7 +127,7 @@ impl Run {
         let runtime = self.flags.runtime(session, mode, config, store)?;
         Session::warn_of_programs(&runtime, output);
         let chosen = self.flags.choose(session, &runtime, &threads, output)?;
-        let mut approvals = Approvals::new(output, session.environment());
+        let mut approvals = Approvals::new(output, session);
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let is_kept = runtime.journals().is_some();

@@ -1,5 +1,6 @@
 //! `convoke runs`: what happened in runs, and how they go on.
 
+mod answer;
 mod ask;
 mod collect;
 mod export;
@@ -32,6 +33,8 @@ pub(crate) enum Runs {
     Show(show::Show),
     Resume(Box<resume::Resume>),
     Fork(Box<fork::Fork>),
+    Approve(answer::Approve),
+    Deny(answer::Deny),
     Replay(replay::Replay),
     Export(export::Export),
     #[command(name = "rm", visible_alias = "remove")]
@@ -52,6 +55,8 @@ impl Runs {
             Self::Show(command) => command.run(session, output),
             Self::Resume(command) => command.run(session, output),
             Self::Fork(command) => command.run(session, output),
+            Self::Approve(command) => command.run(session, output),
+            Self::Deny(command) => command.run(session, output),
             Self::Replay(command) => command.run(session, output),
             Self::Export(command) => command.run(session, output),
             Self::Remove(command) => command.run(session, output),

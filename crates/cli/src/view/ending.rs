@@ -126,6 +126,12 @@ pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
                 .to_owned()
         }
         Cause::Configuration => "`convoke config check` says where".to_owned(),
+        Cause::AwaitsApproval if totals.is_kept => {
+            let run = &totals.run;
+            format!(
+                "`convoke runs approve {run}` or `deny {run}` answers, then `convoke runs resume {run}` goes on"
+            )
+        }
         Cause::Denied | Cause::AwaitsApproval => MODES.to_owned(),
         Cause::Interrupted | Cause::Terminated if totals.is_kept => {
             format!("`convoke runs resume {}` goes on where it was", totals.run)

@@ -138,7 +138,7 @@ fn a_run_is_shown_as_a_story() {
     13     4.3 s      ##          * turn 2  1.0 s, 1.2k in, 80 out, $0.0123
                                     says: `parse` does not expect the `v`.
     16     5.4 s            #       + edit_file v.rs  8 ms, +1 -1
-                                      you allowed it after 4.2 s: Yes, with a comment.
+                                      allowed after 4.2 s: Yes, with a comment.
     21     9.6 s                    x run_command rm -rf /  denied
                                       the policy says no: programs are not run here
     23     9.6 s            ###     + delegate digger  1.0 s

@@ -133,7 +133,19 @@ impl<'a> Loader<'a> {
     }
 
     fn user(&mut self) -> Option<LayerTree> {
-        let path = self.sources.user_file.as_deref()?;
+        let own = self.user_layer(self.sources.user_file.as_deref());
+        let saved = self.user_layer(self.sources.rules_file.as_deref());
+        match (own, saved) {
+            (Some(mut own), Some(saved)) => {
+                add_rules(&mut own.root, saved.root);
+                Some(own)
+            }
+            (own, saved) => own.or(saved),
+        }
+    }
+
+    fn user_layer(&mut self, path: Option<&Path>) -> Option<LayerTree> {
+        let path = path?;
         let root = self.read(path, Layer::User)?;
         Some(self.file_layer(root, Layer::User, path))
     }
@@ -207,6 +219,18 @@ impl<'a> Loader<'a> {
         }
         root
     }
+}
+
+/// Puts the rules of one tree after those of another.
+fn add_rules(own: &mut Node, mut saved: Node) {
+    let key = Key::default().name("policy").name("rules");
+    let Some(mut field) = saved.take(&key) else { return };
+    if let Body::List(more) = &mut field.node.body
+        && let Some(Body::List(rules)) = own.get(&key).map(|node| &node.body)
+    {
+        more.splice(0..0, rules.clone());
+    }
+    own.put(&key, field);
 }
 
 fn directory_of(file: &Path) -> &Path {

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use convoke_core::policy::{self, Policy, Rule, RuleError, RuleSpec, Scope};
 use convoke_core::{Kind, Mode, Permission};
+use convoke_tool::Unanswered;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::origin::{Layer, Origin};
 use super::schema::words;
+use super::timeout::Timeout;
 
 /// What may happen without asking, with asking, and not at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +24,11 @@ pub struct PolicyConfig {
     /// A project's rules can only ask or deny.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleSpec>,
+    /// What becomes of a question that nobody answers, because nobody is there or in time: `deny` tells the
+    /// model that it may not, `park` ends the run until somebody has answered and it is resumed.
+    pub on_ask: OnAsk,
+    /// How long an answer is waited for.
+    pub approval_timeout: Timeout,
     /// Where the rules come from, in their order; the user where nobody said.
     #[serde(skip)]
     pub(crate) origins: Vec<Origin>,
@@ -56,7 +63,39 @@ impl PolicyConfig {
 impl Default for PolicyConfig {
     fn default() -> Self {
         let defaults = Kind::ALL.iter().map(|kind| (*kind, Permission::default_for(*kind)));
-        Self { kinds: defaults.collect(), rules: Vec::new(), origins: Vec::new() }
+        Self {
+            kinds: defaults.collect(),
+            rules: Vec::new(),
+            on_ask: OnAsk::Deny,
+            approval_timeout: Timeout::MAX,
+            origins: Vec::new(),
+        }
+    }
+}
+
+/// What becomes of a question that nobody answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnAsk {
+    /// The answer is no.
+    #[default]
+    Deny,
+    /// The run ends and can be resumed.
+    Park,
+}
+
+impl OnAsk {
+    /// Returns the word of each value.
+    pub const WORDS: &'static [(&'static str, Self)] =
+        &[("deny", Self::Deny), ("park", Self::Park)];
+}
+
+impl From<OnAsk> for Unanswered {
+    fn from(on_ask: OnAsk) -> Self {
+        match on_ask {
+            OnAsk::Deny => Self::Deny,
+            OnAsk::Park => Self::Park,
+        }
     }
 }
 

@@ -28,6 +28,9 @@ pub enum Trust {
 pub struct Sources {
     /// The user's file. It need not exist.
     pub user_file: Option<PathBuf>,
+    /// A file with rules that the user saved when asked, beside those of the user's own file. It need not
+    /// exist.
+    pub rules_file: Option<PathBuf>,
     /// Where the search for the project's file starts; none, and there is no project layer.
     pub project_directory: Option<PathBuf>,
     /// What relative paths in variables and flags are relative to.
@@ -49,6 +52,7 @@ impl Sources {
         let working_directory = working_directory.into();
         Self {
             user_file: None,
+            rules_file: None,
             project_directory: Some(working_directory.clone()),
             working_directory,
             home: None,
@@ -87,6 +91,7 @@ impl fmt::Debug for Sources {
         formatter
             .debug_struct("Sources")
             .field("user_file", &self.user_file)
+            .field("rules_file", &self.rules_file)
             .field("project_directory", &self.project_directory)
             .field("working_directory", &self.working_directory)
             .field("home", &self.home)

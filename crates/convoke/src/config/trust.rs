@@ -38,6 +38,9 @@ pub(crate) const HARMLESS: &[&str] = &[
     "policy.kinds",
     // Only ever added to the user's, and only those that ask or deny.
     "policy.rules",
+    // Nobody answering is never a yes.
+    "policy.onAsk",
+    "policy.approvalTimeout",
     "sandbox",
     // Only ever less than what the user allows.
     "budget",

@@ -24,6 +24,11 @@ impl Authority {
         Self { first: self.first.clone(), below }
     }
 
+    /// Returns an authority with each policy changed. Not for others: they could widen it.
+    pub(super) fn map(&self, change: impl Fn(&Policy) -> Policy) -> Self {
+        Self { first: change(&self.first), below: self.below.iter().map(&change).collect() }
+    }
+
     /// Decides about a call: the strictest of what the policies say.
     pub fn decide(&self, facts: &Facts<'_>) -> Decision {
         let below = self.below.iter().map(|policy| policy.decide(facts));

@@ -94,6 +94,23 @@ impl RuleSpec {
     pub fn host(effect: Permission, pattern: impl Into<String>) -> Self {
         Self { host: Some(pattern.into()), ..Self::new(effect) }
     }
+
+    /// Returns its conditions for people.
+    pub fn shown(&self) -> String {
+        let texts = [
+            ("tool", self.tool.as_deref()),
+            ("category", self.category.map(Category::as_str)),
+            ("kind", self.kind.map(Kind::as_str)),
+            ("agent", self.agent.as_deref()),
+            ("command", self.command.as_deref()),
+            ("path", self.path.as_deref()),
+            ("host", self.host.as_deref()),
+        ];
+        let named =
+            texts.into_iter().filter_map(|(name, text)| Some(format!("{name} `{}`", text?)));
+        let args = self.args.iter().map(|(name, pattern)| format!("argument {name} `{pattern}`"));
+        named.chain(args).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// A mistake in a rule.
@@ -224,20 +241,7 @@ impl Rule {
 
     /// Returns its conditions for people.
     pub fn shown(&self) -> String {
-        let spec = &self.spec;
-        let texts = [
-            ("tool", spec.tool.as_deref()),
-            ("category", spec.category.map(Category::as_str)),
-            ("kind", spec.kind.map(Kind::as_str)),
-            ("agent", spec.agent.as_deref()),
-            ("command", spec.command.as_deref()),
-            ("path", spec.path.as_deref()),
-            ("host", spec.host.as_deref()),
-        ];
-        let named =
-            texts.into_iter().filter_map(|(name, text)| Some(format!("{name} `{}`", text?)));
-        let args = spec.args.iter().map(|(name, pattern)| format!("argument {name} `{pattern}`"));
-        named.chain(args).collect::<Vec<_>>().join(", ")
+        self.spec.shown()
     }
 
     fn has_conditions(&self) -> bool {

@@ -12,14 +12,14 @@ use super::{
 use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Verdict};
 use crate::id::CallId;
 use crate::message::{Message, Part, Role, StopReason};
-use crate::outcome::Cause;
+use crate::outcome::{Cause, Status};
 use crate::spec::Declaration;
 use crate::time::{Millis, Timestamp};
 
 impl Run {
     /// Folds one event into the run. Events of other runs change nothing.
     pub fn apply(&mut self, event: &Event) {
-        let over = self.phase == Phase::Ended;
+        let over = self.outcome.is_some();
         let resumed = matches!(event.body, EventBody::RunResumed { .. });
         if event.run != self.id || (over && !resumed) {
             return;
@@ -48,7 +48,11 @@ impl Run {
             }
             EventBody::RunEnded { outcome, .. } => {
                 self.outcome = Some(outcome.clone());
-                self.phase = Phase::Ended;
+                // The calls of a parked run wait where they are.
+                if outcome.status != Status::Parked {
+                    self.phase = Phase::Ended;
+                    self.questions.clear();
+                }
             }
             EventBody::TurnStarted { turn } => self.start_turn(*turn),
             EventBody::TurnEnded { .. } => self.turn.open = false,
@@ -110,8 +114,20 @@ impl Run {
 
     fn apply_to_call(&mut self, call: &CallId, body: &EventBody, now: Timestamp) {
         match body {
-            EventBody::ApprovalAsked { .. } => self.clock.ask(call, now),
-            EventBody::ApprovalAnswered { .. } => self.clock.answer(call, now),
+            EventBody::ApprovalAsked { .. } => {
+                self.clock.ask(call, now);
+                self.questions.entry(call.clone()).or_insert(now);
+            }
+            EventBody::ApprovalAnswered { rules, .. } => {
+                self.answered(call, now);
+                self.granted.extend_from_slice(rules);
+            }
+            EventBody::ApprovalDeferred { .. } => {
+                self.clock.answer(call, now);
+                if let Phase::Calling(batch) = &mut self.phase {
+                    batch.park(call);
+                }
+            }
             EventBody::ToolCallStarted { effects, repeat, .. } => {
                 let begun_before = match &mut self.phase {
                     Phase::Calling(batch) => batch.begin(call, *repeat),
@@ -123,20 +139,26 @@ impl Run {
                 }
             }
             EventBody::ToolCallCompleted { tool_name, result, content, duration_ms, .. } => {
-                self.clock.answer(call, now);
+                self.answered(call, now);
                 self.denied = false;
                 let value = (tool_name == COMPLETE_TASK).then_some(&**result);
                 self.answer_call(call, tool_name, Ok(value), content, *duration_ms);
             }
             EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
             | EventBody::ToolCallDenied { tool_name, error, content, duration_ms } => {
-                self.clock.answer(call, now);
+                self.answered(call, now);
                 self.denied |= matches!(body, EventBody::ToolCallDenied { .. });
                 let said = error.message.as_str();
                 self.answer_call(call, tool_name, Err(said), content, *duration_ms);
             }
             _ => {}
         }
+    }
+
+    /// Nobody has to be asked about a call any more.
+    fn answered(&mut self, call: &CallId, now: Timestamp) {
+        self.clock.answer(call, now);
+        self.questions.remove(call);
     }
 
     fn start(&mut self, event: &Event) {
@@ -176,8 +198,10 @@ impl Run {
     fn resume(&mut self, now: Timestamp) {
         self.clock.resume(now);
         (self.cancelled, self.failure) = (None, None);
+        self.outcome = None;
         if let Phase::Calling(batch) = &mut self.phase {
             batch.lose_unsafe();
+            batch.ask_again();
         }
         if self.phase != Phase::Ended {
             return;
@@ -192,7 +216,7 @@ impl Run {
         self.compaction_refused_at = None;
         self.compacted_in = None;
         (self.exceeded, self.grace) = (None, None);
-        (self.answer, self.last_words, self.outcome) = (None, None, None);
+        (self.answer, self.last_words) = (None, None);
         self.pieces.clear();
         self.denied = false;
     }

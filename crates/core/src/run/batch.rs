@@ -29,6 +29,8 @@ struct Slot {
     begun: Option<Repeat>,
     /// Whether it began, nobody will ever know how it ended, and it must not begin again.
     lost: bool,
+    /// Whether somebody was asked about it and nobody answered.
+    parked: bool,
     answer: Option<Given>,
 }
 
@@ -45,7 +47,7 @@ impl Batch {
         only_completion: bool,
         cut_off: bool,
     ) -> Self {
-        let slot = |call| Slot { call, begun: None, lost: false, answer: None };
+        let slot = |call| Slot { call, begun: None, lost: false, parked: false, answer: None };
         Self { calls: calls.into_iter().map(slot).collect(), completes, only_completion, cut_off }
     }
 
@@ -73,6 +75,23 @@ impl Batch {
     pub(super) fn lost_calls(&self) -> impl Iterator<Item = &ToolCall> {
         let lost = |slot: &&Slot| slot.lost && slot.answer.is_none();
         self.calls.iter().filter(lost).map(|slot| &slot.call)
+    }
+
+    /// Nobody answered whether a call may be made: it waits.
+    pub(super) fn park(&mut self, id: &CallId) {
+        if let Some(slot) = self.open(id) {
+            slot.parked = true;
+        }
+    }
+
+    /// There may be somebody now who answers.
+    pub(super) fn ask_again(&mut self) {
+        self.calls.iter_mut().for_each(|slot| slot.parked = false);
+    }
+
+    /// Tells whether a call waits for somebody's answer.
+    pub(super) fn is_parked(&self, id: &CallId) -> bool {
+        self.calls.iter().any(|slot| slot.call.id == *id && slot.parked && slot.answer.is_none())
     }
 
     fn open(&mut self, id: &CallId) -> Option<&mut Slot> {

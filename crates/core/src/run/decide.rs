@@ -130,6 +130,7 @@ impl Run {
     /// Says what to do next.
     pub fn decide(&self, now: Timestamp) -> Effect {
         match &self.phase {
+            _ if self.outcome.is_some() => Effect::Rest,
             Phase::New | Phase::Ended => Effect::Rest,
             // The process ended before the answer came: it is asked again.
             Phase::Asking(purpose) if purpose.is_turn() && self.over().is_none() => {
@@ -407,8 +408,15 @@ impl Run {
             return match self.exceeded {
                 _ if batch.only_completion => refuse(open, Refusal::OnlyCompletion),
                 Some(limit) => refuse(open, Refusal::Limit(limit)),
-                None if self.is_late(now) => Effect::Exceed(Limit::Time),
-                None => self.call_tools(open),
+                None => {
+                    let ready: Vec<ToolCall> =
+                        open.into_iter().filter(|call| !batch.is_parked(&call.id)).collect();
+                    match ready.is_empty() {
+                        true => self.park(),
+                        false if self.is_late(now) => Effect::Exceed(Limit::Time),
+                        false => self.call_tools(ready),
+                    }
+                }
             };
         }
         let mut completions = batch.open_completions().cloned();
@@ -422,6 +430,16 @@ impl Run {
                 _ => Effect::Complete(call),
             },
         }
+    }
+
+    /// There is nothing to do until somebody answers.
+    fn park(&self) -> Effect {
+        let message = match self.questions.len() {
+            0 | 1 => "a call waits for an approval".to_owned(),
+            calls => format!("{calls} calls wait for an approval"),
+        };
+        let outcome = self.early(Cause::AwaitsApproval).because(message);
+        Effect::Finish { outcome, answer: None }
     }
 
     fn call_tools(&self, mut open: Vec<ToolCall>) -> Effect {

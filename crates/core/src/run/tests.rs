@@ -17,6 +17,8 @@ use crate::event::{Event, EventBody, Position, Reflection, VERSION, Verdict};
 use crate::id::{AgentPath, CallId, RunId, TaskId};
 use crate::message::{Message, Part, Role, StopReason, ToolCall};
 use crate::outcome::{Cause, Outcome, Status};
+use crate::permission::Permission;
+use crate::policy::RuleSpec;
 use crate::spec::Repeat;
 use crate::time::{Millis, Timestamp};
 use crate::usage::{ModelFacts, Price, Usage};
@@ -122,6 +124,8 @@ struct World {
     whims: Vec<Whim>,
     step: usize,
     ids: u32,
+    /// The calls that nobody answered when they were first asked about.
+    deferred: BTreeSet<CallId>,
 }
 
 impl World {
@@ -133,6 +137,7 @@ impl World {
             whims,
             step: 0,
             ids: 0,
+            deferred: BTreeSet::new(),
         };
         world.record(
             None,
@@ -232,7 +237,14 @@ impl World {
             }
             Effect::Finish { outcome, answer } => {
                 let usage = *self.run.spent();
+                let parked = outcome.status == Status::Parked;
                 self.record(None, EventBody::RunEnded { outcome, answer, usage });
+                if parked {
+                    assert!(!self.run.questions().is_empty(), "nobody is asked anything");
+                    assert_eq!(self.run.decide(self.now), Effect::Rest);
+                    self.wait(86_400_000);
+                    self.record(None, resumed(Usage::default()));
+                }
             }
         }
         true
@@ -319,21 +331,15 @@ impl World {
             order = order.rotate_right(7);
             let call = calls.remove(index);
             if whim.asks {
-                let asked = EventBody::ApprovalAsked {
-                    tool_name: call.name.clone(),
-                    kind: crate::Kind::Edit,
-                    description: String::new(),
-                    preview: None,
-                    reason: String::new(),
-                };
-                self.record(Some(&call.id), asked);
+                self.record(Some(&call.id), asked(&call.name));
                 self.wait(3_600_000);
-                let answered = EventBody::ApprovalAnswered {
-                    tool_name: call.name.clone(),
-                    approved: true,
-                    message: None,
-                };
-                self.record(Some(&call.id), answered);
+                // Every other question is answered only when it is asked the second time.
+                if order & 1 == 1 && self.deferred.insert(call.id.clone()) {
+                    let tool_name = call.name.clone();
+                    self.record(Some(&call.id), EventBody::ApprovalDeferred { tool_name });
+                    continue;
+                }
+                self.record(Some(&call.id), answered(&call.name));
             }
             let started = EventBody::ToolCallStarted {
                 tool_name: call.name.clone(),
@@ -550,7 +556,7 @@ impl World {
         self.events.truncate(events);
         self.run = Run::replay(RunId::new("r"), &self.events);
         self.wait(86_400_000);
-        if self.run.outcome().is_none() {
+        if self.run.outcome().is_none_or(|outcome| outcome.status == Status::Parked) {
             let lost = Usage::default();
             self.record(None, resumed(lost));
         }
@@ -586,7 +592,7 @@ impl World {
     }
 
     fn ended_with_answer(&self) -> bool {
-        let ended = self.events.iter().find_map(|event| match &event.body {
+        let ended = self.events.iter().rev().find_map(|event| match &event.body {
             EventBody::RunEnded { answer, .. } => Some(answer.is_some()),
             _ => None,
         });
@@ -705,6 +711,65 @@ fn a_huge_limit_is_no_reason_to_break_down() {
     settings.budget.cost = Some("79228162514264337593543950335".parse().unwrap());
     settings.model.price = Some(price);
     assert_eq!(outcome_of(settings, vec![plain()]).1.cause, Cause::Goal);
+}
+
+fn asked(tool_name: &str) -> EventBody {
+    EventBody::ApprovalAsked {
+        tool_name: tool_name.to_owned(),
+        kind: crate::Kind::Edit,
+        description: String::new(),
+        arguments: Arc::default(),
+        preview: None,
+        reason: String::new(),
+        rules: Vec::new(),
+        until: None,
+    }
+}
+
+fn answered(tool_name: &str) -> EventBody {
+    EventBody::ApprovalAnswered {
+        tool_name: tool_name.to_owned(),
+        approved: true,
+        message: None,
+        by: None,
+        arguments: None,
+        rules: vec![RuleSpec::tool(Permission::Allow, tool_name)],
+    }
+}
+
+#[test]
+fn a_run_with_nothing_to_do_but_to_wait_is_parked_and_goes_on_with_the_same_calls() {
+    let mut world = World::new(with_turns(9), vec![plain()]);
+    world.record(None, EventBody::TurnStarted { turn: 1 });
+    let call = |id: &str| ToolCall::new(id, "tool2", json!({}));
+    let calls = [call("a"), call("b")];
+    let parts = calls.iter().cloned().map(Part::ToolCall).collect();
+    let message = Message { role: Role::Assistant, parts };
+    let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
+    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    world.record(Some(&calls[0].id), asked("tool2"));
+    world.record(Some(&calls[0].id), EventBody::ApprovalDeferred { tool_name: "tool2".to_owned() });
+    let effect = world.run.decide(world.now);
+    assert_eq!(effect, Effect::CallTools(vec![calls[1].clone()]), "the other one can be made");
+    world.end_call(&calls[1], Ok(json!(1)));
+    let effect = world.run.decide(world.now);
+    let Effect::Finish { outcome, answer: None } = effect else { panic!("{effect:?}") };
+    assert_eq!((outcome.status, outcome.cause), (Status::Parked, Cause::AwaitsApproval));
+
+    let usage = Usage::default();
+    world.record(None, EventBody::RunEnded { outcome, answer: None, usage });
+    assert_eq!(world.run.decide(world.now), Effect::Rest);
+    assert_eq!(world.run.questions().keys().collect::<Vec<_>>(), [&calls[0].id]);
+    world.wait(86_400_000);
+    world.record(None, resumed(usage));
+    assert!(world.run.elapsed(world.now) < Duration::from_secs(1), "nobody worked on it");
+    assert_eq!(world.run.decide(world.now), Effect::CallTools(vec![calls[0].clone()]));
+    world.record(Some(&calls[0].id), answered("tool2"));
+    assert_eq!(world.run.granted(), [RuleSpec::tool(Permission::Allow, "tool2")]);
+    world.go_on();
+    assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal);
+    assert!(world.run.questions().is_empty());
+    world.check_answers();
 }
 
 fn resumed(lost: Usage) -> EventBody {

@@ -1,5 +1,6 @@
 //! What things are called: the same words on the page and in Markdown.
 
+use convoke_core::policy::RuleSpec;
 use convoke_core::{Cause, Outcome, Part, Purpose, Status, StopReason};
 use serde::Serialize;
 use serde_json::Value;
@@ -160,4 +161,9 @@ pub(super) fn task<'t>(timeline: &'t Timeline<'_>) -> &'t str {
         _ => None,
     });
     asked.map(str::trim).filter(|text| !text.is_empty()).unwrap_or("A run")
+}
+
+/// Returns what rules hold for, in a few words.
+pub(super) fn rules(rules: &[RuleSpec]) -> String {
+    rules.iter().map(RuleSpec::shown).collect::<Vec<_>>().join("; ")
 }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use convoke_core::event::{PlanStep, Reflection};
+use convoke_core::policy::RuleSpec;
 use convoke_core::{
-    CallId, Cause, Display, Effects, Kind, Message, Part, Purpose, StopReason, ToolError, Usage,
+    CallId, Cause, Display, Effects, Kind, Message, Part, Purpose, StopReason, Timestamp,
+    ToolError, Usage,
 };
 use serde_json::Value;
 
@@ -270,10 +272,20 @@ pub struct Approval<'e> {
     pub reason: &'e str,
     /// What it would change.
     pub preview: Option<&'e Display>,
+    /// The rules that would allow it from now on.
+    pub rules: &'e [RuleSpec],
+    /// When nobody is waited for any more.
+    pub until: Option<Timestamp>,
     /// Whether it may run, once that was answered.
     pub approved: Option<bool>,
     /// What else was said.
     pub words: Option<&'e str>,
+    /// Who answered.
+    pub by: Option<&'e str>,
+    /// The arguments that it was allowed with, where they were changed.
+    pub changed: Option<&'e Value>,
+    /// What was allowed for the rest of the run.
+    pub granted: &'e [RuleSpec],
 }
 
 /// Something worth a line.

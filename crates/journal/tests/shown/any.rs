@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use convoke_core::event::{Progress, VERSION};
+use convoke_core::policy::RuleSpec;
 use convoke_core::{
-    AgentPath, CallId, Cause, Effects, Event, EventBody, Kind, Limit, Message, Part, Position,
-    Purpose, Role, RunId, RunSettings, StopReason, TaskId, Timestamp, ToolError,
+    AgentPath, CallId, Cause, Effects, Event, EventBody, Kind, Limit, Message, Part, Permission,
+    Position, Purpose, Role, RunId, RunSettings, StopReason, TaskId, Timestamp, ToolError,
 };
 use convoke_journal::export::{html, markdown};
 use convoke_journal::timeline::Timeline;
@@ -85,6 +86,7 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
     let text = || word.to_owned();
     let error = || ToolError::failed(word);
     let content = || vec![Part::text(word)];
+    let rules = || vec![RuleSpec::tool(Permission::Allow, word)];
     let used = || usage(number.into(), 0, 1, "0.1");
     match kind {
         14 => EventBody::ToolCallRequested {
@@ -125,13 +127,19 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
             tool_name: text(),
             kind: Kind::Edit,
             description: text(),
+            arguments: Arc::new(json!({ "a": word })),
             preview: None,
             reason: text(),
+            rules: rules(),
+            until: None,
         },
         22 => EventBody::ApprovalAnswered {
             tool_name: text(),
             approved: number.is_multiple_of(2),
             message: Some(text()),
+            by: Some(text()),
+            arguments: Some(Arc::new(json!(word))),
+            rules: rules(),
         },
         23 => EventBody::AgentSpawned { child: run(number), name: text() },
         24 => {

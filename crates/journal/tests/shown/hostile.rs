@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use convoke_core::policy::RuleSpec;
 use convoke_core::{
-    Cause, Display, DisplayFormat, Effects, EventBody, Kind, Message, Outcome, Part, Purpose,
-    Resource, Role, RunSettings, TaskId, ToolCall, ToolError, Usage,
+    Cause, Display, DisplayFormat, Effects, EventBody, Kind, Message, Outcome, Part, Permission,
+    Purpose, Resource, Role, RunSettings, TaskId, ToolCall, ToolError, Usage,
 };
 use convoke_journal::export::{html, markdown};
 use convoke_journal::timeline::Timeline;
@@ -66,13 +67,23 @@ pub(crate) fn events() -> Vec<convoke_core::Event> {
             tool_name: text(),
             kind: Kind::Edit,
             description: text(),
+            arguments: Arc::new(json!(HOSTILE)),
             preview: shown(DisplayFormat::Diff),
             reason: text(),
+            rules: vec![RuleSpec::command(Permission::Allow, HOSTILE)],
+            until: None,
         },
     );
     stream.about(
         "c1",
-        EventBody::ApprovalAnswered { tool_name: text(), approved: true, message: Some(text()) },
+        EventBody::ApprovalAnswered {
+            tool_name: text(),
+            approved: true,
+            message: Some(text()),
+            by: Some(text()),
+            arguments: Some(Arc::new(json!(HOSTILE))),
+            rules: vec![RuleSpec::command(Permission::Allow, HOSTILE)],
+        },
     );
     let effects =
         Effects { reads: vec![Resource::Host(text())], writes: vec![Resource::Path(text())] };

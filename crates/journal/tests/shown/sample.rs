@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::event::{ActionType, PlanStep, Progress, Reflection, ToolFailure, Verdict};
+use convoke_core::policy::RuleSpec;
 use convoke_core::{
     AgentPath, CallId, Cause, Declaration, Display, DisplayFormat, Effects, Event, EventBody, Kind,
-    Limit, Message, Millis, Outcome, Part, Position, Purpose, Resource, Role, RunId, RunSettings,
-    StopReason, TaskId, Timestamp, ToolCall, ToolError, Usage,
+    Limit, Message, Millis, Outcome, Part, Permission, Position, Purpose, Resource, Role, RunId,
+    RunSettings, StopReason, TaskId, Timestamp, ToolCall, ToolError, Usage,
 };
 use serde_json::{Value, json};
 
@@ -387,8 +388,11 @@ fn repair(stream: &mut Stream) {
             tool_name: "edit_file".into(),
             kind: Kind::Edit,
             description: "Change src/version.rs in 1 place".into(),
+            arguments: Arc::default(),
             preview: Some(diff.clone()),
             reason: "edits are asked about".into(),
+            rules: vec![RuleSpec::tool(Permission::Allow, "edit_file")],
+            until: None,
         },
     );
     stream.wait(4_200).about(
@@ -397,6 +401,9 @@ fn repair(stream: &mut Stream) {
             tool_name: "edit_file".into(),
             approved: true,
             message: Some("Yes, and say why in a comment.".into()),
+            by: Some("terminal".into()),
+            arguments: None,
+            rules: vec![RuleSpec::tool(Permission::Allow, "edit_file")],
         },
     );
     let writes =
@@ -560,8 +567,11 @@ fn ask_for_more(stream: &mut Stream) {
             tool_name: "run_command".into(),
             kind: Kind::Execute,
             description: "cargo publish".into(),
+            arguments: Arc::default(),
             preview: None,
             reason: "commands are asked about".into(),
+            rules: Vec::new(),
+            until: None,
         },
     );
     stream.wait(3_000).about(
@@ -570,6 +580,9 @@ fn ask_for_more(stream: &mut Stream) {
             tool_name: "run_command".into(),
             approved: false,
             message: Some("Not from this machine.".into()),
+            by: Some("terminal".into()),
+            arguments: None,
+            rules: Vec::new(),
         },
     );
     stream.deny("c8", "run_command", ToolError::permission("Not from this machine."));

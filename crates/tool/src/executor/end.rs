@@ -28,6 +28,8 @@ pub(super) struct Ticket {
     entry: Option<Arc<Entry>>,
     started_at: Timestamp,
     started: Instant,
+    /// What the model is told with the result.
+    note: Option<String>,
     open: bool,
 }
 
@@ -51,6 +53,7 @@ impl Ticket {
             call,
             tool_name,
             entry: None,
+            note: None,
             open: true,
         };
         match recorded {
@@ -91,6 +94,24 @@ impl Ticket {
     /// Waits until what was recorded will survive the machine.
     pub(super) async fn sync(&self) -> Result<(), ToolError> {
         self.parts.recorder.sync().await.map_err(|error| unrecorded(&error))
+    }
+
+    /// Tells the model something with the result.
+    pub(super) fn note(&mut self, text: String) {
+        self.note = Some(text);
+    }
+
+    /// The call ended before it began: it was wrong, or not allowed.
+    pub(super) fn answered(self, error: ToolError) -> Box<ToolResult> {
+        if is_refusal(&error) { self.denied(error) } else { self.failed(error, None) }
+    }
+
+    /// The call waits for an answer of a person. It has no end yet: whoever goes on with the run makes it
+    /// again.
+    pub(super) fn deferred(mut self, reason: String) -> Box<ToolResult> {
+        let tool_name = self.tool_name.clone();
+        self.close(EventBody::ApprovalDeferred { tool_name });
+        Box::new(self.result(Some(ToolError::permission(reason)), ToolOutput::default()))
     }
 
     /// The call was refused before it began.
@@ -167,6 +188,9 @@ impl Ticket {
         if let Some(error) = &error {
             let text = format!("Error ({}): {}", error.kind, error.message);
             shown.parts.insert(0, Part::text(text));
+        }
+        if let Some(note) = &self.note {
+            shown.parts.push(Part::text(note));
         }
         let duration = self.started.elapsed();
         ToolResult {
@@ -287,7 +311,7 @@ impl Drop for Ticket {
 }
 
 /// Tells whether an error means that the call was refused rather than that it failed.
-pub(super) const fn is_refusal(error: &ToolError) -> bool {
+const fn is_refusal(error: &ToolError) -> bool {
     matches!(error.kind, ErrorKind::Permission)
 }
 
@@ -300,7 +324,7 @@ fn as_text(value: &Value) -> Cow<'_, str> {
 }
 
 /// Returns a value as an event carries it: whole if it is small, and its beginning if not.
-fn for_event(value: &Value, limit: usize) -> Arc<Value> {
+pub(super) fn for_event(value: &Value, limit: usize) -> Arc<Value> {
     if fits(value, &mut limit.clone()) {
         return Arc::new(value.clone());
     }

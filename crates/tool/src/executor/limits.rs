@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use convoke_core::{Category, Millis, ToolSpec};
 
+use crate::approve::Unanswered;
+
 /// The limits of one run's calls.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -20,6 +22,10 @@ pub struct Limits {
     pub longest_timeout: Duration,
     /// How long a call that was told to stop may take to return what it has.
     pub stop_grace: Duration,
+    /// How long an answer of a person is waited for.
+    pub approval_timeout: Duration,
+    /// What becomes of a question that nobody answers.
+    pub unanswered: Unanswered,
     /// How many bytes of arguments a call may have.
     pub max_argument_bytes: usize,
     /// How many bytes of a result the model sees.
@@ -40,6 +46,8 @@ impl Default for Limits {
             tool_timeouts: BTreeMap::new(),
             longest_timeout: Duration::from_mins(10),
             stop_grace: Duration::from_secs(2),
+            approval_timeout: Duration::from_hours(24),
+            unanswered: Unanswered::Deny,
             max_argument_bytes: 4 * 1024 * 1024,
             max_output_bytes: 64 * 1024,
             max_event_bytes: 64 * 1024,

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use convoke_core::{
@@ -10,14 +10,14 @@ use convoke_core::{
 };
 use serde_json::Value;
 
-use super::end::{Ticket, bounded_display, is_refusal};
+use super::end::{Ticket, bounded_display};
 use super::{CallOptions, ToolExecutor};
-use crate::approve::{Answer, Question};
+use crate::approve::Question;
 use crate::authorize::{Authorizer, Decision, Request};
 use crate::context::ToolContext;
 use crate::roots::Place;
 use crate::schedule::Footprint;
-use crate::task::{Contained, Uncontained};
+use crate::task::Uncontained;
 use crate::tool::{Invocation, Tool};
 use crate::truncate::{cut_middle, floor_char_boundary};
 
@@ -32,7 +32,8 @@ pub struct PreparedCall {
     pub(super) timeout: Duration,
     pub(super) kind: Kind,
     pub(super) repeat: Repeat,
-    question: Option<Question>,
+    pub(super) options: CallOptions,
+    pub(super) question: Option<Question>,
 }
 
 impl PreparedCall {
@@ -121,8 +122,7 @@ impl ToolExecutor {
         match self.decide(ticket, call, options) {
             Ok((prepared, Decision::Ask { .. })) => Decided::Ask(prepared),
             Ok((prepared, _)) => Decided::Ready(prepared),
-            Err((ticket, error)) if is_refusal(&error) => Decided::Answered(ticket.denied(error)),
-            Err((ticket, error)) => Decided::Answered(ticket.failed(error, None)),
+            Err((ticket, error)) => Decided::Answered(ticket.answered(error)),
         }
     }
 
@@ -130,7 +130,7 @@ impl ToolExecutor {
         clippy::result_large_err,
         reason = "both ways out carry the ticket; neither is stored"
     )]
-    fn decide(
+    pub(super) fn decide(
         &self,
         mut ticket: Ticket,
         mut call: ToolCall,
@@ -160,12 +160,14 @@ impl ToolExecutor {
             Ok(places) => places,
             Err(error) => return Err((ticket, error)),
         };
+        let granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let request = Request {
             call: &call,
             spec,
             effects: &effects,
             description: &description,
             agent: self.0.recorder.agent(),
+            granted: &granted,
             context: &self.0.context,
         };
         let decision = decide_contained(self.0.authorizer.as_ref(), &request);
@@ -180,15 +182,17 @@ impl ToolExecutor {
                 return Err((ticket, ToolError::permission(reason)));
             }
             (Decision::Allow { .. }, _) => None,
-            (Decision::Ask { reason, .. }, _) => Some(Question {
+            (Decision::Ask { reason, proposal, .. }, _) => Some(Question {
                 call: call.id,
                 agent: self.0.recorder.agent().clone(),
                 tool_name: call.name,
                 kind: spec.kind,
-                arguments: call.arguments,
+                arguments: Arc::new(call.arguments),
                 description: description.clone(),
                 preview: None,
                 reason: reason.clone(),
+                rules: proposal.clone(),
+                until: self.0.context.clock().now().after(limits.approval_timeout),
             }),
         };
         let timeout = limits.timeout_of(spec, options.timeout, timeout);
@@ -204,6 +208,7 @@ impl ToolExecutor {
                 timeout,
                 kind,
                 repeat,
+                options,
                 question,
             },
             decision,
@@ -233,48 +238,6 @@ impl ToolExecutor {
     /// authorizer would say.
     fn locate(&self, effects: &Effects) -> Result<Vec<(Access, Place)>, ToolError> {
         effects.paths().map(|(access, path)| Ok((access, self.0.context.locate(path)?))).collect()
-    }
-
-    /// Asks about a call and waits for the answer, holding nothing.
-    pub async fn ask(&self, mut prepared: PreparedCall) -> Result<PreparedCall, Box<ToolResult>> {
-        let Some(mut question) = prepared.question.take() else { return Ok(prepared) };
-        question.preview = prepared.invocation.preview(&self.0.context).await;
-        let tool_name = question.tool_name.clone();
-        let asked = prepared.ticket.record(EventBody::ApprovalAsked {
-            tool_name: tool_name.clone(),
-            kind: question.kind,
-            description: question.description.clone(),
-            preview: question.preview.clone(),
-            reason: question.reason.clone(),
-        });
-        if let Err(error) = asked {
-            return Err(prepared.ticket.failed(error, None));
-        }
-        let reason = question.reason.clone();
-        let approver = Arc::clone(&self.0.approver);
-        let asked = Contained::spawn(async move { approver.ask(question).await });
-        let answer = tokio::select! {
-            // An approver that breaks down is nobody.
-            answer = asked => answer.unwrap_or(Answer::Nobody),
-            () = self.0.context.cancelled() => {
-                return Err(prepared.ticket.failed(ToolError::cancelled("the run was stopped"), None));
-            }
-        };
-        let (approved, message) = match answer {
-            Answer::Yes => (true, None),
-            Answer::No { message } => {
-                let said = message.map(|message| format!(": {message}")).unwrap_or_default();
-                (false, Some(format!("the user said no{said}")))
-            }
-            Answer::Nobody => (false, Some(format!("{reason}, and nobody can be asked here"))),
-        };
-        let answered =
-            EventBody::ApprovalAnswered { tool_name, approved, message: message.clone() };
-        match (prepared.ticket.record(answered), message) {
-            (Err(error), _) => Err(prepared.ticket.failed(error, None)),
-            (Ok(()), Some(message)) => Err(prepared.ticket.denied(ToolError::permission(message))),
-            (Ok(()), None) => Ok(prepared),
-        }
     }
 }
 
@@ -335,7 +298,7 @@ impl Held {
 
     /// Asks the tool what the call would change. That may read files, so it holds up nobody; a tool that
     /// breaks down over it will not run either.
-    async fn preview(&mut self, context: &ToolContext) -> Option<Display> {
+    pub(super) async fn preview(&mut self, context: &ToolContext) -> Option<Display> {
         let invocation = self.0.take()?;
         let context = context.clone();
         let previewed = tokio::task::spawn_blocking(move || {

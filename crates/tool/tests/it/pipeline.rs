@@ -252,11 +252,10 @@ impl Approver for Says {
 
 #[tokio::test]
 async fn asking_leads_to_yes_no_or_nobody() {
-    let no = |message: Option<&str>| Answer::No { message: message.map(str::to_owned) };
     for (answer, says) in [
-        (Answer::Yes, None),
-        (no(None), Some("Permission denied: the user said no")),
-        (no(Some("use ls")), Some("Permission denied: the user said no: use ls")),
+        (Answer::yes(), None),
+        (Answer::no(), Some("Permission denied: the user said no")),
+        (Answer::no_because("use ls"), Some("Permission denied: the user said no: use ls")),
         (
             Answer::Nobody,
             Some(
@@ -453,7 +452,7 @@ struct BrokenApprover;
 impl Approver for BrokenApprover {
     async fn ask(&self, question: Question) -> Answer {
         assert_eq!(question.tool_name, "nobody", "broken");
-        Answer::Yes
+        Answer::yes()
     }
 }
 

@@ -38,7 +38,6 @@ impl Talk<'_> {
             Command::Compact => self.compact(output),
             Command::Clear => {
                 self.paused = None;
-                self.approvals.forget();
                 note("this is a new conversation", output);
             }
             Command::Resume(id) => {
@@ -81,7 +80,6 @@ impl Talk<'_> {
     fn act(&mut self, mode: Mode, output: &Output) -> Result<(), Failure> {
         self.runtime = self.flags.runtime(self.session, mode, self.config.clone(), self.store())?;
         self.mode = mode;
-        self.approvals.forget();
         note(&format!("mode {mode} from now on"), output);
         Ok(())
     }
@@ -126,7 +124,6 @@ impl Talk<'_> {
         }
         show::recap(&kept.paused, output);
         self.paused = Some(kept.paused);
-        self.approvals.forget();
     }
 
     fn begun(&self) -> Result<&Paused, Failure> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use convoke::Runtime;
-use convoke::config::{Config, Timeout};
+use convoke::config::{Config, OnAsk, Timeout};
 use convoke::journal::Store;
 use convoke_core::{Mode, Money, Strategy};
 
@@ -34,6 +34,12 @@ pub(in crate::commands) struct AgentFlags {
     /// How freely it may act
     #[arg(long, value_name = "MODE", value_parser = mode_parser())]
     pub(in crate::commands) mode: Option<Mode>,
+    /// What becomes of a question that nobody answers: the answer is no, or the run ends and waits
+    #[arg(long, value_name = "WHAT", value_parser = on_ask_parser())]
+    pub(in crate::commands) on_ask: Option<OnAsk>,
+    /// How long an answer of yours is waited for
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    pub(in crate::commands) approval_timeout: Option<Timeout>,
     /// Whether it starts at once or makes a plan first
     #[arg(long, value_name = "STRATEGY", value_parser = strategy_parser())]
     pub(in crate::commands) strategy: Option<Strategy>,
@@ -142,6 +148,13 @@ impl AgentFlags {
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {
     PossibleValuesParser::new(Mode::ALL.iter().map(|mode| mode.as_str()))
         .try_map(|word| word.parse::<Mode>())
+}
+
+fn on_ask_parser() -> impl TypedValueParser<Value = OnAsk> {
+    PossibleValuesParser::new(OnAsk::WORDS.iter().map(|(word, _)| *word)).map(|word| {
+        let known = OnAsk::WORDS.iter().find(|(known, _)| *known == word);
+        known.map_or(OnAsk::Deny, |(_, on_ask)| *on_ask)
+    })
 }
 
 fn strategy_parser() -> impl TypedValueParser<Value = Strategy> {

@@ -30,6 +30,12 @@ pub(super) fn apply(flags: &AgentFlags, config: &mut Config) {
     if flags.no_tools {
         config.tools.enabled = Some(Vec::new());
     }
+    if let Some(on_ask) = flags.on_ask {
+        config.policy.on_ask = on_ask;
+    }
+    if let Some(timeout) = flags.approval_timeout {
+        config.policy.approval_timeout = timeout;
+    }
     if let Some(strategy) = flags.strategy {
         config.agent.strategy = strategy;
     }

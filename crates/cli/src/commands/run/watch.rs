@@ -10,7 +10,7 @@ use convoke_core::{Event, ExitCode};
 use futures_util::StreamExt;
 use tokio::time::MissedTickBehavior;
 
-use super::approve::{Approvals, Asked, Awaited, wants_all};
+use super::approve::{Approvals, Asked, Awaited, Said, Unanswered};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::Signals;
@@ -145,13 +145,15 @@ impl<'a> Watch<'a> {
                     handle.cancel_because(cause);
                 }
                 heard = open.next() => match heard {
-                    Heard::Answer(question, line) if wants_all(line.as_deref()) => {
-                        let again = question.again(&output.err, self.approvals);
-                        let line = Awaited::line_after(move || again.ask());
-                        open.question = Some((question, line));
+                    Heard::Answer(question, said) => {
+                        open.question = question.hear(said, self.approvals, &output.err);
+                        if open.question.is_none() {
+                            self.view.go_on();
+                            open.listen(&mut self.view);
+                        }
                     }
-                    Heard::Answer(question, line) => {
-                        question.answer(line.as_deref(), self.approvals);
+                    Heard::Withdrawn => {
+                        output.err.line("\n(answered elsewhere, or over)");
                         self.view.go_on();
                         open.listen(&mut self.view);
                     }
@@ -166,7 +168,7 @@ impl<'a> Watch<'a> {
                     if !self.view.is_fresh() {
                         output.err.gap();
                     }
-                    question.show(&output.err);
+                    question.show(self.approvals, &output.err);
                     open.question = Some((question, Awaited::line()));
                 }
                 event = run.next() => match event {
@@ -203,7 +205,9 @@ fn left_over(replay: &Replay) -> Option<String> {
 /// What was heard from the person.
 enum Heard {
     /// An answer to a question.
-    Answer(Asked, Option<String>),
+    Answer(Asked, Said),
+    /// The question is not asked any more.
+    Withdrawn,
     /// Lines that were typed; the draft changed in any case.
     Typed(Vec<String>),
 }
@@ -211,21 +215,29 @@ enum Heard {
 /// What is open between the run and the person.
 struct Open<'a> {
     /// A question that was put, and the line that is awaited.
-    question: Option<(Asked, Option<Awaited>)>,
+    question: Option<Unanswered>,
     person: Option<Person<'a>>,
 }
 
 impl Open<'_> {
     /// Waits for the person. While there is a question, everything typed is the answer.
     async fn next(&mut self) -> Heard {
-        if let Some((_, line)) = &mut self.question {
-            let line = match line {
-                Some(line) => line.next().await,
-                None => None,
+        if let Some((question, line)) = &mut self.question {
+            let said = async {
+                match line {
+                    Some(line) => line.next().await,
+                    None => Said::Line(None),
+                }
             };
-            if let Some((question, _)) = self.question.take() {
-                return Heard::Answer(question, line);
-            }
+            let said = tokio::select! {
+                biased;
+                said = said => Some(said),
+                () = question.withdrawn() => None,
+            };
+            return match (self.question.take(), said) {
+                (Some((question, _)), Some(said)) => Heard::Answer(question, said),
+                _ => Heard::Withdrawn,
+            };
         }
         match &mut self.person {
             Some(person) => Heard::Typed(person.typing.next().await),

@@ -80,6 +80,7 @@ impl GoesOn {
         let mut config = session.load(output)?.config;
         if let Some(origin) = &origin {
             config.tools.enabled = origin.tools_within(config.tools.enabled.as_deref());
+            config.policy.on_ask = origin.on_ask;
         }
         let settings = paused.settings();
         config.budget = (&settings.budget).into();
@@ -96,7 +97,7 @@ impl GoesOn {
         Session::warn_of_programs(&runtime, output);
         let model = paused.model();
         let chosen = self.flags.choose_or(Some(&model), &session, &runtime, &threads, output)?;
-        let mut approvals = Approvals::new(output, session.environment());
+        let mut approvals = Approvals::new(output, &session);
         let agent = agent(&runtime, &chosen, &approvals).run_settings(settings.clone());
         let agent = with_output(agent, settings.output);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;

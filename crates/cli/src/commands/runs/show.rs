@@ -11,8 +11,9 @@ use std::process::Stdio;
 
 use clap::Args;
 use convoke::journal::timeline::Timeline;
-use convoke::journal::{JournalError, Recorded, Store};
+use convoke::journal::{JournalError, Recorded, Store, open_questions};
 use convoke::tools::{Clock, SystemClock};
+use convoke_core::policy::RuleSpec;
 use convoke_core::{Event, ExitCode, RunId};
 
 use self::head::Head;
@@ -25,10 +26,14 @@ use crate::failure::Failure;
 use crate::output::{Output, Style};
 use crate::pager::Pager;
 use crate::session::Session;
+use crate::view::brief::one_line;
 use crate::view::json::RunReport;
 use crate::view::look::Look;
 use crate::view::tree::Tree;
 use crate::view::{answer_lines, ending};
+
+/// How much of what a call would do is shown.
+const QUESTION: usize = 120;
 
 const AFTER_HELP: &str = "\
 Each line has the number of its event (for `convoke runs fork --at`), when it began, a bar that says when and for \
@@ -113,11 +118,36 @@ impl Shown<'_> {
         lines.push(String::new());
         lines.extend(lines::lines(rows, &self.timeline, order, amount, stream));
         lines.extend(self.end(output));
+        lines.extend(self.questions(output));
         let is_cut = rows.iter().flat_map(|row| &row.details).any(row::Detail::is_cut);
         if amount == Amount::Full && is_cut {
             let whole = format!("what was left out is in: convoke runs export {}", self.id);
             lines.extend([String::new(), stream.paint(Style::Dim, whole).to_string()]);
         }
+        lines
+    }
+
+    /// Returns what the run waits for, and how to answer.
+    fn questions(&self, output: &Output) -> Vec<String> {
+        let stream = &output.out;
+        let open = open_questions(&self.recorded.events);
+        let Some(first) = open.first() else { return Vec::new() };
+        let mut lines = vec![String::new(), "It waits for an answer:".to_owned()];
+        for question in &open {
+            let (call, agent) = (question.call.to_string(), question.agent.as_str());
+            let what = one_line(question.description, QUESTION);
+            let name = stream.paint(Style::Name, stream.printable(question.tool_name));
+            lines.push(format!("  {call}  {agent}  {name}  {}", stream.printable(&what)));
+            lines.push(format!("    {}", stream.printable(question.reason)));
+            let rules: Vec<String> = question.rules.iter().map(RuleSpec::shown).collect();
+            if !rules.is_empty() {
+                let rules = rules.join("; ");
+                lines.push(format!("    --always would allow {}", stream.printable(&rules)));
+            }
+        }
+        let (id, call) = (self.id, first.call);
+        lines.push(format!("  To answer: convoke runs approve {id} {call}"));
+        lines.push(format!("             convoke runs deny {id} {call} --message \"…\""));
         lines
     }
 

@@ -308,7 +308,7 @@ impl Agent {
                 let note = format!("{} asks: {}", what.trim_end(), one_line(reason, REMARK));
                 return Some(vec![(Weight::Passing, Said::Note(note))]);
             }
-            EventBody::ApprovalAnswered { .. } => {
+            EventBody::ApprovalAnswered { .. } | EventBody::ApprovalDeferred { .. } => {
                 if let Some(call) = self.call(event.call.as_ref()) {
                     call.enter(CallState::Waiting, at);
                 }

@@ -105,10 +105,20 @@ fn asked(page: &mut Html, approval: &Approval<'_>, display: Option<&Display>) {
     });
     page.markup(" <span class=\"meta\">after ").text(&time(approval.span.duration));
     page.markup("</span>");
+    if let Some(who) = approval.by {
+        page.markup(" <span class=\"meta\">by ").text(who).markup("</span>");
+    }
     if let Some(words) = approval.words {
         page.markup(" <q>").text(words).markup("</q>");
     }
+    if !approval.granted.is_empty() {
+        page.markup(" <span class=\"meta\">and from then on: ");
+        page.text(&words::rules(approval.granted)).markup("</span>");
+    }
     page.markup("</p></div>");
+    if let Some(changed) = approval.changed {
+        block(page, "Changed arguments", &words::json(changed));
+    }
     // What was shown before is worth showing again only if something else came of it.
     if let Some(preview) = approval.preview.filter(|preview| Some(*preview) != display) {
         show(page, preview);

@@ -230,7 +230,16 @@ impl<'e> Writer<'_, 'e> {
         let said = approval.words.map(|words| format!(": “{}”", plain(words))).unwrap_or_default();
         let asked = plain(approval.description);
         let after = time(approval.span.duration);
-        self.line(&format!("Asked: {asked}. **{answer}** after {after}{said}"));
+        let by = approval.by.map(|who| format!(" by {}", plain(who))).unwrap_or_default();
+        self.line(&format!("Asked: {asked}. **{answer}** after {after}{by}{said}"));
+        if !approval.granted.is_empty() {
+            let rules = plain(&words::rules(approval.granted));
+            self.line(&format!("Allowed from then on: {rules}"));
+        }
+        if let Some(changed) = approval.changed {
+            self.line("Changed arguments:");
+            self.out.push_str(&fenced("json", &words::json(changed)));
+        }
         if let Some(preview) = approval.preview.filter(|preview| Some(*preview) != display) {
             self.show(preview);
         }

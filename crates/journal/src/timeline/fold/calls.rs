@@ -62,7 +62,16 @@ impl<'e> Fold<'e> {
                         call.decision = Some((decision, rule));
                     })
             }
-            EventBody::ApprovalAsked { tool_name, kind, description, preview, reason } => {
+            EventBody::ApprovalAsked {
+                tool_name,
+                kind,
+                description,
+                preview,
+                reason,
+                rules,
+                until,
+                ..
+            } => {
                 known.is_none_or(|call| call.approval.is_none())
                     && self.for_open_call(agent, event, tool_name, |call| {
                         call.state = CallState::Waiting;
@@ -72,12 +81,17 @@ impl<'e> Fold<'e> {
                             description,
                             reason,
                             preview: preview.as_ref(),
+                            rules,
+                            until: *until,
                             approved: None,
                             words: None,
+                            by: None,
+                            changed: None,
+                            granted: &[],
                         });
                     })
             }
-            EventBody::ApprovalAnswered { approved, message, .. } => {
+            EventBody::ApprovalAnswered { approved, message, by, arguments, rules, .. } => {
                 let Some(call) = known.filter(|call| call.state == CallState::Waiting) else {
                     return false;
                 };
@@ -85,9 +99,16 @@ impl<'e> Fold<'e> {
                 if let Some(approval) = &mut call.approval {
                     approval.approved = Some(*approved);
                     approval.words = message.as_deref();
+                    approval.by = by.as_deref();
+                    approval.changed = arguments.as_deref();
+                    approval.granted = rules;
                     approval.span = closed(approval.span, now);
                 }
                 true
+            }
+            // It waits as before; the end of the run says so.
+            EventBody::ApprovalDeferred { .. } => {
+                known.is_some_and(|call| call.state == CallState::Waiting)
             }
             _ => false,
         }

@@ -38,7 +38,7 @@ pub(in super::super) struct History(Option<PathBuf>);
 impl History {
     /// Remembers in this file, which only its owner may read.
     pub(in super::super) fn open(path: &Path) -> io::Result<Self> {
-        files::keep_private(path)?;
+        files::append_private(path)?;
         Ok(Self(Some(path.to_owned())))
     }
 

@@ -2,6 +2,7 @@
 
 use convoke::journal::timeline::{Approval, Call, CallState, Item, ModelState, Note, Span, Tone};
 use convoke_core::event::{PlanStep, Reflection};
+use convoke_core::policy::RuleSpec;
 use convoke_core::{DisplayFormat, Part, Purpose, StopReason};
 use serde_json::Value;
 
@@ -96,11 +97,22 @@ pub(super) const fn model_state(state: &ModelState<'_>) -> (Sign, Option<Style>,
 /// Who said what about a call.
 fn answered(approval: &Approval<'_>) -> String {
     let after = amounts::time(approval.span.duration);
-    let answer = match approval.approved {
-        Some(true) => format!("you allowed it after {after}"),
-        Some(false) => format!("you said no after {after}"),
-        None => format!("you were asked, and {after} later had not answered"),
+    let mut answer = match approval.approved {
+        Some(true) => format!("allowed after {after}"),
+        Some(false) if approval.by.is_none() => "nobody answered".to_owned(),
+        Some(false) => format!("refused after {after}"),
+        None => format!("asked, and {after} later not answered"),
     };
+    if let Some(who) = approval.by {
+        answer.push_str(&format!(" by {}", one_line(who, REMARK)));
+    }
+    if approval.changed.is_some() {
+        answer.push_str(", with other arguments");
+    }
+    if !approval.granted.is_empty() {
+        let rules: Vec<String> = approval.granted.iter().map(RuleSpec::shown).collect();
+        answer.push_str(&format!(", and from then on {}", one_line(&rules.join("; "), REMARK)));
+    }
     match approval.words {
         Some(words) => format!("{answer}: {}", one_line(words, REMARK)),
         None => answer,

@@ -58,7 +58,7 @@ impl AskAtTerminal {
 impl Approver for AskAtTerminal {
     async fn ask(&self, question: Question) -> Answer {
         if self.yes {
-            return Answer::Yes;
+            return Answer::yes();
         }
         if !self.stream.is_terminal() || !io::stdin().is_terminal() {
             return Answer::Nobody;
@@ -75,8 +75,8 @@ impl Approver for AskAtTerminal {
             io::stdin().lock().read_line(&mut line).map(|_| line)
         });
         match answer.await {
-            Ok(Ok(line)) if is_yes(&line) => Answer::Yes,
-            _ => Answer::No { message: None },
+            Ok(Ok(line)) if is_yes(&line) => Answer::yes().by("terminal"),
+            _ => Answer::no().by("terminal"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Remarks: what is neither a call nor an answer, in words.
 
 use convoke_core::event::{ActionType, PlanStep, Reflection, Verdict};
+use convoke_core::policy::RuleSpec;
 use convoke_core::{Cause, EventBody, Limit};
 
 use super::{NAME, Told};
@@ -44,10 +45,20 @@ pub(super) fn notes(body: &EventBody) -> Told {
             let text = format!("policy: {decision} {tool_name} ({rule})");
             (Weight::Detail, line(&text))
         }
-        EventBody::ApprovalAnswered { tool_name, approved, message } => {
+        EventBody::ApprovalAnswered { tool_name, approved, message, by, rules, .. } => {
             let answer = if *approved { "approved" } else { "refused" };
+            let by = by.as_ref().map(|who| format!(" by {who}")).unwrap_or_default();
             let reason = message.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
-            (Weight::Detail, line(&format!("{answer} {tool_name}{reason}")))
+            let shown: Vec<String> = rules.iter().map(RuleSpec::shown).collect();
+            let always = if shown.is_empty() {
+                String::new()
+            } else {
+                format!(", and from now on {}", shown.join("; "))
+            };
+            (Weight::Detail, line(&format!("{answer} {tool_name}{by}{reason}{always}")))
+        }
+        EventBody::ApprovalDeferred { tool_name } => {
+            (Weight::Usual, line(&format!("{tool_name} waits for an approval")))
         }
         EventBody::AnswerChecked { problems, .. } => match problems.first() {
             Some(problem) => {

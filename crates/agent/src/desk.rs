@@ -1,0 +1,168 @@
+//! Where questions to people wait for their answers, from wherever these come.
+//!
+//! A question is put to the approver of the run, and at the same time an answer is looked for in the run's
+//! inbox, where other processes leave theirs. The first one counts. An answer that lay there before the
+//! run was taken up again counts as well, if it was given after the question was first asked.
+
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use convoke_core::policy::RuleSpec;
+use convoke_core::{CallId, Timestamp};
+use convoke_journal::{Inbox, Item};
+use convoke_tool::{Answer, Approver, Consent, Objection, Question};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::state::RunState;
+
+/// What an item is called that holds an answer.
+const KIND: &str = "approval";
+/// How often the inbox is looked into while somebody is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// An answer to a question of a run, as another process leaves it in the run's inbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Letter {
+    /// The call that was asked about.
+    pub call: CallId,
+    /// Whether it may run.
+    pub approved: bool,
+    /// For the model: why not, or what to do instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The arguments it is to run with, if others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Value>,
+    /// What is allowed from now on in this run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleSpec>,
+    /// Who answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// When it was written.
+    pub at: Timestamp,
+}
+
+impl Letter {
+    /// Says that a call may run.
+    pub const fn yes(call: CallId, at: Timestamp) -> Self {
+        Self {
+            call,
+            approved: true,
+            message: None,
+            arguments: None,
+            rules: Vec::new(),
+            by: None,
+            at,
+        }
+    }
+
+    /// Says that a call may not run.
+    pub fn no(call: CallId, at: Timestamp) -> Self {
+        Self { approved: false, ..Self::yes(call, at) }
+    }
+
+    /// Returns it as something to put into an inbox.
+    pub fn into_item(self) -> Item {
+        let id = format!("{}-{}", self.call, self.at.as_millis());
+        let content = match serde_json::to_value(self) {
+            Ok(Value::Object(content)) => content,
+            _ => Map::new(),
+        };
+        Item::new(id, KIND, content)
+    }
+
+    fn of(item: &Item) -> Option<Self> {
+        let content = Value::Object(item.content.clone());
+        serde_json::from_value(content).ok().filter(|_| item.kind == KIND)
+    }
+
+    fn into_answer(self) -> Answer {
+        let Self { approved, message, arguments, rules, by, .. } = self;
+        if approved {
+            Answer::Yes(Consent { arguments, rules, by })
+        } else {
+            Answer::No(Objection { message, by })
+        }
+    }
+}
+
+/// Puts questions to the approver and to the inbox.
+pub(crate) struct Desk {
+    approver: Arc<dyn Approver>,
+    inbox: Option<Inbox>,
+    state: Arc<RunState>,
+}
+
+impl Desk {
+    pub(crate) const fn new(
+        approver: Arc<dyn Approver>,
+        inbox: Option<Inbox>,
+        state: Arc<RunState>,
+    ) -> Self {
+        Self { approver, inbox, state }
+    }
+
+    /// Waits until somebody has left an answer; forever, where nobody can.
+    async fn letter(&self, call: &CallId) -> Answer {
+        loop {
+            if let Some(answer) = self.look(call).await {
+                return answer;
+            }
+            if self.inbox.is_none() {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Looks for an answer, and takes it.
+    async fn look(&self, call: &CallId) -> Option<Answer> {
+        let inbox = self.inbox.clone()?;
+        let asked = self.state.lock().questions().get(call).copied().unwrap_or_default();
+        let call = call.clone();
+        let looked = tokio::task::spawn_blocking(move || take(&inbox, &call, asked));
+        looked.await.ok().flatten()
+    }
+}
+
+/// Takes the first answer about a call that is not older than the question. All others about it are
+/// thrown away: there is one answer to a question.
+fn take(inbox: &Inbox, call: &CallId, asked: Timestamp) -> Option<Answer> {
+    let mut answer = None;
+    for item in inbox.waiting().ok()?.items {
+        let Some(letter) = Letter::of(&item).filter(|letter| letter.call == *call) else {
+            continue;
+        };
+        // An item that cannot be removed would be seen again, by another question.
+        if inbox.done(&item).is_ok() && letter.at >= asked && answer.is_none() {
+            answer = Some(letter.into_answer());
+        }
+    }
+    answer
+}
+
+#[async_trait]
+impl Approver for Desk {
+    async fn ask(&self, question: Question) -> Answer {
+        let call = question.call.clone();
+        // What was answered while nobody worked on the run comes first.
+        if let Some(answer) = self.look(&call).await {
+            return answer;
+        }
+        tokio::select! {
+            answer = self.approver.ask(question) => answer,
+            answer = self.letter(&call) => answer,
+        }
+    }
+}
+
+impl Debug for Desk {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Desk").field("approver", &self.approver).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,96 @@
+//! A line that the person types, and what may come before it.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, PipeReader, PipeWriter};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::QueueSelector;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use crate::files;
+
+/// What the person gave.
+#[derive(Debug)]
+pub(in crate::commands::run) enum Said {
+    /// A line; none at the end of input.
+    Line(Option<String>),
+    /// Other arguments.
+    Edited(Value),
+}
+
+/// Something that is awaited from the terminal, also where standard input is something else. Who drops it
+/// leaves what is typed to others.
+#[derive(Debug)]
+pub(in crate::commands::run) struct Awaited {
+    said: JoinHandle<Said>,
+    /// Dropping it ends the wait.
+    _stop: PipeWriter,
+}
+
+impl Awaited {
+    /// Begins to wait for a line; there is nothing to wait for where there is no terminal.
+    pub(in crate::commands::run) fn line() -> Option<Self> {
+        Self::line_after(|| None)
+    }
+
+    /// Does something that may take a while. If nothing comes of it, begins to wait for a line.
+    pub(in crate::commands::run) fn line_after(
+        first: impl FnOnce() -> Option<Said> + Send + 'static,
+    ) -> Option<Self> {
+        let (terminal, (stopped, stop)) = (keyboard()?, io::pipe().ok()?);
+        let said = tokio::task::spawn_blocking(move || {
+            first().unwrap_or_else(|| Said::Line(read_line(terminal, &stopped)))
+        });
+        Some(Self { said, _stop: stop })
+    }
+
+    /// Returns it.
+    pub(in crate::commands::run) async fn next(&mut self) -> Said {
+        (&mut self.said).await.unwrap_or(Said::Line(None))
+    }
+}
+
+/// The terminal is ready when it has a whole line.
+fn read_line(terminal: fs::File, stopped: &PipeReader) -> Option<String> {
+    loop {
+        let mut waited =
+            [PollFd::new(&terminal, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        let polled = poll(&mut waited, None);
+        let [_, stop] = &waited;
+        match polled {
+            _ if !stop.revents().is_empty() => return None,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+            Ok(_) => break,
+        }
+    }
+    let mut line = String::new();
+    let bytes = io::BufReader::new(terminal).read_line(&mut line).ok()?;
+    (bytes > 0).then_some(line)
+}
+
+/// Returns where the person types: standard input, if that is a terminal. Not every system can wait for
+/// the terminal under its general name.
+fn keyboard() -> Option<fs::File> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return stdin.as_fd().try_clone_to_owned().ok().map(fs::File::from);
+    }
+    terminal()
+}
+
+/// Opens the terminal of the person, if there is one.
+pub(super) fn terminal() -> Option<fs::File> {
+    files::open(Path::new("/dev/tty")).ok()
+}
+
+/// What was typed before a question is no answer to it.
+pub(super) fn forget_what_was_typed() {
+    if let Some(terminal) = terminal() {
+        // A terminal that forgets nothing is asked all the same.
+        rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok();
+    }
+}

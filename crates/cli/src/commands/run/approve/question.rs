@@ -1,0 +1,393 @@
+//! One question: how it is shown, and what the answers mean.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::process::Stdio;
+
+use convoke_core::policy::RuleSpec;
+use convoke_core::{DisplayFormat, Kind};
+use convoke_tool::{Answer, Question};
+use tokio::sync::oneshot;
+
+use super::keyboard::{Awaited, Said, forget_what_was_typed};
+use super::save::save;
+use super::{Approvals, Tools};
+use crate::output::{Stream, Style};
+use crate::view::diff::{show, whole};
+
+/// How many lines somebody can be expected to read without paging.
+const LONG: usize = 20;
+/// Who answered, as the journal has it.
+const BY: &str = "terminal";
+
+/// A question and the way back.
+#[derive(Debug)]
+pub(in crate::commands::run) struct Asked {
+    question: Question,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// A question that is not answered yet: something is done first, and another line is awaited.
+pub(in crate::commands::run) type Unanswered = (Asked, Option<Awaited>);
+
+/// What a line means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    Once,
+    Always,
+    Save,
+    Refuse,
+    Edit,
+    View,
+    /// Anything else is for the model.
+    Message,
+}
+
+impl Meaning {
+    fn of(line: Option<&str>) -> Self {
+        match line.map(|line| line.trim().to_lowercase()).as_deref() {
+            Some("y" | "yes") => Self::Once,
+            Some("a" | "always") => Self::Always,
+            Some("s" | "save") => Self::Save,
+            None | Some("" | "n" | "no") => Self::Refuse,
+            Some("e" | "edit") => Self::Edit,
+            Some("v" | "view") => Self::View,
+            Some(_) => Self::Message,
+        }
+    }
+}
+
+impl Asked {
+    pub(super) const fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
+        Self { question, answer }
+    }
+
+    /// Waits until nobody wants to know the answer any more: somebody else gave it, or the time is up.
+    pub(in crate::commands::run) async fn withdrawn(&mut self) {
+        self.answer.closed().await;
+    }
+
+    /// Shows what it is about and asks. What was typed before is no answer.
+    pub(in crate::commands::run) fn show(&self, approvals: &Approvals, stream: &Stream) {
+        forget_what_was_typed();
+        let question = &self.question;
+        let name = stream.paint(Style::Name, stream.printable(&question.tool_name));
+        let wants = match question.kind {
+            Kind::Execute => "wants to run a program",
+            Kind::Fetch => "wants to use the network",
+            Kind::Delete => "wants to delete",
+            _ => "wants to change something",
+        };
+        match question.agent.as_str() {
+            "main" => stream.line(format_args!("{name} {wants}:")),
+            agent => stream.line(format_args!("{name} of {} {wants}:", stream.printable(agent))),
+        }
+        match &question.preview {
+            Some(preview) if preview.text.trim().is_empty() => {
+                indented(stream, &question.description);
+                indented(stream, "(nothing in the file changes, or a new file stays empty)");
+            }
+            Some(preview) if preview.format == DisplayFormat::Diff => {
+                show(stream, &preview.text);
+            }
+            Some(preview) => indented(stream, &preview.text),
+            None => indented(stream, &what(question)),
+        }
+        stream.text(self.prompt(&approvals.tools, stream));
+        stream.flush();
+    }
+
+    /// Returns the question itself, with the answers that make sense here.
+    fn prompt(&self, tools: &Tools, stream: &Stream) -> String {
+        let question = &self.question;
+        let lines = question.preview.as_ref().map_or(0, |preview| preview.text.lines().count());
+        let mut answers = vec!["[y]es", "[n]o"];
+        if lines > LONG {
+            answers.push("[v]iew all");
+        }
+        if tools.editor.is_some() {
+            answers.push("[e]dit");
+        }
+        let answers = format!("{}, or say what to do instead: ", answers.join(", "));
+        if question.rules.is_empty() {
+            return answers;
+        }
+        let rules = shown(&question.rules);
+        let saves = if tools.rules.is_some() { "; [s]ave allows it in all runs" } else { "" };
+        format!("[a]lways allows {} in this run{saves}\n{answers}", stream.printable(&rules))
+    }
+
+    /// Takes in what the person said. Returns the question if that was no answer yet.
+    pub(in crate::commands::run) fn hear(
+        self,
+        said: Said,
+        approvals: &Approvals,
+        stream: &Stream,
+    ) -> Option<Unanswered> {
+        let line = match said {
+            Said::Edited(arguments) => return self.answer(Answer::with_arguments(arguments)),
+            Said::Line(line) => line,
+        };
+        let tools = &approvals.tools;
+        let rules = self.question.rules.clone();
+        match Meaning::of(line.as_deref()) {
+            Meaning::Once => self.answer(Answer::yes()),
+            Meaning::Refuse => self.answer(Answer::no()),
+            Meaning::Message => {
+                let message = line.as_deref().unwrap_or_default().trim().to_owned();
+                self.answer(Answer::no_because(message))
+            }
+            Meaning::View => Some(self.view(tools, stream)),
+            Meaning::Edit => Some(self.edit(tools, stream)),
+            Meaning::Always | Meaning::Save if rules.is_empty() => Some(self.again(
+                "no rule would allow this; it is asked about each time",
+                tools,
+                stream,
+            )),
+            Meaning::Always => self.answer(Answer::always(rules)),
+            Meaning::Save => match tools.rules.as_deref().map(|path| (path, save(path, &rules))) {
+                Some((path, Ok(()))) => {
+                    stream.line(format_args!("  saved in {}", path.display()));
+                    self.answer(Answer::always(rules))
+                }
+                Some((path, Err(error))) => {
+                    let problem = format!("{} cannot be written: {error}", path.display());
+                    Some(self.again(&problem, tools, stream))
+                }
+                None => Some(self.again("there is no place to save rules", tools, stream)),
+            },
+        }
+    }
+
+    fn answer(self, answer: Answer) -> Option<Unanswered> {
+        // A call that was stopped meanwhile does not wait for it any more.
+        drop(self.answer.send(answer.by(BY)));
+        None
+    }
+
+    /// Says why that was no answer, and asks again.
+    fn again(self, problem: &str, tools: &Tools, stream: &Stream) -> Unanswered {
+        indented(stream, problem);
+        stream.text(self.prompt(tools, stream));
+        stream.flush();
+        (self, Awaited::line())
+    }
+
+    /// Shows everything, and asks again.
+    fn view(self, tools: &Tools, stream: &Stream) -> Unanswered {
+        let all = self.all(tools, stream);
+        let (prompt, stream) = (self.prompt(tools, stream), stream.clone());
+        let line = Awaited::line_after(move || {
+            all.show(io::stderr().as_fd().try_clone_to_owned().map(Stdio::from));
+            stream.text(&prompt);
+            stream.flush();
+            None
+        });
+        (self, line)
+    }
+
+    fn all(&self, tools: &Tools, stream: &Stream) -> All {
+        let lines = match &self.question.preview {
+            Some(preview) if preview.format == DisplayFormat::Diff => whole(&preview.text, stream),
+            Some(preview) => harmless_lines(&preview.text, stream),
+            None => harmless_lines(&what(&self.question), stream),
+        };
+        All { lines, stream: stream.clone(), pager: tools.pager.clone() }
+    }
+
+    /// Lets the person change the arguments. What comes of it is the answer, unless it cannot be used.
+    fn edit(self, tools: &Tools, stream: &Stream) -> Unanswered {
+        let Some(editor) = tools.editor.clone() else {
+            return self.again("there is no editor; EDITOR names one", tools, stream);
+        };
+        let arguments = self.question.arguments.clone();
+        let (prompt, stream) = (self.prompt(tools, stream), stream.clone());
+        let line = Awaited::line_after(move || match editor.edit(&arguments) {
+            Ok(changed) => Some(Said::Edited(changed)),
+            Err(problem) => {
+                indented(&stream, &problem);
+                stream.text(&prompt);
+                stream.flush();
+                None
+            }
+        });
+        (self, line)
+    }
+}
+
+/// Everything there is to see of a question.
+#[derive(Debug)]
+struct All {
+    lines: Vec<String>,
+    stream: Stream,
+    pager: Option<crate::pager::Pager>,
+}
+
+impl All {
+    /// Shows it: with the pager, or at once where that does not work.
+    fn show(&self, onto: io::Result<Stdio>) {
+        let text: String = self.lines.iter().flat_map(|line| [line, "\n"]).collect();
+        let pager = self.pager.as_ref();
+        if pager.zip(onto.ok()).is_none_or(|(pager, onto)| pager.show(&text, onto).is_err()) {
+            self.lines.iter().for_each(|line| self.stream.line(format_args!("  {line}")));
+        }
+    }
+}
+
+/// Returns what rules allow, in a few words.
+fn shown(rules: &[RuleSpec]) -> String {
+    let each = rules.iter().map(|rule| match (&rule.command, &rule.host, &rule.tool) {
+        (Some(command), ..) => format!("`{command}`"),
+        (None, Some(host), Some(tool)) => format!("{tool} on {host}"),
+        (None, None, Some(tool)) if rule.path.is_none() => tool.clone(),
+        _ => rule.shown(),
+    });
+    each.collect::<Vec<_>>().join(" and ")
+}
+
+fn harmless_lines(text: &str, stream: &Stream) -> Vec<String> {
+    text.lines().map(|line| stream.printable(line).to_string()).collect()
+}
+
+/// What a call would do, as a person reads it: a command whole, and everything else that is said with it.
+fn what(question: &Question) -> String {
+    let arguments = question.arguments.as_object();
+    let Some(command) = arguments.and_then(|all| all.get("command")?.as_str()) else {
+        return question.description.clone();
+    };
+    let others = arguments.into_iter().flatten().filter(|(name, _)| *name != "command");
+    let others = others.map(|(name, value)| format!("\n({name}: {value})"));
+    format!("{command}{}", others.collect::<String>())
+}
+
+fn indented(stream: &Stream, text: &str) {
+    for line in text.lines() {
+        stream.line(format_args!("  {}", stream.printable(line)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use convoke::Runtime;
+    use convoke_core::{Permission, ToolCall};
+    use convoke_tool::{Consent, Objection, ask_with};
+    use serde_json::json;
+    use tempfile::TempDir;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::environment::Environment;
+    use crate::output::Output;
+
+    struct Scene {
+        directory: TempDir,
+        approvals: Approvals,
+        output: Output,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let rules = Some(directory.path().join("rules.yml"));
+            let environment = Environment::of(&[("EDITOR", "true")]);
+            let mut approvals = Approvals::of(false, &environment, rules);
+            approvals.tools.editor = super::super::edit::Editor::find(&environment);
+            Self { directory, approvals, output: Output::in_memory() }
+        }
+
+        /// Returns the question that somebody is asked who has to judge so many new lines.
+        async fn asked(&self, lines: usize) -> (Asked, oneshot::Receiver<Answer>) {
+            let runtime = Runtime::builder(self.directory.path()).build().unwrap();
+            let (sender, mut questions) = mpsc::unbounded_channel();
+            let keep = ask_with(move |question| {
+                sender.send(question).unwrap();
+                std::future::ready(Answer::no())
+            });
+            let executor = runtime.executor().approver(keep).build();
+            let content: Vec<String> = (0..lines).map(|line| format!("line {line}\u{7}")).collect();
+            let arguments = json!({ "path": "a.txt", "content": content.join("\n") });
+            executor.execute(ToolCall::new("c", "write_file", arguments)).await;
+            let (sender, answer) = oneshot::channel();
+            (Asked::new(questions.try_recv().unwrap(), sender), answer)
+        }
+
+        /// Says a line, and returns what the call was told.
+        async fn say(&self, line: Option<&str>) -> Option<Answer> {
+            let (asked, mut answer) = self.asked(3).await;
+            let said = Said::Line(line.map(str::to_owned));
+            match asked.hear(said, &self.approvals, &self.output.err) {
+                None => Some(answer.try_recv().unwrap()),
+                Some(_) => None,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_change_can_be_seen_whole_before_the_answer() {
+        let scene = Scene::new();
+        let (asked, _answer) = scene.asked(500).await;
+        asked.show(&scene.approvals, &scene.output.err);
+        let shown = scene.output.err.contents();
+        assert!(shown.contains("[v]iew all") && !shown.contains("line 499"), "{shown}");
+        asked.all(&scene.approvals.tools, &scene.output.err).show(Ok(Stdio::null()));
+        let shown = scene.output.err.contents();
+        assert!(shown.contains("+line 499\\u{7}"), "{}", shown.len());
+    }
+
+    #[tokio::test]
+    async fn a_short_change_is_seen_already() {
+        let scene = Scene::new();
+        scene.asked(3).await.0.show(&scene.approvals, &scene.output.err);
+        let shown = scene.output.err.contents();
+        assert!(!shown.contains("[v]iew"), "{shown}");
+        assert!(shown.ends_with(
+            "[a]lways allows write_file in this run; [s]ave allows it in all runs\n\
+             [y]es, [n]o, [e]dit, or say what to do instead: "
+        ));
+    }
+
+    #[tokio::test]
+    async fn each_answer_means_what_it_says() {
+        let scene = Scene::new();
+        let rules = || vec![RuleSpec::tool(Permission::Allow, "write_file")];
+        let no = |message: Option<&str>| {
+            Answer::No(Objection { message: message.map(str::to_owned), by: Some(BY.into()) })
+        };
+        let yes = |rules| Answer::Yes(Consent { rules, by: Some(BY.into()), ..Consent::default() });
+        for (line, expected) in [
+            (Some("y"), yes(vec![])),
+            (Some(" YES "), yes(vec![])),
+            (Some("a"), yes(rules())),
+            (Some("n"), no(None)),
+            (Some(""), no(None)),
+            (None, no(None)),
+            (Some("use b.txt"), no(Some("use b.txt"))),
+        ] {
+            assert_eq!(scene.say(line).await, Some(expected), "{line:?}");
+        }
+        assert_eq!(scene.say(Some("s")).await, Some(yes(rules())));
+        let saved = crate::files::read(&scene.directory.path().join("rules.yml")).unwrap();
+        assert!(
+            saved.ends_with("    - {\"effect\":\"allow\",\"tool\":\"write_file\"}\n"),
+            "{saved}"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_done_is_said_and_asked_again() {
+        let mut scene = Scene::new();
+        scene.approvals.tools.rules = None;
+        scene.approvals.tools.editor = None;
+        assert_eq!(scene.say(Some("s")).await, None);
+        assert_eq!(scene.say(Some("e")).await, None);
+        let (mut asked, _answer) = scene.asked(3).await;
+        asked.question.rules.clear();
+        let said = Said::Line(Some("a".to_owned()));
+        let next = asked.hear(said, &scene.approvals, &scene.output.err);
+        assert!(next.is_some());
+        let shown = scene.output.err.contents();
+        for part in ["no place to save rules", "EDITOR names one", "asked about each time"] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+    }
+}

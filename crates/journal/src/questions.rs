@@ -1,0 +1,80 @@
+//! The questions of a run that nobody has answered yet.
+
+use convoke_core::policy::RuleSpec;
+use convoke_core::{AgentPath, CallId, Display, Event, EventBody, Kind, RunId, Timestamp};
+use serde::Serialize;
+use serde_json::Value;
+
+/// A call that waits for a person's answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenQuestion<'e> {
+    /// The call; it names the question, too.
+    pub call: &'e CallId,
+    /// The run that makes it: the one that was started, or one below it.
+    pub run: &'e RunId,
+    /// Which agent asks.
+    pub agent: &'e AgentPath,
+    /// About which tool.
+    pub tool_name: &'e str,
+    /// What kind of act it is.
+    pub kind: Kind,
+    /// With which arguments.
+    pub arguments: &'e Value,
+    /// What it would do, in words.
+    pub description: &'e str,
+    /// What it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<&'e Display>,
+    /// Why it is asked.
+    pub reason: &'e str,
+    /// The rules that would allow it from now on.
+    pub rules: &'e [RuleSpec],
+    /// Since when.
+    pub asked: Timestamp,
+    /// When nobody is waited for any more, unless the run is parked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+/// Finds the questions that are open after these events, the oldest first.
+pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
+    let mut open: Vec<OpenQuestion<'_>> = Vec::new();
+    for event in events {
+        let Some(call) = &event.call else { continue };
+        let concerns = |open: &OpenQuestion<'_>| open.call == call && *open.run == event.run;
+        match &event.body {
+            EventBody::ApprovalAsked {
+                tool_name,
+                kind,
+                description,
+                arguments,
+                preview,
+                reason,
+                rules,
+                until,
+            } => {
+                let before = open.iter().position(concerns).map(|index| open.remove(index));
+                open.push(OpenQuestion {
+                    call,
+                    run: &event.run,
+                    agent: &event.agent,
+                    tool_name,
+                    kind: *kind,
+                    arguments,
+                    description,
+                    preview: preview.as_ref(),
+                    reason,
+                    rules,
+                    // A question that is asked again is still the same question.
+                    asked: before.map_or(event.ts, |before| before.asked),
+                    until: *until,
+                });
+            }
+            EventBody::ApprovalAnswered { .. } => open.retain(|question| !concerns(question)),
+            body if body.ends_call() => open.retain(|question| !concerns(question)),
+            _ => {}
+        }
+    }
+    open
+}

@@ -1,0 +1,181 @@
+//! What people can answer, and what becomes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use convoke_core::policy::RuleSpec;
+use convoke_core::{Effects, Event, EventBody, Kind, Permission, ToolCall, ToolResult};
+use convoke_tool::{
+    Answer, Authorizer, Decision, FunctionTool, Limits, MemorySink, Question, Recorder, Request,
+    SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered, ask_with,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{assert_balanced, types};
+
+#[derive(Debug, Deserialize, schemars::JsonSchema)]
+struct Size {
+    size: u32,
+}
+
+/// Allows up to 10, asks above, denies above 100; a grant allows whatever would be asked about.
+#[derive(Debug)]
+struct BySize;
+
+impl Authorizer for BySize {
+    fn decide(&self, request: &Request<'_>) -> Decision {
+        let rule = "by size".to_owned();
+        let size = request.call.arguments["size"].as_u64().unwrap();
+        match size {
+            101.. => Decision::Deny { rule, reason: "too large".into() },
+            11.. if request.granted.is_empty() => Decision::Ask {
+                rule,
+                reason: "rather large".into(),
+                proposal: vec![RuleSpec::tool(Permission::Allow, "grow")],
+            },
+            _ => Decision::Allow { rule },
+        }
+    }
+}
+
+struct Asking {
+    executor: ToolExecutor,
+    sink: Arc<MemorySink>,
+    asked: Arc<AtomicU32>,
+}
+
+fn asking(answer: Answer, limits: Limits) -> Asking {
+    let registry = ToolRegistry::new();
+    let grow = |input: Size, _: ToolContext| async move { Ok::<_, String>(input.size) };
+    registry.register(FunctionTool::new("grow", "Grows.", grow).kind(Kind::Edit)).unwrap();
+    let (sink, asked) = (Arc::new(MemorySink::default()), Arc::new(AtomicU32::new(0)));
+    let counted = Arc::clone(&asked);
+    let approver = ask_with(move |question: Question| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(question.rules, [RuleSpec::tool(Permission::Allow, "grow")]);
+        std::future::ready(answer.clone())
+    });
+    let executor = ToolExecutor::builder(ToolView::of(registry), ToolContext::builder("t").build())
+        .recorder(Recorder::new("r", sink.clone(), Arc::new(SystemClock)))
+        .authorizer(BySize)
+        .approver(approver)
+        .limits(limits)
+        .build();
+    Asking { executor, sink, asked }
+}
+
+impl Asking {
+    async fn grow(&self, size: Value) -> ToolResult {
+        self.executor.execute(ToolCall::new("c", "grow", json!({ "size": size }))).await
+    }
+
+    fn events(&self) -> Vec<Arc<Event>> {
+        self.sink.events()
+    }
+
+    fn answered(&self) -> EventBody {
+        let events = self.events();
+        let mut answered = events.iter().rev().map(|event| event.body.clone());
+        answered.find(|body| matches!(body, EventBody::ApprovalAnswered { .. })).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_question_says_what_would_allow_it_and_until_when_it_waits() {
+    let asking = asking(Answer::yes().by("a test"), Limits::default());
+    assert_eq!(asking.grow(json!(20)).await.value(), Some(&json!(20)));
+    let events = asking.events();
+    let question = events.iter().find_map(|event| match &event.body {
+        EventBody::ApprovalAsked { arguments, rules, until, .. } => Some((
+            arguments.clone(),
+            rules.clone(),
+            until.unwrap().as_millis() - event.ts.as_millis(),
+        )),
+        _ => None,
+    });
+    let (arguments, rules, wait) = question.unwrap();
+    assert_eq!(*arguments, json!({ "size": 20 }));
+    assert_eq!(rules, [RuleSpec::tool(Permission::Allow, "grow")]);
+    assert!((86_390_000..=86_400_000).contains(&wait), "{wait}");
+    let EventBody::ApprovalAnswered { approved, by, .. } = asking.answered() else {
+        unreachable!()
+    };
+    assert_eq!((approved, by.as_deref()), (true, Some("a test")));
+    assert_balanced(&events);
+}
+
+#[tokio::test]
+async fn what_is_allowed_for_always_is_not_asked_about_again() {
+    let rules = vec![RuleSpec::tool(Permission::Allow, "grow")];
+    let asking = asking(Answer::always(rules.clone()), Limits::default());
+    for _ in 0..3 {
+        assert!(asking.grow(json!(20)).await.success());
+    }
+    assert_eq!(asking.asked.load(Ordering::Relaxed), 1);
+    assert!(!asking.grow(json!(200)).await.success(), "what is denied stays denied");
+    let EventBody::ApprovalAnswered { rules: recorded, .. } = asking.answered() else {
+        unreachable!()
+    };
+    assert_eq!(recorded, rules);
+}
+
+#[tokio::test]
+async fn changed_arguments_are_checked_like_any_and_the_model_is_told() {
+    for (size, expected) in
+        [(json!(30), Ok(30)), (json!(500), Err("too large")), (json!("many"), Err("size"))]
+    {
+        let changed = json!({ "size": size });
+        let asking = asking(Answer::with_arguments(changed.clone()), Limits::default());
+        let result = asking.grow(json!(20)).await;
+        match expected {
+            Ok(grown) => {
+                assert_eq!(result.value(), Some(&json!(grown)));
+                let told = format!("{:?}", result.llm_content);
+                assert!(told.contains("changed the arguments") && told.contains("30"), "{told}");
+            }
+            Err(part) => {
+                let message = &result.error().unwrap().message;
+                assert!(message.contains(part), "{message}");
+            }
+        }
+        let EventBody::ApprovalAnswered { arguments, .. } = asking.answered() else {
+            unreachable!()
+        };
+        assert_eq!(arguments.as_deref(), Some(&changed));
+        assert_eq!(asking.asked.load(Ordering::Relaxed), 1, "nobody is asked twice");
+        assert_balanced(&asking.events());
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_is_denied_or_stays_open() {
+    let denied = asking(Answer::Nobody, Limits::default());
+    let result = denied.grow(json!(20)).await;
+    assert!(result.error().unwrap().message.contains("nobody can be asked here"));
+    assert_eq!(types(&denied.events()).last().unwrap(), "tool_call_denied");
+
+    let parked =
+        asking(Answer::Nobody, Limits { unanswered: Unanswered::Park, ..Limits::default() });
+    assert!(!parked.grow(json!(20)).await.success());
+    assert_eq!(types(&parked.events()).last().unwrap(), "approval_deferred", "it has no end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_waited_for_longer_than_was_said() {
+    let registry = ToolRegistry::new();
+    let grow = |_: Size, _: ToolContext| async move { Ok::<_, String>(Effects::NONE) };
+    registry.register(FunctionTool::new("grow", "Grows.", grow).kind(Kind::Edit)).unwrap();
+    let approval_timeout = Duration::from_mins(5);
+    let executor = ToolExecutor::builder(ToolView::of(registry), ToolContext::builder("t").build())
+        .authorizer(BySize)
+        .approver(ask_with(|_| std::future::pending()))
+        .limits(Limits { approval_timeout, ..Limits::default() })
+        .build();
+    let began = tokio::time::Instant::now();
+    let result = executor.execute(ToolCall::new("c", "grow", json!({ "size": 20 }))).await;
+    assert_eq!(began.elapsed(), approval_timeout);
+    let message = &result.error().unwrap().message;
+    assert!(message.contains("nobody answered in time"), "{message}");
+}
