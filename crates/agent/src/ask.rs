@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use convoke_core::hook::Moment;
 use convoke_core::run::{COMPLETE_TASK, estimate};
 use convoke_core::{Cause, Ending, EventBody, Limit, Message, Millis, Purpose, Role, Usage};
 use convoke_model::{
@@ -36,6 +37,8 @@ enum NoAnswer {
     Failed(ModelError),
     OutOfTime(Limit),
     Cancelled(Cause),
+    /// A hook did not let it be asked.
+    Refused(String),
 }
 
 impl Driver {
@@ -46,11 +49,27 @@ impl Driver {
             let run = self.state.lock();
             (request(&run, purpose), run.context_tokens())
         };
-        self.record(request)?;
+        self.record(request.clone())?;
         let mut heard = Heard::default();
-        match self.answer(&question, &mut heard, estimate).await {
+        let answered = match self.allowed(&request).await {
+            Ok(()) => self.answer(&question, &mut heard, estimate).await,
+            Err(why) => Err(why),
+        };
+        match answered {
             Ok(answer) => self.answered(purpose, answer),
             Err(why) => self.unanswered(purpose, why, heard, estimate),
+        }
+    }
+
+    /// Lets hooks have their say before the model is asked.
+    async fn allowed(&self, request: &EventBody) -> Result<(), NoAnswer> {
+        let hooks = self.tools.hooks();
+        tokio::select! {
+            biased;
+            told = hooks.tell(Moment::BeforeModel, None, request, &self.recorder) => {
+                told.map_err(NoAnswer::Refused)
+            }
+            cause = self.control.cancelled() => Err(NoAnswer::Cancelled(cause)),
         }
     }
 
@@ -217,12 +236,16 @@ impl Driver {
         let begun = self.broken_off(true, heard.bytes, estimate);
         let status = match &why {
             NoAnswer::Failed(error) => error.status,
-            NoAnswer::OutOfTime(_) | NoAnswer::Cancelled(_) => None,
+            NoAnswer::OutOfTime(_) | NoAnswer::Cancelled(_) | NoAnswer::Refused(_) => None,
         };
         let (cause, error, message, hint, usage) = match why {
             NoAnswer::Cancelled(cause) => {
                 self.record(EventBody::RunCancelled { cause })?;
                 (cause, "cancelled", "the run was stopped".to_owned(), None, begun)
+            }
+            NoAnswer::Refused(reason) => {
+                let usage = Usage::default();
+                (Cause::Denied, "hook", format!("the model was not asked: {reason}"), None, usage)
             }
             NoAnswer::OutOfTime(limit) => {
                 if limit == Limit::Time && purpose != Purpose::Grace {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use convoke_core::hook::Moment;
 use convoke_core::{Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall};
 use convoke_tool::{Clock, RecordError, Recorder, ToolExecutor};
 use tokio_util::sync::CancellationToken;
@@ -69,6 +70,10 @@ impl Driver {
             {
                 // Something was said in the last moment: it is taken in first.
                 continue;
+            }
+            if let (Effect::Finish { .. }, [(_, ended)]) = (&effect, settled.as_slice()) {
+                // They watch: the run ends either way.
+                drop(self.tools.hooks().tell(Moment::End, None, ended, &self.recorder).await);
             }
             for (call, body) in settled {
                 self.recorder.record(call.as_ref(), body)?;

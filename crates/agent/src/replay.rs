@@ -164,6 +164,7 @@ impl Again {
             | EventBody::ApprovalAsked { .. }
             | EventBody::ApprovalAnswered { .. }
             | EventBody::ApprovalDeferred { .. }
+            | EventBody::HookActed { .. }
             | EventBody::AgentSpawned { .. }
             | EventBody::AgentEnded { .. }
             | EventBody::McpServerState { .. }

@@ -21,6 +21,7 @@
 
 mod authorize;
 pub mod config;
+mod hooks;
 pub mod models;
 mod notes;
 mod origin;

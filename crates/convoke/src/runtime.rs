@@ -22,14 +22,15 @@ use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
 };
 use convoke_tool::{
-    Clock, CommandTool, ExecutorBuilder, IntoTool, Limits, ReadCache, RegistryError, RootError,
-    Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool, ToolContext, ToolExecutor,
-    ToolRegistry, ToolView, ViewError, looks_like_credential,
+    Clock, CommandTool, ExecutorBuilder, Hook, Hooks, IntoTool, Limits, ReadCache, RegistryError,
+    RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool, ToolContext,
+    ToolExecutor, ToolRegistry, ToolView, ViewError, looks_like_credential,
 };
 use serde_json::Value;
 
 use crate::authorize::PolicyAuthorizer;
-use crate::config::{CommandConfig, Config, ToolsConfig, WebSearchProvider};
+use crate::config::{CommandConfig, Config, HookConfig, ToolsConfig, WebSearchProvider};
+use crate::hooks::CommandHook;
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
 use crate::origin::Origin;
@@ -104,6 +105,7 @@ pub struct Runtime {
     limits: Limits,
     permissions: BTreeMap<Kind, Permission>,
     authority: Authority,
+    hooks: Hooks,
     mode: Mode,
     journals: Option<Journals>,
     programs: Programs,
@@ -123,6 +125,7 @@ impl Runtime {
             home: None,
             store: None,
             hidden: Vec::new(),
+            hooks: Hooks::default(),
             tools: Vec::new(),
         }
     }
@@ -291,6 +294,7 @@ impl Runtime {
         ToolExecutor::builder(self.callable.clone(), self.context.clone())
             .limits(self.limits.clone())
             .authorizer(self.authorizer())
+            .hooks(self.hooks.clone())
     }
 
     /// Says what the policy decides about a call, and which rule decides. Nothing is called.
@@ -326,6 +330,7 @@ pub struct RuntimeBuilder {
     home: Option<PathBuf>,
     store: Option<Store>,
     hidden: Vec<PathBuf>,
+    hooks: Hooks,
     tools: Vec<ToolHandle>,
 }
 
@@ -342,6 +347,12 @@ impl RuntimeBuilder {
     /// Uses this configuration.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Lets somebody have a say, after the hooks of the configuration.
+    pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
+        self.hooks = self.hooks.and(hook);
         self
     }
 
@@ -415,6 +426,7 @@ impl RuntimeBuilder {
             home,
             store,
             mut hidden,
+            hooks,
             tools,
         } = self;
         hidden.extend(store.as_ref().map(|store| store.root().to_owned()));
@@ -466,6 +478,7 @@ impl RuntimeBuilder {
             })
             .build();
         let limits = limits(&config);
+        let hooks = hooks_of(&config, &context).and_all(&hooks);
         Ok(Runtime {
             config: Arc::new(config),
             variables: Arc::new(variables),
@@ -478,6 +491,7 @@ impl RuntimeBuilder {
             limits,
             permissions,
             authority: Authority::new(policy),
+            hooks,
             mode,
             journals,
             programs,
@@ -560,6 +574,15 @@ fn names(registry: &ToolRegistry) -> BTreeSet<String> {
 
 fn is_pattern(name: &str) -> bool {
     name.contains('*') || name.starts_with("category:")
+}
+
+fn hooks_of(config: &Config, context: &ToolContext) -> Hooks {
+    let hook = |hook: &HookConfig| -> Arc<dyn Hook> {
+        let (directory, variables) =
+            (context.working_directory().to_owned(), context.environment().inherited());
+        Arc::new(CommandHook::new(hook.clone(), directory, variables))
+    };
+    Hooks::new(config.hooks.iter().map(hook))
 }
 
 fn limits(config: &Config) -> Limits {

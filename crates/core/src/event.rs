@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::effect::Effects;
 use crate::error::ToolError;
+use crate::hook::Moment;
 use crate::id::{AgentPath, CallId, RunId, TaskId};
 use crate::message::{Message, Part, StopReason};
 use crate::outcome::{Cause, Outcome};
@@ -352,6 +353,21 @@ pub enum EventBody {
     ApprovalDeferred {
         /// About which tool.
         tool_name: String,
+    },
+    /// A hook refused something, changed arguments, or failed.
+    HookActed {
+        /// Which hook.
+        hook: String,
+        /// When it was called.
+        moment: Moment,
+        /// `denied`, `changed` or `failed`.
+        action: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// The arguments as it left them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arguments: Option<Arc<Value>>,
     },
     /// A subagent begins.
     AgentSpawned {

@@ -28,6 +28,7 @@ pub mod causes;
 pub mod effect;
 pub mod error;
 pub mod event;
+pub mod hook;
 pub mod id;
 pub mod message;
 pub mod mission;

@@ -11,6 +11,7 @@
 mod ask;
 mod batch;
 mod end;
+mod hooks;
 mod limits;
 mod prepare;
 mod run;
@@ -27,6 +28,7 @@ use crate::approve::{Approver, NobodyToAsk};
 use crate::artifact::{ArtifactStore, NoArtifacts};
 use crate::authorize::{Authorizer, KindAuthorizer};
 use crate::context::ToolContext;
+use crate::hook::Hooks;
 use crate::locks::PathLocks;
 use crate::record::{NullSink, Recorder};
 use crate::view::ToolView;
@@ -45,6 +47,7 @@ struct Parts {
     approver: Arc<dyn Approver>,
     /// What people allowed for the rest of the run.
     granted: Mutex<Vec<RuleSpec>>,
+    hooks: Hooks,
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
     limits: Limits,
@@ -82,6 +85,7 @@ impl ToolExecutor {
             authorizer: Arc::new(KindAuthorizer::default()),
             approver: Arc::new(NobodyToAsk),
             granted: Vec::new(),
+            hooks: Hooks::default(),
             artifacts: Arc::new(NoArtifacts),
             limits: Limits::default(),
             locks: PathLocks::default(),
@@ -95,14 +99,21 @@ impl ToolExecutor {
 
     /// Runs one call with wishes of its own.
     pub async fn execute_with(&self, call: ToolCall, options: CallOptions) -> ToolResult {
-        match self.prepare(call, options) {
+        let result = match self.prepare_hooked(call, options).await {
             Decided::Answered(result) => *result,
             Decided::Ready(prepared) => self.run(prepared).await,
             Decided::Ask(prepared) => match self.ask(prepared).await {
                 Ok(prepared) => self.run(prepared).await,
                 Err(result) => *result,
             },
-        }
+        };
+        self.tell_of(&result).await;
+        result
+    }
+
+    /// Returns who has a say.
+    pub fn hooks(&self) -> &Hooks {
+        &self.0.hooks
     }
 
     /// Returns the tools it runs.
@@ -136,6 +147,7 @@ pub struct ExecutorBuilder {
     authorizer: Arc<dyn Authorizer>,
     approver: Arc<dyn Approver>,
     granted: Vec<RuleSpec>,
+    hooks: Hooks,
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
     limits: Limits,
@@ -182,6 +194,12 @@ impl ExecutorBuilder {
         self
     }
 
+    /// Lets these have a say.
+    pub fn hooks(mut self, hooks: Hooks) -> Self {
+        self.hooks = hooks;
+        self
+    }
+
     /// Records events here.
     pub fn recorder(mut self, recorder: Recorder) -> Self {
         self.recorder = recorder;
@@ -216,6 +234,7 @@ impl ExecutorBuilder {
             authorizer: self.authorizer,
             approver: self.approver,
             granted: Mutex::new(self.granted),
+            hooks: self.hooks,
             recorder: self.recorder,
             artifacts: self.artifacts,
             limits: self.limits,

@@ -194,6 +194,21 @@ impl Recorder {
         synced
     }
 
+    /// Returns an event as it would be recorded now, secrets hidden, for whoever has a say before it is.
+    pub(crate) fn preview(&self, call: Option<&CallId>, body: EventBody) -> Event {
+        let untold = |message| EventBody::Error { message };
+        Event {
+            v: VERSION,
+            position: Position::Ephemeral { after: self.seq(), index: 0 },
+            ts: self.stream.clock.now(),
+            run: self.run.clone(),
+            parent: self.parent.clone(),
+            agent: self.agent.clone(),
+            call: call.cloned(),
+            body: self.secrets.hide_in(body).unwrap_or_else(untold),
+        }
+    }
+
     /// Records one event. A durable one is accepted when this returns; an ephemeral one cannot fail.
     pub fn record(&self, call: Option<&CallId>, body: EventBody) -> Result<(), RecordError> {
         let durable = body.is_durable();

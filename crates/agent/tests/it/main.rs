@@ -4,6 +4,7 @@
 
 mod approvals;
 mod ends;
+mod hooks;
 mod journaled;
 mod limits;
 mod resume;

@@ -28,6 +28,7 @@ pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Ve
     let mut narrowing = Narrowing { project, allowed, warnings: Vec::new() };
     narrowing.kinds();
     narrowing.rules();
+    narrowing.hooks();
     narrowing.sandbox();
     narrowing.budget();
     narrowing.allowed_paths(directory);
@@ -113,6 +114,18 @@ impl Narrowing<'_> {
             rules.splice(0..0, own);
         }
         self.warnings.append(&mut warnings);
+    }
+
+    /// Puts the user's before the project's, which could else take away a guard.
+    fn hooks(&mut self) {
+        let key = Key::default().name("hooks");
+        let own = match self.allowed.get(&key).map(|node| &node.body) {
+            Some(Body::List(own)) => own.clone(),
+            _ => return,
+        };
+        if let Some(hooks) = self.items_mut(&key) {
+            hooks.splice(0..0, own);
+        }
     }
 
     fn budget(&mut self) {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::AgentConfig;
 use super::budget::BudgetConfig;
+use super::hook::HookConfig;
 use super::model::ModelConfig;
 use super::permission::PolicyConfig;
 use super::sandbox::SandboxConfig;
@@ -29,6 +30,10 @@ pub struct Config {
     pub policy: PolicyConfig,
     /// How programs are confined.
     pub sandbox: SandboxConfig,
+    /// Commands that are told what happens and may have a say, in this order. A project's come after the
+    /// user's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookConfig>,
 }
 
 impl Config {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use convoke_core::hook::Moment;
 use convoke_core::{EventBody, ToolCall, ToolError, ToolResult};
 
 use super::ToolExecutor;
@@ -24,8 +25,15 @@ impl ToolExecutor {
     pub async fn ask(&self, mut prepared: PreparedCall) -> Result<PreparedCall, Box<ToolResult>> {
         let Some(mut question) = prepared.question.take() else { return Ok(prepared) };
         question.preview = prepared.invocation.preview(&self.0.context).await;
-        if let Err(error) = prepared.ticket.record(self.asked(&question)) {
+        let asked = self.asked(&question);
+        if let Err(error) = prepared.ticket.record(asked.clone()) {
             return Err(prepared.ticket.failed(error, None));
+        }
+        let (hooks, call) = (&self.0.hooks, &question.call);
+        let told = hooks.tell(Moment::Approval, Some(call), &asked, &self.0.recorder).await;
+        if let Err(reason) = told {
+            let objection = Objection { message: Some(reason.clone()), by: Some("a hook".into()) };
+            return Err(refused(prepared, objection, reason));
         }
         let reason = question.reason.clone();
         let nobody = match self.put(question.clone()).await {

@@ -12,8 +12,9 @@ impl ToolExecutor {
     /// Runs calls side by side where nothing could be noticed of it, and in call order where it could.
     /// The results are in call order.
     pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let decided: Vec<Decided> =
+        let prepared: Vec<Decided> =
             calls.into_iter().map(|call| self.prepare(call, CallOptions::default())).collect();
+        let decided = join_all(prepared.into_iter().map(|decided| self.hooked(decided))).await;
         let waits = waits(&footprints(&decided).await);
         let over: Vec<CancellationToken> =
             decided.iter().map(|_| CancellationToken::new()).collect();
@@ -21,7 +22,11 @@ impl ToolExecutor {
         let calls = decided.into_iter().zip(waits).zip(&over);
         join_all(calls.map(|((decided, waits_for), own)| {
             let earlier = waits_for.into_iter().filter_map(|index| over.get(index)).collect();
-            self.take_part(decided, earlier, own)
+            async move {
+                let result = self.take_part(decided, earlier, own).await;
+                self.tell_of(&result).await;
+                result
+            }
         }))
         .await
     }

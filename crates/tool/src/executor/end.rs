@@ -20,6 +20,15 @@ use crate::tool::{Content, ToolOutput};
 use crate::truncate::{cut_middle, cut_parts, floor_char_boundary};
 use crate::validate::MAX_DEPTH;
 
+/// Marks the error of a call that is not over: somebody has to allow it first.
+const WAITS: &str = "waitsForApproval";
+
+/// Tells whether a result only says that the call waits.
+pub(super) fn only_waits(result: &ToolResult) -> bool {
+    let details = result.error().and_then(|error| error.details.as_ref());
+    details.is_some_and(|details| details.get(WAITS) == Some(&Value::Bool(true)))
+}
+
 /// A call under way.
 pub(super) struct Ticket {
     parts: Arc<Parts>,
@@ -111,7 +120,9 @@ impl Ticket {
     pub(super) fn deferred(mut self, reason: String) -> Box<ToolResult> {
         let tool_name = self.tool_name.clone();
         self.close(EventBody::ApprovalDeferred { tool_name });
-        Box::new(self.result(Some(ToolError::permission(reason)), ToolOutput::default()))
+        let mut error = ToolError::permission(reason);
+        error.details = Some(json!({ WAITS: true }));
+        Box::new(self.result(Some(error), ToolOutput::default()))
     }
 
     /// The call was refused before it began.

@@ -33,6 +33,8 @@ pub struct PreparedCall {
     pub(super) kind: Kind,
     pub(super) repeat: Repeat,
     pub(super) options: CallOptions,
+    /// What it was asked with, where hooks have a say about it.
+    pub(super) arguments: Option<Arc<Value>>,
     pub(super) question: Option<Question>,
 }
 
@@ -176,6 +178,7 @@ impl ToolExecutor {
             decision: decision.word().to_owned(),
             rule: decision.rule().to_owned(),
         });
+        let arguments = Arc::new(std::mem::take(&mut call.arguments));
         let question = match (&decision, recorded) {
             (_, Err(error)) => return Err((ticket, error)),
             (Decision::Deny { reason, .. }, _) => {
@@ -187,7 +190,7 @@ impl ToolExecutor {
                 agent: self.0.recorder.agent().clone(),
                 tool_name: call.name,
                 kind: spec.kind,
-                arguments: Arc::new(call.arguments),
+                arguments: Arc::clone(&arguments),
                 description: description.clone(),
                 preview: None,
                 reason: reason.clone(),
@@ -209,6 +212,7 @@ impl ToolExecutor {
                 kind,
                 repeat,
                 options,
+                arguments: Some(arguments).filter(|_| !self.0.hooks.is_empty()),
                 question,
             },
             decision,

@@ -5,6 +5,7 @@
 mod asking;
 mod batch;
 mod commands;
+mod hooks;
 mod pipeline;
 mod support;
 mod views;

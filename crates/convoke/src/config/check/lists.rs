@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use convoke_core::policy::{Rule, RuleError, RuleSpec};
 
+use crate::config::hook::HookConfig;
 use crate::config::key::Key;
 use crate::config::node::{Body, Node};
 use crate::config::problem::Problem;
@@ -22,6 +23,24 @@ pub(super) fn check(root: &Node, problems: &mut Vec<Problem>) {
         }
     }
     rules(root, problems);
+    hooks(root, problems);
+}
+
+/// What is over cannot be guarded.
+fn hooks(root: &Node, problems: &mut Vec<Problem>) {
+    let list = Key::default().name("hooks");
+    let Some(Body::List(items)) = root.get(&list).map(|node| &node.body) else { return };
+    for (index, item) in items.iter().enumerate() {
+        let Ok(hook) = serde_json::from_value::<HookConfig>(item.to_json()) else { continue };
+        let late = hook.on.iter().find(|moment| !moment.can_be_guarded());
+        if let Some(moment) = late.filter(|_| hook.guard) {
+            let node = item.get(&Key::default().name("guard")).unwrap_or(item);
+            let message = format!("`{moment}` cannot be guarded: there is nothing left to refuse");
+            let key = list.index(index).name("guard");
+            let problem = Problem::new(&node.origin.place, &key, message);
+            problems.push(problem.with_hint("make a hook of its own for it, without `guard`"));
+        }
+    }
 }
 
 fn rules(root: &Node, problems: &mut Vec<Problem>) {

@@ -34,6 +34,11 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
             format!("MCP server {server} is {state}"),
             reason.clone().unwrap_or_default(),
         ),
+        EventBody::HookActed { hook, moment, action, message, .. } => (
+            if action == "changed" { Tone::Quiet } else { Tone::Warning },
+            format!("Hook {hook}, {}: {action}", words(moment.as_str())),
+            message.clone().unwrap_or_default(),
+        ),
         EventBody::Warning { message } => (Tone::Warning, "Warning".to_owned(), message.clone()),
         EventBody::Error { message } => (Tone::Error, "Error".to_owned(), message.clone()),
         _ => return None,

@@ -60,6 +60,11 @@ pub(super) fn notes(body: &EventBody) -> Told {
         EventBody::ApprovalDeferred { tool_name } => {
             (Weight::Usual, line(&format!("{tool_name} waits for an approval")))
         }
+        EventBody::HookActed { hook, moment, action, message, .. } => {
+            let weight = if action == "changed" { Weight::Usual } else { Weight::Warning };
+            let reason = message.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            (weight, line(&format!("hook {hook} ({moment}) {action}{reason}")))
+        }
         EventBody::AnswerChecked { problems, .. } => match problems.first() {
             Some(problem) => {
                 (Weight::Usual, line(&format!("the answer has the wrong shape: {problem}")))

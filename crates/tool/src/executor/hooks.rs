@@ -1,0 +1,96 @@
+//! Where hooks have their say about a call: before anybody is asked or anything runs, and when it is over.
+
+use std::sync::Arc;
+
+use convoke_core::hook::Moment;
+use convoke_core::{CallOutcome, ErrorKind, EventBody, ToolCall, ToolError, ToolResult};
+
+use super::end::{for_event, only_waits};
+use super::prepare::{Decided, PreparedCall};
+use super::{CallOptions, ToolExecutor};
+use crate::authorize::Decision;
+use crate::hook::Said;
+
+impl ToolExecutor {
+    /// Lets hooks refuse a call that may run, or change its arguments. A changed call is checked and
+    /// decided about from the start, so a hook cannot allow what policy does not.
+    pub(super) async fn hooked(&self, decided: Decided) -> Decided {
+        let (prepared, asks) = match decided {
+            Decided::Answered(_) => return decided,
+            _ if self.0.hooks.is_empty() => return decided,
+            Decided::Ready(prepared) => (prepared, false),
+            Decided::Ask(prepared) => (prepared, true),
+        };
+        let again = |prepared| if asks { Decided::Ask(prepared) } else { Decided::Ready(prepared) };
+        let Some(arguments) = prepared.arguments.clone() else { return again(prepared) };
+        let requested = EventBody::ToolCallRequested {
+            tool_name: prepared.ticket.tool_name().to_owned(),
+            params: Arc::clone(&arguments),
+        };
+        let call = prepared.ticket.call().clone();
+        let asked = self.0.hooks.ask(Moment::BeforeTool, Some(&call), &requested, &self.0.recorder);
+        let said = tokio::select! {
+            biased;
+            () = self.0.context.cancelled() => {
+                let stopped = ToolError::cancelled("the run was stopped");
+                return Decided::Answered(prepared.ticket.failed(stopped, None));
+            }
+            said = asked => said,
+        };
+        match said {
+            Said::Go => again(prepared),
+            Said::Denied(reason) => {
+                Decided::Answered(prepared.ticket.denied(ToolError::permission(reason)))
+            }
+            Said::Changed(arguments) => {
+                let name = prepared.ticket.tool_name().to_owned();
+                self.decide_again(prepared, ToolCall::new(call, name, arguments))
+            }
+        }
+    }
+
+    fn decide_again(&self, prepared: PreparedCall, call: ToolCall) -> Decided {
+        let PreparedCall { mut ticket, options, .. } = prepared;
+        let shown = for_event(&call.arguments, self.0.limits.max_event_bytes);
+        ticket.note(format!("A hook changed the arguments before it ran. It ran with: {shown}"));
+        match self.decide(ticket, call, options) {
+            Ok((prepared, Decision::Ask { .. })) => Decided::Ask(prepared),
+            Ok((prepared, _)) => Decided::Ready(prepared),
+            Err((ticket, error)) => Decided::Answered(ticket.answered(error)),
+        }
+    }
+
+    /// Runs the first half, with hooks.
+    pub(super) async fn prepare_hooked(&self, call: ToolCall, options: CallOptions) -> Decided {
+        self.hooked(self.prepare(call, options)).await
+    }
+
+    /// Tells hooks what came of a call.
+    pub(super) async fn tell_of(&self, result: &ToolResult) {
+        if self.0.hooks.is_empty() || only_waits(result) {
+            return;
+        }
+        let (tool_name, content) = (result.tool_name.clone(), result.llm_content.clone());
+        let duration_ms = result.duration;
+        let body = match &result.outcome {
+            CallOutcome::Completed(value) => EventBody::ToolCallCompleted {
+                tool_name,
+                result: for_event(value, self.0.limits.max_event_bytes),
+                content,
+                display: result.return_display.clone(),
+                duration_ms,
+            },
+            CallOutcome::Failed { error, .. } if error.kind == ErrorKind::Permission => {
+                let error = error.clone();
+                EventBody::ToolCallDenied { tool_name, error, content, duration_ms }
+            }
+            CallOutcome::Failed { error, .. } => {
+                let error = error.clone();
+                EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+            }
+        };
+        let call = &result.call;
+        // They watch: there is nothing left to decide.
+        drop(self.0.hooks.tell(Moment::AfterTool, Some(call), &body, &self.0.recorder).await);
+    }
+}

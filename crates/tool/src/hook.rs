@@ -1,0 +1,280 @@
+//! Others who have a say: before and after a tool, before the model is asked, when a person is, at the end.
+//!
+//! A hook that **guards** decides: it may refuse what is about to happen, or change the arguments of a
+//! call, which then is checked and decided about like any other. If it fails or takes too long, the answer
+//! is no. A hook that **watches** is told, and whatever becomes of it changes nothing; that it failed is
+//! said. What a hook did is part of the stream.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use convoke_core::hook::Moment;
+use convoke_core::{CallId, Event, EventBody};
+use serde_json::Value;
+
+use crate::record::Recorder;
+use crate::task::Contained;
+
+/// Somebody who has a say.
+#[async_trait]
+pub trait Hook: Send + Sync + Debug {
+    /// Returns its name, for people.
+    fn name(&self) -> &str;
+
+    /// Tells whether it wants to be called.
+    fn wants(&self, moment: Moment, event: &Event) -> bool;
+
+    /// Tells whether it decides, where something can still be decided.
+    fn guards(&self) -> bool;
+
+    /// Returns how long it may take.
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    /// Is told, and says what it thinks of it. The error is for people and for the model.
+    async fn call(&self, moment: Moment, event: &Event) -> Result<Verdict, String>;
+}
+
+/// What a hook thinks of what is about to happen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Verdict {
+    /// It may go on.
+    #[default]
+    Go,
+    /// It may not.
+    Deny {
+        /// Why, in words the model can act on.
+        reason: String,
+    },
+    /// It may, with these arguments. Only calls of tools have arguments.
+    Change {
+        /// The arguments.
+        arguments: Value,
+    },
+}
+
+/// A function that has a say.
+///
+/// ```
+/// use convoke_core::hook::Moment;
+/// use convoke_tool::{FunctionHook, Hooks, Verdict};
+///
+/// let careful = FunctionHook::new("careful", [Moment::BeforeTool], |_, event| async move {
+///     match Moment::tool(&event.body) {
+///         Some("run_command") => Ok(Verdict::Deny { reason: "not today".to_owned() }),
+///         _ => Ok(Verdict::Go),
+///     }
+/// });
+/// let hooks = Hooks::default().and(careful.guarding());
+/// # assert!(!hooks.is_empty());
+/// ```
+pub struct FunctionHook<F> {
+    name: String,
+    moments: Vec<Moment>,
+    guards: bool,
+    timeout: Duration,
+    function: F,
+}
+
+impl<F, A> FunctionHook<F>
+where
+    F: Fn(Moment, Event) -> A + Send + Sync,
+    A: Future<Output = Result<Verdict, String>> + Send,
+{
+    /// Makes a hook that watches these moments.
+    pub fn new(
+        name: impl Into<String>,
+        moments: impl IntoIterator<Item = Moment>,
+        function: F,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            moments: moments.into_iter().collect(),
+            guards: false,
+            timeout: Duration::from_secs(10),
+            function,
+        }
+    }
+
+    /// Lets it decide, and nothing happens if it fails.
+    #[must_use]
+    pub const fn guarding(mut self) -> Self {
+        self.guards = true;
+        self
+    }
+
+    /// Gives it this long.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+}
+
+impl<F> Debug for FunctionHook<F> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("FunctionHook").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl<F, A> Hook for FunctionHook<F>
+where
+    F: Fn(Moment, Event) -> A + Send + Sync,
+    A: Future<Output = Result<Verdict, String>> + Send,
+{
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn wants(&self, moment: Moment, _: &Event) -> bool {
+        self.moments.contains(&moment)
+    }
+
+    fn guards(&self) -> bool {
+        self.guards
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    async fn call(&self, moment: Moment, event: &Event) -> Result<Verdict, String> {
+        (self.function)(moment, event.clone()).await
+    }
+}
+
+/// All who have a say. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Hooks(Arc<[Arc<dyn Hook>]>);
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self(Arc::from([]))
+    }
+}
+
+/// What the hooks made of it.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Said {
+    /// Nothing.
+    Go,
+    /// The call has other arguments now.
+    Changed(Value),
+    /// It does not happen, and why.
+    Denied(String),
+}
+
+impl Hooks {
+    /// These, asked in this order.
+    pub fn new(hooks: impl IntoIterator<Item = Arc<dyn Hook>>) -> Self {
+        Self(hooks.into_iter().collect())
+    }
+
+    /// Adds one that is asked after all others.
+    #[must_use]
+    pub fn and(self, hook: impl Hook + 'static) -> Self {
+        Self(self.0.iter().cloned().chain([Arc::new(hook) as Arc<dyn Hook>]).collect())
+    }
+
+    /// Adds others that are asked after these.
+    #[must_use]
+    pub fn and_all(self, others: &Self) -> Self {
+        Self(self.0.iter().chain(others.0.iter()).cloned().collect())
+    }
+
+    /// Tells whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells everybody, and returns why it must not happen, if it must not. For moments without arguments.
+    pub async fn tell(
+        &self,
+        moment: Moment,
+        call: Option<&CallId>,
+        body: &EventBody,
+        recorder: &Recorder,
+    ) -> Result<(), String> {
+        match self.ask(moment, call, body, recorder).await {
+            Said::Denied(reason) => Err(reason),
+            Said::Go | Said::Changed(_) => Ok(()),
+        }
+    }
+
+    /// Asks one after the other; each sees the arguments as the one before left them.
+    pub(crate) async fn ask(
+        &self,
+        moment: Moment,
+        call: Option<&CallId>,
+        body: &EventBody,
+        recorder: &Recorder,
+    ) -> Said {
+        if self.is_empty() {
+            return Said::Go;
+        }
+        let mut event = recorder.preview(call, body.clone());
+        let mut changed = None;
+        for hook in self.0.iter() {
+            if !hook.wants(moment, &event) {
+                continue;
+            }
+            let guards = hook.guards() && moment.can_be_guarded();
+            let (action, reason, arguments) = match (heard(hook, moment, &event).await, guards) {
+                (Ok(Verdict::Change { arguments }), true) if moment == Moment::BeforeTool => {
+                    if let EventBody::ToolCallRequested { params, .. } = &mut event.body {
+                        *params = Arc::new(arguments.clone());
+                    }
+                    changed = Some(arguments.clone());
+                    ("changed", None, Some(Arc::new(arguments)))
+                }
+                (Ok(Verdict::Deny { reason }), true) => ("denied", Some(reason), None),
+                // Who only watches, or has nothing to decide about, is not asked what it thinks.
+                (Ok(_), _) => continue,
+                (Err(problem), _) => ("failed", Some(problem), None),
+            };
+            let acted = EventBody::HookActed {
+                hook: hook.name().to_owned(),
+                moment,
+                action: action.to_owned(),
+                message: reason.clone(),
+                arguments,
+            };
+            // What cannot be recorded closes the stream, which the next event reports.
+            drop(recorder.record(call, acted));
+            match (action, guards) {
+                ("denied", _) => {
+                    let reason = reason.unwrap_or_default();
+                    return Said::Denied(format!(
+                        "the hook `{}` refused it: {reason}",
+                        hook.name()
+                    ));
+                }
+                ("failed", true) => {
+                    let problem = reason.unwrap_or_default();
+                    return Said::Denied(format!(
+                        "the hook `{}` that guards it failed: {problem}",
+                        hook.name()
+                    ));
+                }
+                _ => {}
+            }
+        }
+        changed.map_or(Said::Go, Said::Changed)
+    }
+}
+
+/// Calls a hook so that its failure stays its own.
+async fn heard(hook: &Arc<dyn Hook>, moment: Moment, event: &Event) -> Result<Verdict, String> {
+    let (hook, event) = (Arc::clone(hook), event.clone());
+    let timeout = hook.timeout();
+    let asked = Contained::spawn(async move { hook.call(moment, &event).await });
+    match tokio::time::timeout(timeout, asked).await {
+        Ok(Ok(verdict)) => verdict,
+        Ok(Err(_)) => Err("it broke down".to_owned()),
+        Err(_) => Err(format!("it took longer than {} ms", timeout.as_millis())),
+    }
+}
