@@ -38,7 +38,10 @@ pub(crate) const HARMLESS: &[&str] = &[
     "policy.kinds",
     // Only ever added to the user's, and only those that ask or deny.
     "policy.rules",
-    "sandbox",
+    "sandbox.mode",
+    "sandbox.network",
+    "sandbox.hosts",
+    "sandbox.limits",
     // Only ever less than what the user allows.
     "budget",
     // How a run goes about its task, within its budget.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use convoke_core::policy::{Rule, RuleError, RuleSpec};
+use convoke_sandbox::AllowedHost;
 
 use crate::config::key::Key;
 use crate::config::node::{Body, Node};
@@ -22,6 +23,21 @@ pub(super) fn check(root: &Node, problems: &mut Vec<Problem>) {
         }
     }
     rules(root, problems);
+    hosts(root, problems);
+}
+
+fn hosts(root: &Node, problems: &mut Vec<Problem>) {
+    let list = Key::default().name("sandbox").name("hosts");
+    let Some(Body::List(items)) = root.get(&list).map(|node| &node.body) else { return };
+    for (index, item) in items.iter().enumerate() {
+        if let Some(Err(error)) = item.text().map(str::parse::<AllowedHost>) {
+            let message = match &item.template {
+                Some(written) => format!("what `{written}` stands for is not a host"),
+                None => error.to_string(),
+            };
+            problems.push(Problem::new(&item.origin.place, &list.index(index), message));
+        }
+    }
 }
 
 fn rules(root: &Node, problems: &mut Vec<Problem>) {
