@@ -18,7 +18,6 @@
 //! | `failure` | what went wrong, in words |
 //! | `tools`, `answer` | the three tools and what they give back |
 
-mod address;
 mod answer;
 mod body;
 mod client;

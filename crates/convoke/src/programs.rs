@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use convoke_core::{Permission, ToolError};
-use convoke_sandbox::{ConfinedSpawner, Confinement, NotEnforceable};
+use convoke_sandbox::{Backend, Confinement, NotEnforceable};
 use convoke_tool::{NoProcesses, Process, Program, Spawner, UnconfinedSpawner};
 
 use crate::config::{SandboxConfig, SandboxMode};
@@ -17,8 +17,8 @@ use crate::config::{SandboxConfig, SandboxMode};
 pub enum Programs {
     /// They are not allowed.
     NotAllowed,
-    /// Confined.
-    Confined(Confinement),
+    /// Confined, by this backend.
+    Confined(Confinement, Backend),
     /// With all rights, because the user said so (`sandbox.mode: off`).
     Off,
     /// With all rights, each asked about, because they cannot be confined.
@@ -32,7 +32,7 @@ pub enum Programs {
 impl Programs {
     /// Decides how programs start.
     pub(crate) fn choose(
-        settings: SandboxConfig,
+        settings: &SandboxConfig,
         execute: Option<Permission>,
         confinement: Confinement,
     ) -> (Self, Arc<dyn Spawner>) {
@@ -42,8 +42,11 @@ impl Programs {
         if settings.mode == SandboxMode::Off {
             return (Self::Off, Arc::new(UnconfinedSpawner));
         }
-        match ConfinedSpawner::new(confinement.network(settings.network.into())) {
-            Ok(spawner) => (Self::Confined(spawner.confinement().clone()), Arc::new(spawner)),
+        match settings.spawner(confinement) {
+            Ok(spawner) => {
+                let confined = Self::Confined(spawner.confinement().clone(), spawner.backend());
+                (confined, Arc::new(spawner))
+            }
             Err(reason) if settings.mode == SandboxMode::Auto => {
                 (Self::Asked(reason), Arc::new(UnconfinedSpawner))
             }
@@ -62,7 +65,7 @@ impl Programs {
     /// Says what a user should know: nothing, if programs are confined or do not run.
     pub fn warning(&self) -> Option<String> {
         match self {
-            Self::NotAllowed | Self::Confined(_) | Self::Given => None,
+            Self::NotAllowed | Self::Confined(..) | Self::Given => None,
             Self::Off => Some("programs run without the sandbox (`sandbox.mode: off`)".to_owned()),
             Self::Asked(reason) => {
                 Some(format!("programs run without the sandbox, each after a question: {reason}"))
@@ -99,8 +102,9 @@ impl Spawner for Refusing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::SandboxBackend;
 
-    /// A secret in the middle of the work cannot be hidden anywhere.
+    /// A secret in the middle of the work cannot be hidden by Landlock.
     fn impossible() -> Confinement {
         Confinement {
             write: vec![PathBuf::from("/tmp")],
@@ -110,14 +114,14 @@ mod tests {
     }
 
     fn settings(mode: SandboxMode) -> SandboxConfig {
-        SandboxConfig { mode, ..SandboxConfig::default() }
+        SandboxConfig { mode, backend: SandboxBackend::Landlock, ..SandboxConfig::default() }
     }
 
     #[test]
     fn what_is_not_allowed_does_not_start() {
         for execute in [None, Some(Permission::Deny)] {
             let (programs, _) =
-                Programs::choose(settings(SandboxMode::Off), execute, Confinement::default());
+                Programs::choose(&settings(SandboxMode::Off), execute, Confinement::default());
             assert_eq!((&programs, programs.warning()), (&Programs::NotAllowed, None));
         }
     }
@@ -125,7 +129,7 @@ mod tests {
     #[test]
     fn what_cannot_be_confined_is_asked_about_even_where_it_is_allowed() {
         let (programs, _) =
-            Programs::choose(settings(SandboxMode::Auto), Some(Permission::Allow), impossible());
+            Programs::choose(&settings(SandboxMode::Auto), Some(Permission::Allow), impossible());
         assert!(matches!(programs, Programs::Asked(_)), "{programs:?}");
         assert_eq!(programs.limit(Permission::Allow), Permission::Ask);
         assert_eq!(programs.limit(Permission::Deny), Permission::Deny);
@@ -135,7 +139,7 @@ mod tests {
     #[test]
     fn what_cannot_be_confined_and_has_to_be_is_refused() {
         let (programs, _) = Programs::choose(
-            settings(SandboxMode::Required),
+            &settings(SandboxMode::Required),
             Some(Permission::Allow),
             impossible(),
         );
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn turning_it_off_is_told() {
         let (programs, _) =
-            Programs::choose(settings(SandboxMode::Off), Some(Permission::Allow), impossible());
+            Programs::choose(&settings(SandboxMode::Off), Some(Permission::Allow), impossible());
         assert_eq!(programs, Programs::Off);
         assert!(programs.warning().is_some());
     }

@@ -438,7 +438,7 @@ impl RuntimeBuilder {
         let (programs, spawner) = match spawner {
             Some(spawner) => (Programs::Given, spawner),
             None => Programs::choose(
-                config.sandbox,
+                &config.sandbox,
                 permissions.get(&Kind::Execute).copied(),
                 programs::confinement(
                     root_paths(&config.tools, &working_directory),

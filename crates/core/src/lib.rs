@@ -21,9 +21,11 @@
 //! | [`run`] | the run machine: what happened so far, and what to do next |
 //! | [`outcome`] | how a run or a command ends, and its exit code |
 //! | [`word`] | enums whose values are words |
+//! | [`address`] | which addresses are not public |
 //! | [`causes`] | what led to an error |
 //! | [`nearest`] | "did you mean" |
 
+pub mod address;
 pub mod causes;
 pub mod effect;
 pub mod error;

@@ -2,41 +2,65 @@
 //!
 //! A program is started in two steps. [`Cages`] prepares everything while memory can be had; what
 //! [`Cage::enter`] does happens between fork and exec, and makes nothing but system calls.
+//!
+//! There are two kinds of walls. With Landlock the child confines itself. With bubblewrap the child
+//! becomes `bwrap`, which makes a file system without what is hidden and then becomes the program. The
+//! guard, the limits, the filter and the network are the same for both.
 
+mod bubblewrap;
 pub(crate) mod calls;
 pub(crate) mod files;
 pub(crate) mod guard;
+pub(crate) mod network;
 pub(crate) mod process;
 mod resources;
 mod rights;
 
 use std::io::{self, PipeReader};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::confinement::Confinement;
-use crate::preflight::NotEnforceable;
+use convoke_core::ToolError;
+use convoke_tool::Program;
+
+use crate::confinement::{Confinement, Network};
+use crate::host::Hosts;
+use crate::preflight::{Backend, NotEnforceable};
+use crate::proxy;
+use bubblewrap::Wrapping;
+pub(crate) use bubblewrap::try_out as try_bubblewrap;
 use files::FileRules;
+use guard::Watch;
+use network::Door;
 use resources::Resources;
 
 /// A confinement that has been prepared, for many programs.
 #[derive(Debug)]
 pub(crate) struct Cages {
     confinement: Confinement,
+    backend: Backend,
     /// Made for the first program: many runs start none.
     files: Mutex<Option<Arc<FileRules>>>,
     calls: Arc<calls::Filter>,
     resources: Resources,
+    hosts: Option<Arc<Hosts>>,
 }
 
 impl Cages {
     /// Prepares a confinement.
-    pub(crate) fn new(confinement: Confinement) -> Result<Self, NotEnforceable> {
-        let confinement = files::settle(confinement)?;
+    pub(crate) fn new(confinement: Confinement, backend: Backend) -> Result<Self, NotEnforceable> {
+        let confinement = files::settle(confinement, backend)?;
+        let hosts = match &confinement.network {
+            Network::Hosts(list) => Some(Arc::new(Hosts::parse(list)?)),
+            Network::None | Network::All => None,
+        };
         Ok(Self {
             files: Mutex::default(),
             calls: Arc::new(calls::Filter::of(&confinement)?),
             resources: Resources::of(&confinement.limits),
+            hosts,
+            backend,
             confinement,
         })
     }
@@ -46,29 +70,74 @@ impl Cages {
         &self.confinement
     }
 
+    /// Returns who enforces it.
+    pub(crate) const fn backend(&self) -> Backend {
+        self.backend
+    }
+
     /// Makes a cage for one program, as the files are now.
-    pub(crate) fn next(&self) -> Result<Cage, NotEnforceable> {
+    pub(crate) fn prepare(&self, mut program: Program) -> Result<Prepared, ToolError> {
+        let refused = |error: NotEnforceable| ToolError::permission(error.to_string());
+        let failed = |error: io::Error| {
+            ToolError::failed("the program's confinement could not be prepared").caused_by(&error)
+        };
+        let mut way_out = None;
+        let mut door = None;
+        if let Some(hosts) = &self.hosts {
+            let made = Door::new().map_err(failed)?;
+            way_out = Some((made.outside().map_err(failed)?, Arc::clone(hosts)));
+            door = Some(made);
+            program.environment.extend(proxy::variables(network::PORT));
+        }
+        let mut watch = Watch { processes: self.confinement.limits.processes, wrapped: false };
+        let walls = match self.backend {
+            Backend::Landlock => {
+                Walls::Landlock { files: self.files().map_err(refused)?, calls: self.calls.clone() }
+            }
+            Backend::Bubblewrap => {
+                watch = watch.wrapped(bubblewrap::PROCESSES);
+                bubblewrap::find_program(&program)?;
+                let wrapping = Wrapping::new(&self.confinement, &self.calls, &program.environment)?;
+                program = wrapping.wrap(program);
+                Walls::Bubblewrap(wrapping)
+            }
+        };
+        let cage = Cage { walls, resources: self.resources.clone(), watch, door };
+        Ok(Prepared { program, cage, way_out })
+    }
+
+    fn files(&self) -> Result<Arc<FileRules>, NotEnforceable> {
         let mut kept = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = match kept.take().filter(|files| files.are_current()) {
             Some(files) => files,
             None => Arc::new(FileRules::of(&self.confinement)?),
         };
         *kept = Some(Arc::clone(&files));
-        Ok(Cage {
-            files,
-            calls: Arc::clone(&self.calls),
-            resources: self.resources.clone(),
-            processes: self.confinement.limits.processes,
-        })
+        Ok(files)
     }
+}
+
+/// A program that can be started, and everything it is started with.
+pub(crate) struct Prepared {
+    /// What is started.
+    pub(crate) program: Program,
+    /// What it is started in.
+    pub(crate) cage: Cage,
+    /// Where the door of its network will be received, and whom it may talk to through it.
+    pub(crate) way_out: Option<(UnixDatagram, Arc<Hosts>)>,
 }
 
 /// Everything a child needs to confine itself.
 pub(crate) struct Cage {
-    files: Arc<FileRules>,
-    calls: Arc<calls::Filter>,
+    walls: Walls,
     resources: Resources,
-    processes: Option<u32>,
+    watch: Watch,
+    door: Option<Door>,
+}
+
+enum Walls {
+    Landlock { files: Arc<FileRules>, calls: Arc<calls::Filter> },
+    Bubblewrap(Wrapping),
 }
 
 impl Cage {
@@ -79,13 +148,19 @@ impl Cage {
     /// The caller is a child between fork and exec, with one thread.
     pub(crate) unsafe fn enter(&self, control: &PipeReader) -> io::Result<()> {
         // SAFETY: the caller promises what it needs.
-        unsafe { guard::split(control.as_raw_fd(), self.processes)? };
+        unsafe { guard::split(control.as_raw_fd(), self.watch)? };
+        self.door.as_ref().map_or(Ok(()), Door::enter)?;
         close_on_exec()?;
         self.resources.apply()?;
-        rights::drop_all_but_files()?;
-        self.files.apply()?;
-        // Last, since it may forbid what the others need.
-        self.calls.apply()
+        match &self.walls {
+            Walls::Landlock { files, calls } => {
+                rights::drop_all_but_files()?;
+                files.apply()?;
+                // Last, since it may forbid what the others need.
+                calls.apply()
+            }
+            Walls::Bubblewrap(wrapping) => wrapping.keep_open(),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use convoke_tool::{Process, Program, Spawner};
 use crate::confinement::Confinement;
 #[cfg(target_os = "linux")]
 use crate::linux::Cages;
-use crate::preflight::{NotEnforceable, Preflight};
+use crate::preflight::{Backend, NotEnforceable, Preflight};
 
 /// Starts programs that can do no more than a confinement says.
 #[derive(Clone, Debug)]
@@ -24,12 +24,22 @@ pub struct ConfinedSpawner {
 }
 
 impl ConfinedSpawner {
-    /// Makes a spawner, if all of the confinement can be enforced here.
+    /// Makes a spawner, with the first backend that can enforce all of the confinement here.
     pub fn new(confinement: Confinement) -> Result<Self, NotEnforceable> {
-        Preflight::look().check(&confinement)?;
+        Self::with_backend(confinement.clone(), Backend::Landlock).or_else(|first| {
+            Self::with_backend(confinement, Backend::Bubblewrap).map_err(|second| first.or(&second))
+        })
+    }
+
+    /// Makes a spawner, if this backend can enforce all of the confinement here.
+    pub fn with_backend(
+        confinement: Confinement,
+        backend: Backend,
+    ) -> Result<Self, NotEnforceable> {
+        Preflight::for_confinement(&confinement, backend).check(&confinement, backend)?;
         Ok(Self {
             #[cfg(target_os = "linux")]
-            cages: Arc::new(Cages::new(confinement)?),
+            cages: Arc::new(Cages::new(confinement, backend)?),
             #[cfg(not(target_os = "linux"))]
             confinement: Arc::new(confinement),
         })
@@ -42,15 +52,22 @@ impl ConfinedSpawner {
         #[cfg(not(target_os = "linux"))]
         &self.confinement
     }
+
+    /// Returns who enforces it.
+    pub fn backend(&self) -> Backend {
+        #[cfg(target_os = "linux")]
+        return self.cages.backend();
+        #[cfg(not(target_os = "linux"))]
+        Backend::Landlock
+    }
 }
 
 #[async_trait]
 impl Spawner for ConfinedSpawner {
     #[cfg(target_os = "linux")]
     async fn spawn(&self, program: Program) -> Result<Box<dyn Process>, ToolError> {
-        let refused = |error: NotEnforceable| ToolError::permission(error.to_string());
-        let cage = self.cages.next().map_err(refused)?;
-        Ok(Box::new(crate::linux::process::Guarded::start(&program, cage)?))
+        let prepared = self.cages.prepare(program)?;
+        Ok(Box::new(crate::linux::process::Guarded::start(prepared)?))
     }
 
     #[cfg(not(target_os = "linux"))]

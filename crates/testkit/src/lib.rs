@@ -44,6 +44,7 @@ mod response;
 mod script;
 mod seen;
 mod server;
+mod skip;
 #[cfg(feature = "tls")]
 mod tls;
 mod tool_loop;
@@ -57,6 +58,7 @@ pub use reply::{Reply, Say, Stop};
 pub use script::Script;
 pub use seen::Seen;
 pub use server::{ModelServer, Options};
+pub use skip::skip;
 #[cfg(feature = "tls")]
 pub use tls::Authority;
 pub use tool_loop::ToolLoop;

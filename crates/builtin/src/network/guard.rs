@@ -9,10 +9,10 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use convoke_core::ToolError;
+use convoke_core::address::private_range;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Host;
 
-use super::address::private_range;
 use super::request::HttpUrl;
 use super::settings::HttpSettings;
 

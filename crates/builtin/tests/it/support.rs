@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use convoke_builtin::{Settings, tools};
 use convoke_core::{ErrorKind, ToolCall, ToolResult};
+pub(crate) use convoke_testkit::skip;
 use convoke_tool::testing::AllowAll;
 use convoke_tool::{
     CallOptions, ManualClock, ReadCache, Roots, SessionEnvironment, ToolContext, ToolExecutor,
@@ -106,14 +107,6 @@ pub(crate) fn executor(
         .clock(clock)
         .build();
     ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll).build()
-}
-
-/// What a test needs and may not have is looked for here, and nowhere else; a skip is printed.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests has to see it")]
-pub(crate) fn skip(what: &str, why: &str) {
-    static SKIPS: AtomicU64 = AtomicU64::new(0);
-    let number = SKIPS.fetch_add(1, Ordering::Relaxed) + 1;
-    eprintln!("skip {number}: {what}: {why}");
 }
 
 /// A small file system of its own, gone with the value.

@@ -1,14 +1,13 @@
 //! Programs behind the sandbox, as a user tries them.
 
-use crate::support::Scene;
+use crate::support::{Scene, skip};
 
 /// Returns a scene; none, said, where this kernel cannot confine programs.
-#[expect(clippy::print_stderr, reason = "a test that did not run has to say so")]
 fn scene() -> Option<Scene> {
     let scene = Scene::new();
     let confines = scene.run(&["sandbox", "run", "--", "true"]).code == Some(0);
     if !confines {
-        eprintln!("SKIPPED: programs cannot be confined here");
+        skip("sandbox", "programs cannot be confined here");
     }
     confines.then_some(scene)
 }
@@ -42,7 +41,8 @@ fn a_program_reads_no_secrets() {
 #[test]
 fn what_cannot_be_enforced_is_refused() {
     let Some(scene) = scene() else { return };
-    let ran = scene.run(&["sandbox", "run", "--write", "..", "--", "true"]);
+    let run = ["sandbox", "run", "--backend", "landlock", "--write", "..", "--", "true"];
+    let ran = scene.run(&run);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains("stays hidden"), "{ran:?}");
 }
@@ -64,9 +64,38 @@ fn the_doctor_tells_what_is_enforced() {
 fn a_state_directory_in_the_project_is_told_and_nothing_runs_unasked() {
     let Some(scene) = scene() else { return };
     let call = ["tools", "call", "run_command", "--allow", "execute", "--arg", "command=echo ran"];
-    let ran = scene.run(&[&["--state", "state"], &call[..]].concat());
+    let here = ["--state", "state", "--set", "sandbox.backend=landlock"];
+    let ran = scene.run(&[&here, &call[..]].concat());
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(!ran.stdout.contains("ran"), "{ran:?}");
-    let ran = scene.run(&["--state", "state", "doctor"]);
+    let ran = scene.run(&[&here[..], &["doctor"]].concat());
     assert!(ran.stdout.contains("stays hidden here"), "{ran:?}");
+}
+
+#[test]
+fn a_program_talks_to_allowed_hosts_only() {
+    let Some(scene) = scene() else { return };
+    let ask = "import urllib.request, sys\nurllib.request.urlopen(sys.argv[1])";
+    let run = ["sandbox", "run", "--allow-host", "example.com", "--", "python3", "-c", ask];
+    let ran = scene.run(&[&run[..], &["http://127.0.0.1/"]].concat());
+    if ran.code == Some(3) {
+        skip("network of its own", &ran.stderr);
+        return;
+    }
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("403"), "{ran:?}");
+    let ran = scene.run(&["sandbox", "run", "--allow-host", "http://x", "--", "true"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("is not a host: write `example.com`"), "{ran:?}");
+}
+
+#[test]
+fn a_path_of_ones_own_is_hidden() {
+    let Some(scene) = scene() else { return };
+    let scene = scene.file("../notes", "canary");
+    let ran = scene.run(&["sandbox", "run", "--", "cat", "../notes"]);
+    assert_eq!(ran.stdout, "canary", "{ran:?}");
+    let read = ["sandbox", "run", "--hide", "../notes", "--", "cat", "../notes"];
+    let ran = scene.run(&read);
+    assert!(!ran.stdout.contains("canary"), "{ran:?}");
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use convoke_testkit::skip;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -129,14 +129,6 @@ impl Scene {
     pub(crate) fn readable(&self, bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).replace(self.root.to_str().unwrap(), "[root]")
     }
-}
-
-/// What a test needs and may not have is looked for here, and nowhere else; a skip is printed.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests has to see it")]
-pub(crate) fn skip(what: &str, why: &str) {
-    static SKIPS: AtomicU64 = AtomicU64::new(0);
-    let number = SKIPS.fetch_add(1, Ordering::Relaxed) + 1;
-    eprintln!("skip {number}: {what}: {why}");
 }
 
 impl Ran {

@@ -3,6 +3,7 @@
 use serde_json::{Number, Value};
 
 use super::schema::{Schema, Shape};
+use super::size::Size;
 use super::timeout::Timeout;
 use super::yaml;
 
@@ -16,7 +17,9 @@ pub(crate) fn coerce(text: &str, schema: Schema<'_>) -> Option<Value> {
         Shape::Text => Some(Value::String(text.to_owned())),
         Shape::Integer => integer(trimmed).map(Value::Number),
         Shape::Number => integer(trimmed).or_else(|| float(trimmed)).map(Value::Number),
-        Shape::Duration => integer(trimmed).or_else(|| duration(trimmed)).map(Value::Number),
+        Shape::Duration | Shape::Bytes => {
+            integer(trimmed).or_else(|| with_unit(trimmed, schema)).map(Value::Number)
+        }
         Shape::Boolean => trimmed.parse().ok().map(Value::Bool),
         Shape::List => list(trimmed, schema),
         Shape::Map => yaml::parse_value(trimmed).filter(Value::is_object),
@@ -29,9 +32,14 @@ fn integer(text: &str) -> Option<Number> {
     unsigned.or_else(|_| text.parse::<i64>().map(Number::from)).ok()
 }
 
-/// Reads a duration as a number of milliseconds.
-pub(crate) fn duration(text: &str) -> Option<Number> {
-    text.parse::<Timeout>().ok().map(|timeout| timeout.as_millis().into())
+/// Reads a duration as a number of milliseconds, a size as one of bytes.
+pub(crate) fn with_unit(text: &str, schema: Schema<'_>) -> Option<Number> {
+    let number = match schema.shape() {
+        Shape::Duration => text.parse::<Timeout>().ok().map(Timeout::as_millis),
+        Shape::Bytes => text.parse::<Size>().ok().map(Size::bytes),
+        _ => None,
+    };
+    number.map(Number::from)
 }
 
 fn float(text: &str) -> Option<Number> {
@@ -76,6 +84,11 @@ mod tests {
             (json!({ "type": ["integer", "string"] }), " 1h30m ", Some(json!(5_400_000))),
             (json!({ "type": ["integer", "string"] }), "5000", Some(json!(5000))),
             (json!({ "type": ["integer", "string"] }), "soon", None),
+            (
+                json!({ "type": ["integer", "string"], "format": "bytes" }),
+                "2KiB",
+                Some(json!(2048)),
+            ),
             (is("boolean"), "true", Some(json!(true))),
             (is("boolean"), "yes", None),
             (is("boolean"), "1", None),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::check::shortened;
-use super::coerce::{coerce, duration};
+use super::coerce::{coerce, with_unit};
 use super::interpolate::{Replaced, replace};
 use super::node::Node;
 use super::problem::Problem;
@@ -51,15 +51,18 @@ fn replace_one(
         Problem::new(&place, key, mistake)
             .with_hint("`${NAME:-text}` gives a default, `$${` stands for `${` itself")
     })?;
-    let is_duration = matches!(schema, Child::Known(schema) if schema.shape() == Shape::Duration);
-    if !used_variables && !is_duration {
+    let has_unit = matches!(
+        schema,
+        Child::Known(schema) if matches!(schema.shape(), Shape::Duration | Shape::Bytes)
+    );
+    if !used_variables && !has_unit {
         *node = Node::from_json(text.into(), &node.origin);
         return Ok(());
     }
     let value = match schema {
         // A number in quotes is text, unless a variable made it so.
         Child::Known(schema) if !used_variables => {
-            let number = duration(&text).map(Value::Number);
+            let number = with_unit(&text, schema).map(Value::Number);
             number.ok_or_else(|| {
                 let expected = schema.expected();
                 let found = shortened(&text);

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use convoke_core::{Kind, Money, Permission};
+use convoke_sandbox::AllowedHost;
 
 use super::key::{Key, Segment};
 use super::node::{Body, Field, Node};
@@ -17,9 +18,11 @@ mod paths;
 
 /// From loose to strict.
 const SANDBOX_MODES: &[&str] = &["off", "auto", "required"];
-const SANDBOX_NETWORKS: &[&str] = &["all", "none"];
-/// Where in both lists the built-in word is.
-const BUILT_IN: usize = 1;
+const SANDBOX_NETWORKS: &[&str] = &["all", "hosts", "none"];
+/// The sections whose numbers a project may lower.
+const LIMITS: &[&[&str]] = &[&["budget"], &["sandbox", "limits"]];
+/// The lists to which a project may add, and nothing else.
+const ADDED_TO: &[&[&str]] = &[&["tools", "exclude"], &["sandbox", "hidden"]];
 const NOT_LISTED: &str = "it is not in your own list";
 const HINT: &str = "only your own file, variables and flags can allow more";
 
@@ -30,10 +33,13 @@ pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Ve
     narrowing.rules();
     narrowing.hooks();
     narrowing.sandbox();
-    narrowing.budget();
+    narrowing.sandbox_backend();
+    narrowing.sandbox_hosts();
+    narrowing.sandbox_paths(directory);
+    narrowing.limits();
     narrowing.allowed_paths(directory);
     narrowing.private_hosts();
-    narrowing.exclude();
+    narrowing.added_to();
     narrowing.enabled();
     narrowing.warnings
 }
@@ -72,15 +78,20 @@ impl Narrowing<'_> {
             };
             // What is not a word of the list is reported as a mistake elsewhere.
             let Some(wanted) = place(self.project.get(&key)) else { continue };
-            let limit = place(self.allowed.get(&key)).unwrap_or(BUILT_IN);
-            if wanted < limit
+            // Where the user wrote no word of the list either, the strictest counts.
+            let limit = place(self.allowed.get(&key)).unwrap_or(words.len().saturating_sub(1));
+            // Between all and none there is a list of hosts, which only the user has.
+            let is_new_list = words.get(wanted) == Some(&"hosts") && wanted > limit;
+            if (wanted < limit || is_new_list)
                 && let Some(Field { node, .. }) = self.project.take(&key)
             {
-                let message = format!(
-                    "`{}` is ignored: a project cannot loosen your `{}`",
-                    as_written(&node),
-                    words.get(limit).copied().unwrap_or_default(),
-                );
+                let own = words.get(limit).copied().unwrap_or_default();
+                let written = as_written(&node);
+                let message = if is_new_list {
+                    format!("`{written}` is ignored: you have `{own}`, and no list of hosts")
+                } else {
+                    format!("`{written}` is ignored: a project cannot loosen your `{own}`")
+                };
                 let warning = Problem::new(&node.origin.place, &key, message);
                 self.warnings.push(warning.with_hint(HINT));
             }
@@ -128,10 +139,47 @@ impl Narrowing<'_> {
         }
     }
 
-    fn budget(&mut self) {
-        let key = Key::default().name("budget");
-        let allowed = self.allowed.get(&key);
-        let Some(limits) = self.project.map_mut(&key) else { return };
+    /// One that is not there would leave programs without a sandbox, with a question at most.
+    fn sandbox_backend(&mut self) {
+        let key = Key::default().name("sandbox").name("backend");
+        if let Some(Field { node, .. }) = self.project.take(&key) {
+            let message = format!("`{}` is ignored: the choice is yours", as_written(&node));
+            self.warnings.push(Problem::new(&node.origin.place, &key, message).with_hint(HINT));
+        }
+    }
+
+    fn sandbox_hosts(&mut self) {
+        let key = Key::default().name("sandbox").name("hosts");
+        let read = |text: &str| text.parse::<AllowedHost>().ok();
+        let own: Vec<AllowedHost> =
+            texts(self.allowed.get(&key)).iter().filter_map(|text| read(text)).collect();
+        self.retain_items(&key, |node| {
+            // What is not a host is reported as a mistake elsewhere.
+            let host = read(node.text()?)?;
+            (!own.iter().any(|known| known.includes(&host))).then_some(NOT_LISTED)
+        });
+    }
+
+    /// Where the user lets programs read everything, any list is narrower.
+    fn sandbox_paths(&mut self, directory: &Path) {
+        for name in ["read", "write"] {
+            let key = Key::default().name("sandbox").name(name);
+            if let Some(own) = self.allowed.get(&key) {
+                let bounds = paths::Bounds::new(Some(own), directory);
+                self.retain_paths(&key, &bounds);
+            }
+        }
+    }
+
+    fn limits(&mut self) {
+        for section in LIMITS {
+            self.lower_only(&section.iter().fold(Key::default(), |key, name| key.name(name)));
+        }
+    }
+
+    fn lower_only(&mut self, key: &Key) {
+        let allowed = self.allowed.get(key);
+        let Some(limits) = self.project.map_mut(key) else { return };
         limits.retain(|name, Field { node, .. }| {
             let own = allowed.and_then(|budget| budget.get(&Key::default().name(name)));
             let Some(own) = own.filter(|own| amount(node) > amount(own)) else { return true };
@@ -146,7 +194,11 @@ impl Narrowing<'_> {
     fn allowed_paths(&mut self, directory: &Path) {
         let key = Key::default().name("tools").name("allowedPaths");
         let bounds = paths::Bounds::new(self.allowed.get(&key), directory);
-        self.retain_items(&key, |node| match bounds.admit(Path::new(node.text()?)) {
+        self.retain_paths(&key, &bounds);
+    }
+
+    fn retain_paths(&mut self, key: &Key, bounds: &paths::Bounds) {
+        self.retain_items(key, |node| match bounds.admit(Path::new(node.text()?)) {
             Ok(real) => {
                 node.set_text(real);
                 None
@@ -177,14 +229,19 @@ impl Narrowing<'_> {
         });
     }
 
-    /// Adds the user's exclusions to the project's, so that neither takes the other's away.
-    fn exclude(&mut self) {
-        let key = Key::default().name("tools").name("exclude");
-        let present = texts(self.project.get(&key));
-        let Some(Body::List(own)) = self.allowed.get(&key).map(|node| node.body.clone()) else {
+    /// Adds what the user has to what the project has, so that neither takes the other's away.
+    fn added_to(&mut self) {
+        for list in ADDED_TO {
+            self.add_own(&list.iter().fold(Key::default(), |key, name| key.name(name)));
+        }
+    }
+
+    fn add_own(&mut self, key: &Key) {
+        let present = texts(self.project.get(key));
+        let Some(Body::List(own)) = self.allowed.get(key).map(|node| node.body.clone()) else {
             return;
         };
-        if let Some(items) = self.items_mut(&key) {
+        if let Some(items) = self.items_mut(key) {
             let missing =
                 own.into_iter().filter(|node| !present.iter().any(|p| node.text() == Some(p)));
             items.splice(0..0, missing.collect::<Vec<_>>());

@@ -134,6 +134,7 @@ pub(crate) enum Shape {
     Integer,
     Number,
     Duration,
+    Bytes,
     Boolean,
     List,
     Map,
@@ -210,8 +211,9 @@ impl<'a> Schema<'a> {
     pub(crate) fn shape(self) -> Shape {
         let kind = self.0.get("type");
         if kind.is_some_and(Value::is_array) {
-            // Durations alone can be written in two ways.
-            return Shape::Duration;
+            // Durations and sizes alone can be written in two ways.
+            let is_size = self.0.get("format").and_then(Value::as_str) == Some("bytes");
+            return if is_size { Shape::Bytes } else { Shape::Duration };
         }
         match kind.and_then(Value::as_str) {
             Some("string") => Shape::Text,
@@ -277,6 +279,7 @@ impl<'a> Schema<'a> {
             Shape::Duration => {
                 format!("a duration, as 250ms, 90s or 1h30m, or milliseconds{}", self.range())
             }
+            Shape::Bytes => format!("a size, as 500MB or 2GiB, or bytes{}", self.range()),
             Shape::Boolean => "`true` or `false`".to_owned(),
             Shape::Map => "a mapping".to_owned(),
             Shape::List => self.expected_list(),

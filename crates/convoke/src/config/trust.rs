@@ -41,7 +41,10 @@ pub(crate) const HARMLESS: &[&str] = &[
     // Nobody answering is never a yes.
     "policy.onAsk",
     "policy.approvalTimeout",
-    "sandbox",
+    "sandbox.mode",
+    "sandbox.network",
+    "sandbox.hosts",
+    "sandbox.limits",
     // Only ever less than what the user allows.
     "budget",
     // How a run goes about its task, within its budget.

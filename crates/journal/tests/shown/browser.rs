@@ -3,27 +3,19 @@
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use convoke_core::Event;
 use convoke_journal::export::html;
 use convoke_journal::timeline::Timeline;
+use convoke_testkit::skip;
 use tempfile::TempDir;
 
 use crate::{hostile, sample};
 
 /// How long a browser may take.
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// What a test needs and may not have is looked for here, and nowhere else; a skip is printed.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests has to see it")]
-fn skip(what: &str, why: &str) {
-    static SKIPS: AtomicU64 = AtomicU64::new(0);
-    let number = SKIPS.fetch_add(1, Ordering::Relaxed) + 1;
-    eprintln!("skip {number}: {what}: {why}");
-}
 
 #[expect(clippy::disallowed_methods, reason = "a test looks for a program")]
 fn chromium() -> Option<PathBuf> {
@@ -48,7 +40,7 @@ struct Seen {
 #[expect(clippy::disallowed_methods, reason = "a test starts a browser on a file of its own")]
 fn open(events: &[Event], fragment: &str) -> Option<Seen> {
     let Some(program) = chromium() else {
-        skip("a page in a browser", "no Chromium here; CONVOKE_CHROMIUM may name one");
+        skip("Chromium", "CONVOKE_CHROMIUM may name one");
         return None;
     };
     let directory = TempDir::new().unwrap();

@@ -8,7 +8,7 @@ use std::io;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
+    SeccompRule, TargetArch, sock_filter,
 };
 
 use super::succeed;
@@ -17,6 +17,11 @@ use crate::preflight::NotEnforceable;
 
 /// On x86-64 the same calls exist a second time, with this bit in their numbers.
 const SECOND_NUMBERS: i64 = 0x4000_0000;
+
+/// The part of a socket's kind that is not a flag.
+const KIND_OF_SOCKET: u64 = 0xf;
+const DCCP: libc::c_int = 6;
+const PACKET: libc::c_int = 10;
 
 /// Calls that answer as if the kernel did not have them, so that programs do without.
 const ABSENT: &[i64] = &[
@@ -43,10 +48,7 @@ pub(crate) fn available() -> bool {
 
 /// A filter, ready to be applied.
 #[derive(Debug)]
-pub(super) struct Filter {
-    refuse: BpfProgram,
-    hide: BpfProgram,
-}
+pub(super) struct Filter(BpfProgram);
 
 impl Filter {
     pub(super) fn of(confinement: &Confinement) -> Result<Self, NotEnforceable> {
@@ -67,30 +69,44 @@ impl Filter {
         };
         let sockets = sockets(confinement).map_err(|error| cannot(error.to_string()))?;
         let absent = ABSENT.iter().flat_map(|call| both(*call)).map(|call| (call, Vec::new()));
-        Ok(Self {
-            refuse: build(sockets, libc::EACCES)?,
-            hide: build(absent.collect(), libc::ENOSYS)?,
-        })
+        let refuse = build(sockets, libc::EACCES)?;
+        Ok(Self(one_after_the_other(refuse, build(absent.collect(), libc::ENOSYS)?)))
+    }
+
+    /// Returns it as the kernel reads it.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let bytes = |step: &sock_filter| {
+            let jumps = [step.jt, step.jf];
+            step.code.to_ne_bytes().into_iter().chain(jumps).chain(step.k.to_ne_bytes())
+        };
+        self.0.iter().flat_map(bytes).collect()
     }
 
     /// Applies it to the calling thread, for good.
     pub(super) fn apply(&self) -> io::Result<()> {
-        for program in [&self.refuse, &self.hide] {
-            let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-            let filter =
-                libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut().cast() };
-            // SAFETY: the kernel copies `length` instructions, laid out as it wants them, and changes none.
-            succeed(unsafe {
-                libc::syscall(
-                    libc::SYS_seccomp,
-                    libc::SECCOMP_SET_MODE_FILTER,
-                    0,
-                    &raw const filter,
-                )
-            })?;
-        }
+        let length = u16::try_from(self.0.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let filter = libc::sock_fprog { len: length, filter: self.0.as_ptr().cast_mut().cast() };
+        // SAFETY: the kernel copies `length` instructions, laid out as it wants them, and changes none.
+        succeed(unsafe {
+            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter)
+        })?;
         Ok(())
     }
+}
+
+/// Joins two filters: what the first allows the second still judges.
+fn one_after_the_other(mut first: BpfProgram, second: BpfProgram) -> BpfProgram {
+    const RETURN: u16 = 0x06;
+    const JUMP: u16 = 0x05;
+    let mut behind = u32::try_from(first.len()).unwrap_or(u32::MAX);
+    for step in &mut first {
+        behind = behind.saturating_sub(1);
+        if step.code == RETURN && step.k == libc::SECCOMP_RET_ALLOW {
+            *step = sock_filter { code: JUMP, jt: 0, jf: 0, k: behind };
+        }
+    }
+    first.extend(second);
+    first
 }
 
 fn both(call: i64) -> impl Iterator<Item = i64> {
@@ -99,13 +115,16 @@ fn both(call: i64) -> impl Iterator<Item = i64> {
 }
 
 /// Refuses sockets of every family but the allowed ones. Pairs of connected sockets lead nowhere else,
-/// and runtimes need them, so they stay.
+/// and runtimes need them, so they stay. In a network of its own a program gets streams and datagrams,
+/// which lead to itself and to the proxy.
 fn sockets(
     confinement: &Confinement,
 ) -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError> {
     let mut allowed = Vec::new();
-    if confinement.network == Network::All {
-        allowed.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
+    match confinement.network {
+        Network::None => {}
+        Network::All => allowed.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]),
+        Network::Hosts(_) => allowed.extend([libc::AF_INET, libc::AF_INET6]),
     }
     if confinement.local_sockets {
         allowed.push(libc::AF_UNIX);
@@ -115,14 +134,17 @@ fn sockets(
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
     };
     let conditions = allowed.iter().map(other_than).collect::<Result<Vec<_>, _>>()?;
-    let mut rules = BTreeMap::new();
-    for call in both(libc::SYS_socket) {
-        let rule = if conditions.is_empty() {
-            Vec::new()
-        } else {
-            vec![SeccompRule::new(conditions.clone())?]
-        };
-        rules.insert(call, rule);
+    let mut refused = Vec::new();
+    if !conditions.is_empty() {
+        refused.push(SeccompRule::new(conditions)?);
     }
-    Ok(rules)
+    if matches!(confinement.network, Network::Hosts(_)) {
+        for kind in [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, DCCP, PACKET] {
+            let kind = u64::from(kind.unsigned_abs());
+            let operation = SeccompCmpOp::MaskedEq(KIND_OF_SOCKET);
+            let is_kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, operation, kind)?;
+            refused.push(SeccompRule::new(vec![is_kind])?);
+        }
+    }
+    Ok(both(libc::SYS_socket).map(|call| (call, refused.clone())).collect())
 }

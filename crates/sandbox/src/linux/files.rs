@@ -27,7 +27,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
 use super::succeed;
 use crate::confinement::{Confinement, Network};
-use crate::preflight::NotEnforceable;
+use crate::preflight::{Backend, NotEnforceable};
 
 /// Devices that hold nothing of anybody. There is no terminal among them: programs have none.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -69,7 +69,7 @@ impl FileRules {
         let parents = named.flat_map(|path| path.ancestors().skip(1)).collect::<BTreeSet<_>>();
         let mut made_from: Vec<_> =
             parents.into_iter().map(|path| (path.to_owned(), stamp(path))).collect();
-        let hidden = hidden_places(confinement)?;
+        let hidden = hidden_places(confinement, Backend::Landlock)?;
         let mut rules = Rules::new(confinement, hidden).map_err(|error| refused(&error))?;
         rules.add_all(confinement).map_err(|error| refused(&error))?;
         made_from.append(&mut rules.made_from);
@@ -101,25 +101,37 @@ fn stamp(directory: &Path) -> Stamp {
 
 /// Resolves the roots of a confinement, and tells whether rules can be made for it. What is hidden is
 /// hidden where it is now, and where its name leads later.
-pub(super) fn settle(mut confinement: Confinement) -> Result<Confinement, NotEnforceable> {
+pub(super) fn settle(
+    mut confinement: Confinement,
+    backend: Backend,
+) -> Result<Confinement, NotEnforceable> {
     for roots in [&mut confinement.read, &mut confinement.write, &mut confinement.scratch] {
         *roots = real_places(roots);
     }
-    confinement.hidden.extend(hidden_places(&confinement)?);
+    confinement.hidden.extend(hidden_places(&confinement, backend)?);
     Ok(confinement)
 }
 
-fn hidden_places(confinement: &Confinement) -> Result<Vec<PathBuf>, NotEnforceable> {
+fn hidden_places(
+    confinement: &Confinement,
+    backend: Backend,
+) -> Result<Vec<PathBuf>, NotEnforceable> {
     let hidden = real_places(&confinement.hidden);
+    // Bubblewrap can cover what lies in a root, but nobody can work below what is covered.
+    let lies_in =
+        |secret: &Path, root: &Path| backend == Backend::Landlock && secret.starts_with(root);
     let in_conflict = |root: &Path| {
-        hidden.iter().find(|secret| secret.starts_with(root) || root.starts_with(secret))
+        hidden.iter().find(|secret| lies_in(secret, root) || root.starts_with(secret))
     };
     match confinement.write.iter().find_map(|root| Some((root, in_conflict(root)?))) {
         None => Ok(hidden),
         Some((root, secret)) => Err(NotEnforceable::new(
             format!("that `{}` stays hidden", secret.display()),
             format!("what may be written, `{}`, holds it or lies in it", root.display()),
-            "work in another directory, or move what is hidden",
+            match backend {
+                Backend::Landlock => "work elsewhere, move what is hidden, or install bubblewrap",
+                Backend::Bubblewrap => "work elsewhere, or move what is hidden",
+            },
         )),
     }
 }
@@ -129,7 +141,7 @@ fn refused(error: &dyn std::error::Error) -> NotEnforceable {
 }
 
 /// Where paths really are; where a part of one is missing, where it would be.
-fn real_places(paths: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn real_places(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(|path| real_place(path)).collect()
 }
 
@@ -237,11 +249,19 @@ impl Rules {
 
 /// Lists a directory without its links.
 fn entries(directory: &Path) -> Vec<PathBuf> {
-    #[expect(clippy::disallowed_methods, reason = "rules are about real places, not about roots")]
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return Vec::new();
-    };
     let no_link =
         |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
-    entries.flatten().filter(no_link).map(|entry| entry.path()).collect()
+    listed(directory).filter(no_link).map(|entry| entry.path()).collect()
+}
+
+/// Lists the links of a directory, with what they say.
+pub(super) fn links(directory: &str) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+    let link = |entry: std::fs::DirEntry| Some((entry.path(), entry.path().read_link().ok()?));
+    listed(Path::new(directory)).filter_map(link)
+}
+
+fn listed(directory: &Path) -> impl Iterator<Item = std::fs::DirEntry> {
+    #[expect(clippy::disallowed_methods, reason = "rules are about real places, not about roots")]
+    let entries = std::fs::read_dir(directory);
+    entries.into_iter().flatten().flatten()
 }

@@ -38,7 +38,7 @@ pub(crate) fn sees_children() -> bool {
 /// # Safety
 ///
 /// The caller is a child between fork and exec, with one thread, and `control` is an open pipe.
-pub(super) unsafe fn split(control: RawFd, processes: Option<u32>) -> io::Result<()> {
+pub(super) unsafe fn split(control: RawFd, watch: Watch) -> io::Result<()> {
     // SAFETY: takes numbers only.
     succeed(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
     // A session of its own, so that a signal to our group does not reach the guard.
@@ -52,7 +52,7 @@ pub(super) unsafe fn split(control: RawFd, processes: Option<u32>) -> io::Result
     // SAFETY: with these flags it is a plain fork; both sides go on with system calls only.
     let child = succeed(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })?;
     if child > 0 {
-        Guard { child: libc::pid_t::try_from(child).unwrap_or(0), control, processes }.watch();
+        Guard { child: libc::pid_t::try_from(child).unwrap_or(0), control, watch }.watch();
     }
     block_signals(false);
     // And one for the program: no terminal to read from or to type into, and a group to signal.
@@ -81,10 +81,26 @@ fn block_signals(block: bool) {
     }
 }
 
+/// What the guard has to know about the program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    /// How many processes there may be.
+    pub(super) processes: Option<u32>,
+    /// Whether the guard's child only waits for the program, which is then one of its children.
+    pub(super) wrapped: bool,
+}
+
+impl Watch {
+    /// The same with a child that only waits, and adds this many processes.
+    pub(super) fn wrapped(self, processes: u32) -> Self {
+        Self { processes: self.processes.map(|most| most.saturating_add(processes)), wrapped: true }
+    }
+}
+
 struct Guard {
     child: libc::pid_t,
     control: RawFd,
-    processes: Option<u32>,
+    watch: Watch,
 }
 
 /// What the guard woke up for.
@@ -101,7 +117,8 @@ impl Guard {
         let ended = child_signals();
         let mut status = None;
         while status.is_none() {
-            let pause = if self.processes.is_some() || ended < 0 { COUNT_MILLISECONDS } else { -1 };
+            let pause =
+                if self.watch.processes.is_some() || ended < 0 { COUNT_MILLISECONDS } else { -1 };
             if matches!(self.wait(ended, pause), News::End) || self.too_many() {
                 break;
             }
@@ -147,11 +164,30 @@ impl Guard {
             if read <= 0 {
                 return News::End;
             }
-            // Nothing else is ever written. The child has not been collected, so the number is its own.
-            // SAFETY: takes numbers only.
-            unsafe { libc::kill(-self.child, libc::SIGTERM) };
+            // Nothing else is ever written.
+            self.ask_to_end();
         }
         News::Look
+    }
+
+    /// Asks the program and its group to end. Whoever only waits for it is not asked: it would leave
+    /// without the program.
+    fn ask_to_end(&self) {
+        // SAFETY: takes numbers only. Nobody in between has been collected, so each number is its own.
+        let ask = |group: libc::pid_t| unsafe { libc::kill(-group, libc::SIGTERM) };
+        if !self.watch.wrapped {
+            ask(self.child);
+            return;
+        }
+        let mut path = PathText::default();
+        path.push(b"/proc/");
+        path.number(self.child);
+        path.push(b"/task/");
+        path.number(self.child);
+        path.push(b"/children");
+        Children::open(path.as_text()).for_each(|group| {
+            ask(group);
+        });
     }
 
     /// Collects whoever has ended. Tells whether anybody is left.
@@ -194,7 +230,7 @@ impl Guard {
     }
 
     fn too_many(&self) -> bool {
-        self.processes.is_some_and(|most| {
+        self.watch.processes.is_some_and(|most| {
             let mut left = most;
             Children::open(CHILDREN).any(|child| !count(child, &mut left, DEEPEST))
         })

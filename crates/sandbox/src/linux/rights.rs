@@ -1,6 +1,6 @@
 //! What root may do besides files: nothing.
 //!
-//! For anybody else there is nothing to drop. Root keeps the capabilities that concern who owns a file
+//! Anybody else has nothing, or what comes with a user namespace of their own, and keeps none of it. Root keeps the capabilities that concern who owns a file
 //! and who may open it, since it often works in directories of others; the rules about files still hold.
 
 use std::io;
@@ -34,7 +34,7 @@ struct Set {
 pub(super) fn drop_all_but_files() -> io::Result<()> {
     // SAFETY: asks for a number.
     if unsafe { libc::geteuid() } != 0 {
-        return Ok(());
+        return set(0);
     }
     for capability in
         (0..MOST).filter(|capability| *capability >= 32 || KEPT & (1 << capability) == 0)
@@ -52,7 +52,12 @@ pub(super) fn drop_all_but_files() -> io::Result<()> {
     // SAFETY: the kernel fills two sets with this version, and both are ours.
     succeed(unsafe { libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) })?;
     let [low, _] = sets;
-    let kept = low.permitted & KEPT;
+    set(low.permitted & KEPT)
+}
+
+/// Keeps these capabilities and no other.
+fn set(kept: u32) -> io::Result<()> {
+    let header = Header { version: VERSION_3, process: 0 };
     let sets = [Set { effective: kept, permitted: kept, inheritable: 0 }, Set::default()];
     // SAFETY: the kernel reads two sets with this version, and both are ours.
     succeed(unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) })?;

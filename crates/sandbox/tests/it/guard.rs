@@ -7,10 +7,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
+use convoke_sandbox::Backend;
 use convoke_tool::{Process, Spawner, UnconfinedSpawner};
 use tokio::io::AsyncReadExt;
 
-use crate::support::{Place, open, run, variable};
+use crate::support::{Place, ended_by, open, run, variable};
 
 /// Leaves processes behind in every way there is, all of which hold the pipe, then says it is ready.
 const LEAVE_BEHIND: &str = "exec 3> ../pipe
@@ -40,8 +41,8 @@ async fn all_have_ended(mut pipe: BufReader<std::fs::File>) {
     tokio::time::timeout(PATIENCE, read).await.expect("somebody lives on").unwrap().unwrap();
 }
 
-async fn with_pipe() -> Option<Place> {
-    let place = Place::new()?;
+async fn with_pipe(backend: Backend) -> Option<Place> {
+    let place = Place::new(backend)?;
     assert!(run(&UnconfinedSpawner, place.program(&["mkfifo", "../pipe"])).await.succeeded());
     Some(place)
 }
@@ -53,36 +54,32 @@ async fn started(place: &Place) -> (Box<dyn Process>, BufReader<std::fs::File>) 
     (process, pipe)
 }
 
-#[tokio::test]
-async fn everybody_ends_when_the_process_is_dropped() {
-    let Some(place) = with_pipe().await else { return };
+async fn everybody_ends_when_the_process_is_dropped(backend: Backend) {
+    let Some(place) = with_pipe(backend).await else { return };
     let (process, pipe) = started(&place).await;
     drop(process);
     all_have_ended(pipe).await;
 }
 
-#[tokio::test]
-async fn everybody_ends_when_the_process_is_killed() {
-    let Some(place) = with_pipe().await else { return };
+async fn everybody_ends_when_the_process_is_killed(backend: Backend) {
+    let Some(place) = with_pipe(backend).await else { return };
     let (mut process, pipe) = started(&place).await;
     process.kill();
     all_have_ended(pipe).await;
     assert!(!process.wait().await.unwrap().success());
 }
 
-#[tokio::test]
-async fn everybody_ends_soon_after_the_leader() {
-    let Some(place) = with_pipe().await else { return };
+async fn everybody_ends_soon_after_the_leader(backend: Backend) {
+    let Some(place) = with_pipe(backend).await else { return };
     let (mut process, pipe) = started(&place).await;
     process.terminate();
     let status = process.wait().await.unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15));
+    assert_eq!(ended_by(status), Some(15));
     all_have_ended(pipe).await;
 }
 
-#[tokio::test]
-async fn a_program_may_end_in_its_own_way_when_asked() {
-    let Some(place) = with_pipe().await else { return };
+async fn a_program_may_end_in_its_own_way_when_asked(backend: Backend) {
+    let Some(place) = with_pipe(backend).await else { return };
     let line = "exec 3> ../pipe; trap 'echo bye; exit 3' TERM; echo ready >&3; while :; do sleep 0.01; done";
     let mut process = place.spawner().spawn(place.program(&["sh", "-c", line])).await.unwrap();
     let mut streams = process.take_streams().unwrap();
@@ -95,19 +92,15 @@ async fn a_program_may_end_in_its_own_way_when_asked() {
 }
 
 /// Starts this very program a second time, as the parent of a confined one, and kills it.
-#[tokio::test]
-async fn everybody_ends_when_we_are_killed() {
+async fn everybody_ends_when_we_are_killed(backend: Backend) {
     if let Some(directory) = variable(PARENT) {
-        return as_the_parent(Path::new(&directory)).await;
+        return as_the_parent(Path::new(&directory), backend).await;
     }
-    let Some(place) = with_pipe().await else { return };
+    let Some(place) = with_pipe(backend).await else { return };
     let this = std::env::current_exe().unwrap();
-    let arguments = [
-        this.to_str().unwrap(),
-        "guard::everybody_ends_when_we_are_killed",
-        "--exact",
-        "--nocapture",
-    ];
+    let module = if backend == Backend::Landlock { "landlock" } else { "bubblewrap" };
+    let test = format!("guard::{module}::everybody_ends_when_we_are_killed");
+    let arguments = [this.to_str().unwrap(), &test, "--exact", "--nocapture"];
     let mut program = place.program(&arguments);
     program.environment.insert(PARENT.to_owned(), place.path("").display().to_string());
     let mut parent = UnconfinedSpawner.spawn(program).await.unwrap();
@@ -124,9 +117,17 @@ async fn everybody_ends_when_we_are_killed() {
 const PARENT: &str = "CONVOKE_TEST_PLACE";
 
 /// What the second one does: it waits for a program that does not end.
-async fn as_the_parent(directory: &Path) {
-    let place = Place::at(directory);
+async fn as_the_parent(directory: &Path, backend: Backend) {
+    let place = Place::at(directory, backend);
     let program = place.program(&["sh", "-c", LEAVE_BEHIND]);
     let mut process = place.spawner().spawn(program).await.unwrap();
     process.wait().await.unwrap();
 }
+
+on_each_backend!(
+    everybody_ends_when_the_process_is_dropped,
+    everybody_ends_when_the_process_is_killed,
+    everybody_ends_soon_after_the_leader,
+    a_program_may_end_in_its_own_way_when_asked,
+    everybody_ends_when_we_are_killed,
+);

@@ -2,63 +2,66 @@
 
 use std::time::Duration;
 
-use convoke_sandbox::Limits;
+use convoke_sandbox::{Backend, Limits};
 
 use crate::support::Place;
 
-#[tokio::test]
-async fn a_file_cannot_grow_over_its_limit() {
-    let Some(mut place) = Place::new() else { return };
+async fn a_file_cannot_grow_over_its_limit(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.limits.file_size = Some(4096);
     let ran = place.shell("head -c 100000 /dev/zero > big").await;
     assert!(!ran.succeeded(), "{ran:?}");
     assert_eq!(std::fs::metadata(place.path("project/big")).unwrap().len(), 4096);
 }
 
-#[tokio::test]
-async fn memory_over_the_limit_is_not_given() {
-    let Some(mut place) = Place::new() else { return };
+async fn memory_over_the_limit_is_not_given(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.limits.memory = Some(256 << 20);
     let ran = place.python("print(len(bytearray(64 << 20)))\nbytearray(512 << 20)").await;
     assert_eq!(ran.stdout, "67108864\n");
     assert!(ran.stderr.contains("MemoryError"), "{ran:?}");
 }
 
-#[tokio::test]
-async fn a_program_that_only_computes_is_ended() {
-    let Some(mut place) = Place::new() else { return };
+async fn a_program_that_only_computes_is_ended(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.limits.cpu = Some(Duration::from_secs(1));
     let ran = place.shell("while :; do :; done").await;
-    assert!(ran.signal().is_some(), "{ran:?}");
+    assert!(ran.ended_by().is_some(), "{ran:?}");
 }
 
-#[tokio::test]
-async fn too_many_processes_end_all_of_them() {
-    let Some(mut place) = Place::new() else { return };
+async fn too_many_processes_end_all_of_them(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement =
         place.confinement.clone().limits(Limits { processes: Some(40), ..Limits::default() });
     // Some in sessions of their own, some below each other.
     let line = "for i in $(seq 60); do setsid sleep 4711 & done; wait; echo survived";
     let ran = place.shell(line).await;
-    assert_eq!((ran.signal(), ran.stdout.as_str()), (Some(9), ""), "{ran:?}");
+    assert_eq!((ran.ended_by(), ran.stdout.as_str()), (Some(9), ""), "{ran:?}");
 }
 
-#[tokio::test]
-async fn processes_that_threads_started_count_as_well() {
-    let Some(mut place) = Place::new() else { return };
+async fn processes_that_threads_started_count_as_well(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.limits.processes = Some(40);
     let script = "import subprocess, threading\n\
         def start():\n\tfor i in range(60): subprocess.Popen(['sleep', '4711'])\n\
         \tthreading.Event().wait()\n\
         t = threading.Thread(target=start)\nt.start()\nt.join()\nprint('survived')";
     let ran = place.python(script).await;
-    assert_eq!((ran.signal(), ran.stdout.as_str()), (Some(9), ""), "{ran:?}");
+    assert_eq!((ran.ended_by(), ran.stdout.as_str()), (Some(9), ""), "{ran:?}");
 }
 
-#[tokio::test]
-async fn processes_below_the_limit_are_left_alone() {
-    let Some(mut place) = Place::new() else { return };
+async fn processes_below_the_limit_are_left_alone(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
     place.confinement.limits.processes = Some(40);
     let ran = place.shell("for i in $(seq 10); do sleep 0.1 & done; wait; echo survived").await;
     assert_eq!(ran.stdout, "survived\n", "{ran:?}");
 }
+
+on_each_backend!(
+    a_file_cannot_grow_over_its_limit,
+    memory_over_the_limit_is_not_given,
+    a_program_that_only_computes_is_ended,
+    too_many_processes_end_all_of_them,
+    processes_that_threads_started_count_as_well,
+    processes_below_the_limit_are_left_alone,
+);

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use convoke_sandbox::{ConfinedSpawner, Confinement, Preflight};
+use convoke_sandbox::{Backend, ConfinedSpawner, Confinement, Preflight};
+use convoke_testkit::skip;
 use convoke_tool::{Program, Spawner};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
 /// Nothing here takes longer, unless something is wrong.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a command left behind.
 #[derive(Debug)]
@@ -27,9 +28,14 @@ impl Ran {
         self.status.success()
     }
 
-    pub(crate) fn signal(&self) -> Option<i32> {
-        self.status.signal()
+    pub(crate) fn ended_by(&self) -> Option<i32> {
+        ended_by(self.status)
     }
+}
+
+/// Returns the signal that ended a program. `bwrap` tells it in its exit code, as shells do.
+pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
+    status.signal().or_else(|| status.code().filter(|code| *code > 128).map(|code| code - 128))
 }
 
 /// A home with a secret, a project to work in, and something outside that nobody may write.
@@ -38,15 +44,19 @@ pub(crate) struct Place {
     /// Removes it all in the end; nobody's where the place is another's.
     _directory: Option<TempDir>,
     pub(crate) confinement: Confinement,
+    pub(crate) backend: Backend,
 }
 
+/// Names the directory that places are made in, where it is not the usual one.
+pub(crate) const DIRECTORY: &str = "CONVOKE_TEST_DIRECTORY";
 pub(crate) const SECRET: &str = "canary-7f3a";
 
 impl Place {
-    /// Makes one; `None`, said and counted, where the kernel cannot confine.
-    pub(crate) fn new() -> Option<Self> {
+    /// Makes one; `None`, said and counted, where this backend cannot confine.
+    pub(crate) fn new(backend: Backend) -> Option<Self> {
         // Not below the directory for temporary files, which may be written.
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let above = variable(DIRECTORY).unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").to_owned());
+        let directory = tempfile::tempdir_in(above).unwrap();
         let place = |name: &str| directory.path().join(name);
         for name in ["home/.ssh", "project", "outside", "temporary"] {
             std::fs::create_dir_all(place(name)).unwrap();
@@ -56,22 +66,23 @@ impl Place {
         write(&place("outside/file"), "untouched");
         write(&place("project/file"), "hello");
         let root = directory.path().to_owned();
-        let made = Self { _directory: Some(directory), ..Self::at(&root) };
-        match Preflight::look().check(&made.confinement) {
+        let made = Self { _directory: Some(directory), ..Self::at(&root, backend) };
+        let found = Preflight::for_confinement(&made.confinement, backend);
+        match found.check(&made.confinement, backend) {
             Ok(()) => Some(made),
             Err(reason) => {
-                skipped(&reason.to_string());
+                skip(name(backend), &reason.to_string());
                 None
             }
         }
     }
 
     /// Uses one that somebody else has made.
-    pub(crate) fn at(root: &Path) -> Self {
+    pub(crate) fn at(root: &Path, backend: Backend) -> Self {
         let write = [root.join("project"), root.join("pipe")];
         let home = root.join("home");
         let confinement = Confinement::for_commands(write, root.join("temporary"), Some(&home));
-        Self { root: root.to_owned(), _directory: None, confinement }
+        Self { root: root.to_owned(), _directory: None, confinement, backend }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -83,7 +94,7 @@ impl Place {
     }
 
     pub(crate) fn spawner(&self) -> ConfinedSpawner {
-        ConfinedSpawner::new(self.confinement.clone()).unwrap()
+        ConfinedSpawner::with_backend(self.confinement.clone(), self.backend).unwrap()
     }
 
     pub(crate) fn program(&self, command: &[&str]) -> Program {
@@ -146,7 +157,10 @@ pub(crate) fn open(path: &Path) -> std::fs::File {
     std::fs::File::open(path).unwrap()
 }
 
-#[expect(clippy::print_stderr, reason = "a test that did not run has to say so")]
-pub(crate) fn skipped(reason: &str) {
-    eprintln!("SKIPPED: {reason}");
+/// Returns what has to be there for a backend.
+pub(crate) fn name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Landlock => "Landlock",
+        Backend::Bubblewrap => "bwrap",
+    }
 }

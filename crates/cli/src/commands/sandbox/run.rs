@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use convoke::sandbox::{ConfinedSpawner, Confinement, Network};
+use convoke::sandbox::{AllowedHost, Backend, ConfinedSpawner, Confinement, Network, NotAHost};
 use convoke_core::{Cause, ExitCode};
 use convoke_tool::{Process, Program, Spawner, looks_like_credential};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -23,6 +23,7 @@ here and in the directory for temporary files, and talks to nobody. It has no in
 Examples:
   convoke sandbox run -- sh -c 'cat ~/.ssh/id_ed25519'
   convoke sandbox run --network all -- curl -I https://example.org
+  convoke sandbox run --allow-host '*.crates.io' -- cargo fetch
   convoke sandbox run --read . --write /tmp/out -- make
 
 Exit codes:
@@ -36,6 +37,16 @@ pub(crate) struct Run {
     /// Whom it may talk to
     #[arg(long, value_name = "WHO", default_value = "none", value_parser = network_parser())]
     network: Network,
+    /// Who confines it; without it, whoever can, Landlock first
+    #[arg(long, value_name = "WHO", value_parser = backend_parser())]
+    backend: Option<Backend>,
+    /// Let it talk to this host and no other, as `example.com`, `*.example.com` or `host:port`; may be
+    /// repeated
+    #[arg(long, value_name = "HOST", conflicts_with = "network", value_parser = parse_host)]
+    allow_host: Vec<AllowedHost>,
+    /// Hide this path from it, beside the usual places of credentials; may be repeated
+    #[arg(long, value_name = "PATH")]
+    hide: Vec<PathBuf>,
     /// Let it write below this directory, in place of the working directory; may be repeated
     #[arg(long, value_name = "DIR")]
     write: Vec<PathBuf>,
@@ -52,6 +63,15 @@ fn network_parser() -> impl TypedValueParser<Value = Network> {
         .map(|word| if word == "all" { Network::All } else { Network::None })
 }
 
+fn backend_parser() -> impl TypedValueParser<Value = Backend> {
+    PossibleValuesParser::new(["landlock", "bubblewrap"])
+        .map(|word| if word == "landlock" { Backend::Landlock } else { Backend::Bubblewrap })
+}
+
+fn parse_host(text: &str) -> Result<AllowedHost, String> {
+    text.parse().map_err(|error: NotAHost| error.to_string())
+}
+
 impl Run {
     /// Runs the command.
     pub(super) fn run(
@@ -59,8 +79,12 @@ impl Run {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let spawner = ConfinedSpawner::new(self.confinement(session))
-            .map_err(|reason| Failure::new(Cause::Denied, reason.to_string()))?;
+        let confinement = self.confinement(session);
+        let spawner = match self.backend {
+            None => ConfinedSpawner::new(confinement),
+            Some(backend) => ConfinedSpawner::with_backend(confinement, backend),
+        };
+        let spawner = spawner.map_err(|reason| Failure::new(Cause::Denied, reason.to_string()))?;
         let variables = session.environment().variables().into_iter();
         let variables = variables.filter(|(name, _)| !looks_like_credential(name)).collect();
         let program = Program::new(self.command, session.working_directory().to_owned())
@@ -89,10 +113,15 @@ impl Run {
         let environment = session.environment();
         let temporary = environment.variables().remove("TMPDIR");
         let temporary = temporary.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        let network = match self.allow_host.as_slice() {
+            [] => self.network.clone(),
+            hosts => Network::Hosts(hosts.iter().map(ToString::to_string).collect()),
+        };
         let mut confinement =
             Confinement::for_commands(write, temporary, environment.home().as_deref())
-                .network(self.network.clone());
+                .network(network);
         confinement.hidden.extend(environment.state_directory());
+        confinement.hidden.extend(absolute(&self.hide));
         if !self.read.is_empty() {
             confinement = confinement.reading_only(absolute(&self.read));
         }

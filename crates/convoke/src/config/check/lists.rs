@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use convoke_core::policy::{Rule, RuleError, RuleSpec};
+use convoke_sandbox::AllowedHost;
 
 use crate::config::hook::HookConfig;
 use crate::config::key::Key;
@@ -24,6 +25,7 @@ pub(super) fn check(root: &Node, problems: &mut Vec<Problem>) {
     }
     rules(root, problems);
     hooks(root, problems);
+    hosts(root, problems);
 }
 
 /// What is over cannot be guarded.
@@ -39,6 +41,20 @@ fn hooks(root: &Node, problems: &mut Vec<Problem>) {
             let key = list.index(index).name("guard");
             let problem = Problem::new(&node.origin.place, &key, message);
             problems.push(problem.with_hint("make a hook of its own for it, without `guard`"));
+        }
+    }
+}
+
+fn hosts(root: &Node, problems: &mut Vec<Problem>) {
+    let list = Key::default().name("sandbox").name("hosts");
+    let Some(Body::List(items)) = root.get(&list).map(|node| &node.body) else { return };
+    for (index, item) in items.iter().enumerate() {
+        if let Some(Err(error)) = item.text().map(str::parse::<AllowedHost>) {
+            let message = match &item.template {
+                Some(written) => format!("what `{written}` stands for is not a host"),
+                None => error.to_string(),
+            };
+            problems.push(Problem::new(&item.origin.place, &list.index(index), message));
         }
     }
 }

@@ -38,15 +38,16 @@ fn every_key_is_described_and_every_mapping_is_closed() {
             assert_eq!(schema.get(keyword), None, "{path} is not plain");
         }
         let has_one_type = schema.get("type").is_some_and(Value::is_string);
-        let is_duration = schema.get("type") == Some(&json!(["integer", "string"]));
-        assert!(has_one_type || is_duration, "{path} has no single type");
+        let has_units = schema.get("type") == Some(&json!(["integer", "string"]));
+        assert!(has_one_type || has_units, "{path} has no single type");
     });
 }
 
 #[test]
 fn every_number_has_a_range() {
     for_each_schema(&config_schema(), "", &mut |path, schema| {
-        if matches!(Schema::new(schema).shape(), Shape::Integer | Shape::Number | Shape::Duration) {
+        let shape = Schema::new(schema).shape();
+        if matches!(shape, Shape::Integer | Shape::Number | Shape::Duration | Shape::Bytes) {
             assert!(schema.get("minimum").is_some(), "{path} has no minimum");
             assert!(schema.get("maximum").is_some(), "{path} has no maximum");
         }
@@ -82,6 +83,7 @@ fn keys_lead_to_their_schema() {
     for (text, shape) in [
         ("", Some(Shape::Map)),
         ("tools.timeout", Some(Shape::Duration)),
+        ("sandbox.limits.memory", Some(Shape::Bytes)),
         ("tools.readCache", Some(Shape::Boolean)),
         ("tools.allowedPaths", Some(Shape::List)),
         ("tools.allowedPaths[3]", Some(Shape::Text)),

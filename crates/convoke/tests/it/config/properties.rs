@@ -1,6 +1,7 @@
 //! What holds for every project file there could be.
 
 use convoke::config::{Config, Loaded, Trust};
+use convoke::sandbox::AllowedHost;
 use convoke_core::{Kind, Permission};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,6 +23,10 @@ const MAY_CHANGE: &[&str] = &[
     "/tools/allowedPaths",
     "/policy/kinds",
     "/policy/rules",
+    "/sandbox/mode",
+    "/sandbox/network",
+    "/sandbox/hosts",
+    "/sandbox/limits",
     "/budget",
     "/agent/strategy",
     "/agent/reflection",
@@ -73,7 +78,40 @@ fn number(least: u64, most: u64) -> impl Strategy<Value = Value> {
 
 /// One valid key with a valid value.
 fn setting() -> impl Strategy<Value = Setting> {
-    prop_oneof![tool_setting(), model_setting()]
+    prop_oneof![tool_setting(), model_setting(), sandbox_setting()]
+}
+
+fn word(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    prop::sample::select(words).prop_map(Value::from)
+}
+
+const NETWORKS: &[&str] = &["all", "hosts", "none"];
+const HOSTS: &[&str] = &["a.example.com", "*.example.com", "example.com:8080", "evil.org"];
+
+fn hosts() -> impl Strategy<Value = Value> {
+    prop::collection::vec(prop::sample::select(HOSTS), 0..4).prop_map(|hosts| json!(hosts))
+}
+
+/// What a user may let programs write.
+const WRITABLE: &[&[&str]] = &[&[], &["/usr"], &["/etc", "/usr/bin"]];
+
+fn directories() -> impl Strategy<Value = Value> {
+    let there = prop::sample::select(&["/", "/usr", "/usr/bin", "/etc", "."][..]);
+    prop::collection::vec(there, 0..3).prop_map(|paths| json!(paths))
+}
+
+fn sandbox_setting() -> impl Strategy<Value = Setting> {
+    prop_oneof![
+        at(&["sandbox", "mode"], word(&["off", "auto", "required"])),
+        at(&["sandbox", "backend"], word(&["auto", "landlock", "bubblewrap"])),
+        at(&["sandbox", "network"], word(NETWORKS)),
+        at(&["sandbox", "hosts"], hosts()),
+        at(&["sandbox", "hidden"], texts()),
+        at(&["sandbox", "read"], directories()),
+        at(&["sandbox", "write"], directories()),
+        at(&["sandbox", "limits", "processes"], number(1, 1_000_000)),
+        at(&["sandbox", "limits", "memory"], number(1 << 10, 1 << 40)),
+    ]
 }
 
 fn tool_setting() -> impl Strategy<Value = Setting> {
@@ -136,14 +174,22 @@ fn file() -> impl Strategy<Value = Value> {
 fn user() -> impl Strategy<Value = Value> {
     let lists = prop::option::of(prop::collection::vec("[a-z]{1,3}", 0..3));
     let budget = (1..1000_u32, prop::option::of(1..1000_u64), prop::option::of(AMOUNT));
-    (kinds(), lists.clone(), lists, budget).prop_map(|(kinds, paths, exclude, budget)| {
-        let (turns, tokens, cost) = budget;
-        json!({
-            "budget": { "turns": turns, "tokens": tokens, "cost": cost },
-            "policy": { "kinds": kinds },
-            "tools": { "allowedPaths": paths, "exclude": exclude },
-        })
-    })
+    let write = prop::sample::select(WRITABLE);
+    let sandbox = (word(NETWORKS), hosts(), prop::option::of(1..1000_u32), write);
+    (kinds(), lists.clone(), lists, budget, sandbox).prop_map(
+        |(kinds, paths, exclude, budget, sandbox)| {
+            let (turns, tokens, cost) = budget;
+            let (network, hosts, processes, write) = sandbox;
+            let limits = json!({ "processes": processes, "memory": "1GiB" });
+            json!({
+                "sandbox": { "network": network, "hosts": hosts, "limits": limits, "write": write,
+                    "hidden": ["/private"] },
+                "budget": { "turns": turns, "tokens": tokens, "cost": cost },
+                "policy": { "kinds": kinds },
+                "tools": { "allowedPaths": paths, "exclude": exclude },
+            })
+        },
+    )
 }
 
 fn load(user: &Value, project: &Value, trust: Trust) -> Loaded {
@@ -199,5 +245,18 @@ proptest! {
         prop_assert!(own.tokens.is_none_or(|own| set.tokens.is_some_and(|set| set <= own)));
         prop_assert!(own.cost.is_none_or(|own| set.cost.is_some_and(|set| set <= own)));
         prop_assert!(alone.tools.allowed_paths.is_none() || with.tools.allowed_paths.is_some());
+        let (own, set) = (&alone.sandbox, &with.sandbox);
+        prop_assert!(set.mode >= own.mode && set.network >= own.network);
+        prop_assert_eq!(set.backend, own.backend);
+        let read = |host: &String| host.parse::<AllowedHost>().unwrap();
+        for host in set.hosts.iter().map(read) {
+            prop_assert!(own.hosts.iter().map(read).any(|allowed| allowed.includes(&host)));
+        }
+        for path in &set.write {
+            prop_assert!(own.write.iter().any(|allowed| path.starts_with(allowed)));
+        }
+        prop_assert!(own.hidden.iter().all(|path| set.hidden.contains(path)));
+        prop_assert!(set.limits.processes <= own.limits.processes);
+        prop_assert!(set.limits.memory <= own.limits.memory && set.limits.memory.is_some());
     }
 }

@@ -1,6 +1,7 @@
 //! What a project's file may say, trusted and not.
 
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
 use convoke::config::{Config, Dollars, SandboxConfig, SandboxMode, SandboxNetwork};
 use convoke::models::ModelSources;
@@ -365,6 +366,88 @@ fn a_project_may_tighten_the_sandbox_and_the_user_may_turn_it_off() {
     assert_eq!(loaded.config.sandbox.network, SandboxNetwork::None);
     assert_eq!(loaded.warnings().len(), 0);
     assert_eq!(Scene::new().user(user).load().config.sandbox.mode, SandboxMode::Off);
+}
+
+#[test]
+fn a_project_can_only_take_hosts_away() {
+    let user = "sandbox: {network: hosts, hosts: ['*.example.com', 'localhost:8080']}\n";
+    let scene = Scene::new().user(user).untrusted().project(
+        "sandbox:\n  network: hosts\n  hosts:\n    - a.example.com\n    - evil.org\n    - localhost\n",
+    );
+    let loaded = scene.load();
+    assert_eq!(loaded.config.sandbox.hosts, ["a.example.com"]);
+    assert_snapshot!(scene.told(loaded.warnings()), @"
+    [root]/home/project/convoke.yml:5:7: sandbox.hosts: `evil.org` is ignored: it is not in your own list
+      hint: only your own file, variables and flags can allow more
+    [root]/home/project/convoke.yml:6:7: sandbox.hosts: `localhost` is ignored: it is not in your own list
+      hint: only your own file, variables and flags can allow more
+    ");
+    for (user, network) in [("none", SandboxNetwork::None), ("all", SandboxNetwork::All)] {
+        let scene = Scene::new()
+            .user(&format!("sandbox: {{network: {user}}}\n"))
+            .project("sandbox: {network: hosts, hosts: [evil.org]}\n");
+        let loaded = scene.load();
+        assert_eq!(loaded.config.sandbox.network, network, "a list is the user's own");
+        assert_eq!((loaded.config.sandbox.hosts.len(), loaded.warnings().len()), (0, 2));
+    }
+}
+
+#[test]
+fn a_project_may_hide_more_and_use_less_and_reach_nothing_new() {
+    let user = "sandbox:\n  hidden: [~/private]\n  write: [~/out]\n  read: [~/]\n  \
+                limits: {memory: 4GiB, processes: 100}\n";
+    let project = "sandbox:\n  hidden: [secret]\n  write: [/]\n  read: [/, .]\n  \
+                   limits: {memory: 5GiB, processes: 50, cpu: 10m, fileSize: 1MB}\n";
+    let scene = Scene::new().user(user).project(project);
+    let loaded = scene.load();
+    let sandbox = &loaded.config.sandbox;
+    let names = |paths: &[PathBuf]| -> Vec<String> {
+        paths.iter().map(|path| scene.readable(&path.display())).collect()
+    };
+    assert_eq!(names(&sandbox.hidden), ["[root]/home/private", "[root]/home/project/secret"]);
+    assert_eq!(names(&sandbox.write), Vec::<String>::new());
+    assert_eq!(names(sandbox.read.as_ref().unwrap()), ["[root]/home/project"]);
+    let limits = &sandbox.limits;
+    assert_eq!((limits.processes, limits.memory.unwrap().bytes()), (50, 4 << 30));
+    assert_eq!(
+        (limits.cpu.unwrap().as_millis(), limits.file_size.unwrap().bytes()),
+        (600_000, 1_000_000)
+    );
+    assert_snapshot!(scene.told(loaded.warnings()), @"
+    [root]/home/project/convoke.yml:3:11: sandbox.write: `/` is ignored: it is outside the paths you allow
+      hint: only your own file, variables and flags can allow more
+    [root]/home/project/convoke.yml:4:10: sandbox.read: `/` is ignored: it is outside the paths you allow
+      hint: only your own file, variables and flags can allow more
+    [root]/home/project/convoke.yml:5:20: sandbox.limits.memory: `5368709120` is ignored: a project cannot raise your `4294967296`
+      hint: only your own file, variables and flags can allow more
+    ");
+}
+
+/// An untrusted folder that hides a part of itself could make the sandbox impossible, so that programs
+/// would be asked about instead.
+#[test]
+fn an_untrusted_project_cannot_make_the_sandbox_impossible() {
+    let scene = Scene::new()
+        .untrusted()
+        .project("sandbox: {hidden: [.], read: [.], write: [.], backend: bubblewrap}\n");
+    let loaded = scene.load();
+    assert_eq!(loaded.config.sandbox, SandboxConfig::default());
+    assert_eq!(loaded.warnings().len(), 4);
+    let scene = Scene::new().project("sandbox: {backend: bubblewrap}\n");
+    assert_eq!(scene.load().config.sandbox, SandboxConfig::default(), "trusted or not");
+}
+
+#[test]
+fn hosts_and_sizes_that_are_none_are_reported_where_they_are() {
+    let scene = Scene::new().user(
+        "sandbox:\n  hosts: [example.com, 'http://x/']\n  limits: {memory: much, fileSize: 12}\n",
+    );
+    assert_snapshot!(scene.readable(&scene.fail()), @r#"
+    the configuration has 3 mistakes
+    [root]/home/user.yml:2:24: sandbox.hosts[1]: `http://x/` is not a host: write `example.com`, `*.example.com` or an address, with `:port` if it is not for the web
+    [root]/home/user.yml:3:20: sandbox.limits.memory: expected a size, as 500MB or 2GiB, or bytes from 1024 to 1125899906842624, found the text "much"
+    [root]/home/user.yml:3:36: sandbox.limits.fileSize: expected a size, as 500MB or 2GiB, or bytes from 1024 to 1125899906842624, found `12`
+    "#);
 }
 
 #[test]

@@ -53,7 +53,7 @@ const PRIVATE_V6: [Range<Ipv6Addr>; 7] = [
 const GLOBAL_UNICAST: Range<Ipv6Addr> = v6([0x2000, 0, 0], 3, "global unicast");
 
 /// Says to which private range an address belongs, if it does.
-pub(super) fn private_range(address: IpAddr) -> Option<&'static str> {
+pub fn private_range(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => private_v4(address),
         IpAddr::V6(address) => private_v6(address),

@@ -1,0 +1,315 @@
+//! Walls made by bubblewrap: a file system of the program's own, in which what is hidden is covered.
+//!
+//! `bwrap` mounts what may be read, then what may be written, then something empty over what is hidden.
+//! It can therefore hide a path below one that may be written, which Landlock cannot, and it works on
+//! older kernels. A program could move a directory that holds a hidden path, and so uncover it for the
+//! next one; each directory on the way down to such a path is mounted onto itself, and what is mounted
+//! cannot be moved.
+//!
+//! It is started with no environment and told everything through a file in memory: what a program is to
+//! have in its environment must neither steer `bwrap`, which is not confined yet, nor be seen by others.
+//! What is hidden here is what is there when the program starts.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+use convoke_core::ToolError;
+use convoke_tool::Program;
+use rustix::fs::MemfdFlags;
+use rustix::io::FdFlags;
+
+use super::{calls, files};
+use crate::confinement::{Confinement, Network};
+use crate::preflight::Backend;
+
+/// Where it may be. Others could put one of their own elsewhere in the search path.
+const PLACES: [&str; 2] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"];
+/// How many processes of its own it adds: one that waits outside, one that waits inside.
+pub(super) const PROCESSES: u32 = 2;
+/// What root may still do, as in `rights`.
+const KEPT: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
+/// What the program gets anew, whatever is there.
+const MADE_ANEW: [&str; 2] = ["/dev", "/proc"];
+
+/// Finds it, if it is root's.
+fn find() -> io::Result<&'static Path> {
+    let is_roots = |path: &&Path| {
+        path.metadata().is_ok_and(|found| {
+            found.is_file() && found.uid() == 0 && found.permissions().mode() & 0o022 == 0
+        })
+    };
+    let found = PLACES.iter().map(Path::new).find(is_roots);
+    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "`bwrap` is not installed"))
+}
+
+/// Tells what happens when it is started with such a confinement, by starting it.
+pub(crate) fn try_out(confinement: &Confinement) -> io::Result<()> {
+    let reason = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
+    let confinement =
+        files::settle(confinement.clone(), Backend::Bubblewrap).map_err(|error| reason(&error))?;
+    let calls = calls::Filter::of(&confinement).map_err(|error| reason(&error))?;
+    let wrapping = Wrapping::make(&confinement, &calls, &BTreeMap::new())?;
+    let itself = wrapping.path;
+    let number = wrapping.arguments.as_raw_fd().to_string();
+    #[expect(clippy::disallowed_methods, reason = "nobody's program: it says its version and ends")]
+    let mut command = std::process::Command::new(itself);
+    command.env_clear().current_dir("/").args(["--args", &number, "--"]);
+    command.arg(itself).arg("--version");
+    // SAFETY: the closure runs in the child between fork and exec, and makes only system calls.
+    unsafe { command.pre_exec(move || wrapping.keep_open()) };
+    let ran = command.output()?;
+    if ran.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let said = said.lines().next().unwrap_or_default();
+    Err(io::Error::other(format!("`bwrap` ended with {}: {said}", ran.status)))
+}
+
+/// Says so if there is no such program, since `bwrap` would start first and find out later.
+pub(super) fn find_program(program: &Program) -> Result<(), ToolError> {
+    let Some(name) = program.command.first() else {
+        return Err(ToolError::validation(["the command is empty"]));
+    };
+    let path = program.environment.get("PATH").map_or("", String::as_str);
+    let found = if name.contains('/') {
+        program.working_directory.join(name).exists()
+    } else {
+        std::env::split_paths(path).any(|directory| directory.join(name).is_file())
+    };
+    if found { Ok(()) } else { Err(ToolError::not_found(format!("program `{name}` not found"))) }
+}
+
+/// What `bwrap` needs for one program, open.
+#[derive(Debug)]
+pub(super) struct Wrapping {
+    path: &'static Path,
+    arguments: OwnedFd,
+    filter: OwnedFd,
+}
+
+impl Wrapping {
+    pub(super) fn new(
+        confinement: &Confinement,
+        calls: &calls::Filter,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self, ToolError> {
+        Self::make(confinement, calls, environment).map_err(|error| {
+            ToolError::failed("`bwrap` cannot be started: see `convoke doctor`").caused_by(&error)
+        })
+    }
+
+    fn make(
+        confinement: &Confinement,
+        calls: &calls::Filter,
+        environment: &BTreeMap<String, String>,
+    ) -> io::Result<Self> {
+        let path = find()?;
+        let filter = in_memory(&calls.bytes())?;
+        let mut arguments = Arguments::default();
+        arguments.isolation(confinement);
+        arguments.files(confinement);
+        arguments.add(["--seccomp", &filter.as_raw_fd().to_string()]);
+        for (name, value) in environment {
+            arguments.add(["--setenv", name, value]);
+        }
+        Ok(Self { path, arguments: in_memory(&arguments.0)?, filter })
+    }
+
+    /// Returns what is started in place of a program.
+    pub(super) fn wrap(&self, mut program: Program) -> Program {
+        let number = self.arguments.as_raw_fd().to_string();
+        let path = self.path.display().to_string();
+        let start = [path, "--args".to_owned(), number, "--".to_owned()];
+        program.command = start.into_iter().chain(program.command).collect();
+        program.environment.clear();
+        program
+    }
+
+    /// Lets `bwrap` have what was prepared for it. Makes nothing but system calls.
+    pub(super) fn keep_open(&self) -> io::Result<()> {
+        for kept in [&self.arguments, &self.filter] {
+            rustix::io::fcntl_setfd(kept.as_fd(), FdFlags::empty())?;
+        }
+        Ok(())
+    }
+}
+
+fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(rustix::fs::memfd_create("convoke", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
+}
+
+/// Arguments as `bwrap` reads them from a file: each with a zero byte behind it.
+#[derive(Default)]
+struct Arguments(Vec<u8>);
+
+impl Arguments {
+    fn add<T: AsRef<OsStr>>(&mut self, words: impl IntoIterator<Item = T>) {
+        for word in words {
+            self.0.extend_from_slice(word.as_ref().as_bytes());
+            self.0.push(0);
+        }
+    }
+
+    fn mount(&mut self, how: &str, path: &Path) {
+        self.add([OsStr::new(how), path.as_os_str(), path.as_os_str()]);
+    }
+
+    fn isolation(&mut self, confinement: &Confinement) {
+        self.add(["--die-with-parent", "--new-session", "--cap-drop", "ALL"]);
+        if rustix::process::geteuid().is_root() {
+            for right in KEPT {
+                self.add(["--cap-add", right]);
+            }
+        }
+        self.add(["--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
+        // With a list of hosts it starts in a network of its own, and with all in ours.
+        if confinement.network == Network::None {
+            self.add(["--unshare-net"]);
+        }
+    }
+
+    fn files(&mut self, confinement: &Confinement) {
+        let root = Path::new("/");
+        let write = outermost(confinement.write.iter().chain(&confinement.scratch));
+        let read = outermost(&confinement.read);
+        let of_list = |list: &[PathBuf]| list.iter().any(|path| path == root);
+        let whole = of_list(&read) || of_list(&write);
+        match (of_list(&write), whole) {
+            (true, _) => self.mount("--bind", root),
+            (false, true) => self.mount("--ro-bind", root),
+            (false, false) => self.roots_only(&read),
+        }
+        self.add(["--dev", "/dev", "--proc", "/proc"]);
+        for path in write.iter().filter(|path| path.as_path() != root) {
+            self.mount("--bind", path);
+        }
+        let visible =
+            |path: &PathBuf| whole || read.iter().chain(&write).any(|r| path.starts_with(r));
+        for path in
+            outermost(&files::real_places(&confinement.hidden)).iter().filter(|p| visible(p))
+        {
+            self.hide(path, &write);
+        }
+        if !whole {
+            self.add(["--remount-ro", "/"]);
+        }
+    }
+
+    /// Begins with nothing. Links at the top are what programs know the system's directories by.
+    fn roots_only(&mut self, read: &[PathBuf]) {
+        self.add(["--tmpfs", "/"]);
+        for path in read {
+            self.mount("--ro-bind", path);
+        }
+        for (name, target) in files::links("/") {
+            let inside = read.iter().any(|path| Path::new("/").join(&target).starts_with(path));
+            if inside {
+                self.add([OsStr::new("--symlink"), target.as_os_str(), name.as_os_str()]);
+            }
+        }
+    }
+
+    fn hide(&mut self, path: &Path, write: &[PathBuf]) {
+        if let Some(root) = write.iter().find(|root| path.starts_with(root)) {
+            let mut way: Vec<&Path> =
+                path.ancestors().skip(1).take_while(|above| *above != root).collect();
+            way.reverse();
+            for above in way {
+                self.mount("--bind", above);
+            }
+        }
+        if path.is_dir() {
+            self.add([OsStr::new("--tmpfs"), path.as_os_str()]);
+            self.add([OsStr::new("--remount-ro"), path.as_os_str()]);
+        } else {
+            self.add([OsStr::new("--ro-bind"), OsStr::new("/dev/null"), path.as_os_str()]);
+        }
+    }
+}
+
+/// Returns those that are there, where they are said to be, and in none of the others. One that has
+/// become a link leads somewhere else, so it counts for nothing.
+fn outermost<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
+    let anew = |path: &PathBuf| MADE_ANEW.iter().any(|made| path.starts_with(made));
+    let is_itself = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
+    let mut sorted: Vec<PathBuf> =
+        paths.into_iter().filter(|path| !anew(path) && is_itself(path)).cloned().collect();
+    sorted.sort();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in sorted {
+        if kept.last().is_none_or(|outer| !path.starts_with(outer)) {
+            kept.push(path);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(confinement: &Confinement) -> String {
+        let mut arguments = Arguments::default();
+        arguments.files(confinement);
+        String::from_utf8(arguments.0).unwrap().replace("\0--", "\n--").replace('\0', " ")
+    }
+
+    #[test]
+    fn what_is_hidden_is_covered_last_and_cannot_be_moved_away() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("work/a/b/secret")).unwrap();
+        std::os::unix::fs::symlink("/", at("work/link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("work/key")).unwrap();
+        let confinement = Confinement {
+            read: vec!["/".into()],
+            write: vec![at("work"), at("work/a"), at("work/link"), at("missing")],
+            hidden: vec![
+                at("work/a/b/secret"),
+                at("work/a/b/secret/more"),
+                at("work/key"),
+                at("no"),
+            ],
+            ..Confinement::default()
+        };
+        let shown = lines(&confinement).replace(&at("").display().to_string(), "/T/");
+        assert_eq!(
+            shown.trim_end(),
+            "--ro-bind / /\n--dev /dev\n--proc /proc\n--bind /T/work /T/work\n\
+             --bind /T/work/a /T/work/a\n--bind /T/work/a/b /T/work/a/b\n\
+             --tmpfs /T/work/a/b/secret\n--remount-ro /T/work/a/b/secret\n\
+             --ro-bind /dev/null /T/work/key"
+        );
+    }
+
+    #[test]
+    fn with_roots_to_read_the_rest_is_not_there() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("read")).unwrap();
+        std::fs::create_dir_all(at("secret")).unwrap();
+        let confinement = Confinement {
+            read: vec![at("read"), "/usr".into()],
+            hidden: vec![at("secret")],
+            ..Confinement::default()
+        };
+        let shown = lines(&confinement).replace(&at("").display().to_string(), "/T/");
+        assert!(
+            shown.starts_with("--tmpfs /\n--ro-bind /T/read /T/read\n--ro-bind /usr /usr\n"),
+            "{shown}"
+        );
+        assert!(shown.trim_end().ends_with("--proc /proc\n--remount-ro /"), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the two backends differ: in what they can hide, and in who is asked first.
+
+use convoke_sandbox::{Backend, ConfinedSpawner};
+
+use crate::support::{Place, SECRET, run};
+
+#[test]
+fn landlock_cannot_hide_what_lies_in_a_directory_that_may_be_written() {
+    let Some(mut place) = Place::new(Backend::Landlock) else { return };
+    place.confinement.write.push(place.path("home"));
+    let refused = ConfinedSpawner::with_backend(place.confinement, Backend::Landlock).unwrap_err();
+    assert!(refused.to_string().contains(".ssh` stays hidden"), "{refused}");
+}
+
+#[tokio::test]
+async fn with_landlock_a_secret_below_a_shared_directory_closes_that_directory() {
+    let Some(mut place) = Place::new(Backend::Landlock) else { return };
+    place.confinement.scratch.push(place.path("home"));
+    let ran =
+        place.shell("echo changed > $PLACE/home/.ssh/id_rsa || echo x > $PLACE/home/new").await;
+    assert!(!ran.succeeded(), "{ran:?}");
+    assert_eq!(place.text("home/.ssh/id_rsa"), SECRET);
+}
+
+/// Lines that would show the secret, or uncover it for whoever comes next.
+const LINES: &[&str] = &[
+    "cat home/.ssh/id_rsa",
+    "echo changed > home/.ssh/id_rsa",
+    "mv home/.ssh home/moved && cat home/moved/id_rsa",
+    "mv home moved && cat moved/.ssh/id_rsa",
+    "rm -rf home/.ssh home",
+    "rmdir home/.ssh; umount home/.ssh; cat home/.ssh/id_rsa",
+    "ln home/.ssh/id_rsa copy && cat copy",
+    "cp -r home copied && cat copied/.ssh/id_rsa",
+    "unshare -Urm sh -c 'umount home/.ssh; cat home/.ssh/id_rsa'",
+    "cat /proc/1/root$PLACE/home/.ssh/id_rsa",
+];
+
+#[tokio::test]
+async fn bubblewrap_hides_what_lies_in_a_directory_that_may_be_written() {
+    for line in LINES {
+        let Some(mut place) = Place::new(Backend::Bubblewrap) else { return };
+        place.confinement.write.push(place.path(""));
+        let spawner = place.spawner();
+        let line = format!("cd $PLACE; {line}");
+        for line in [&line, "cd $PLACE; cat home/.ssh/id_rsa moved/.ssh/id_rsa home/moved/id_rsa"] {
+            let ran = run(&spawner, place.program(&["sh", "-c", line])).await;
+            assert!(!ran.stdout.contains(SECRET), "`{line}` showed the secret");
+            assert_eq!(place.text("home/.ssh/id_rsa"), SECRET, "`{line}` changed the secret");
+        }
+    }
+}
+
+#[tokio::test]
+async fn beside_what_is_hidden_bubblewrap_lets_write() {
+    let Some(mut place) = Place::new(Backend::Bubblewrap) else { return };
+    place.confinement.write.push(place.path("home"));
+    let ran = place.shell("echo more >> $PLACE/home/notes && cat $PLACE/home/notes").await;
+    assert_eq!(ran.stdout, "nothing specialmore\n", "{ran:?}");
+}
+
+#[test]
+fn what_landlock_can_do_it_does_and_otherwise_bubblewrap_is_asked() {
+    let Some(mut place) = Place::new(Backend::Landlock) else { return };
+    let spawner = ConfinedSpawner::new(place.confinement.clone()).unwrap();
+    assert_eq!(spawner.backend(), Backend::Landlock);
+    place.confinement.write.push(place.path("home"));
+    match (ConfinedSpawner::new(place.confinement), Place::new(Backend::Bubblewrap)) {
+        (made, Some(_)) => assert_eq!(made.unwrap().backend(), Backend::Bubblewrap),
+        (refused, None) => {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains(".ssh` stays hidden"), "{refused}");
+            assert!(refused.contains("nor does bubblewrap help"), "{refused}");
+        }
+    }
+}
+
+/// A variable could make `bwrap` itself load a library, before anything is confined.
+#[tokio::test]
+async fn variables_reach_the_program_and_not_bubblewrap() {
+    let Some(place) = Place::new(Backend::Bubblewrap) else { return };
+    let mut program =
+        place.program(&["sh", "-c", "printenv WORD; tr '\\0' '\\n' < /proc/1/cmdline"]);
+    program.environment.insert("WORD".to_owned(), "hush-4711".to_owned());
+    program.environment.insert("LD_DEBUG".to_owned(), "libs".to_owned());
+    let ran = run(&place.spawner(), program).await;
+    assert!(ran.stdout.starts_with("hush-4711\n"), "{ran:?}");
+    assert_eq!(ran.stdout.matches("hush-4711").count(), 1, "it is on the command line: {ran:?}");
+    assert!(!ran.stderr.contains("bwrap"), "{ran:?}");
+}
+
+async fn only_what_may_be_read_is_there(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
+    place.confinement = place.confinement.clone().reading_only([place.path("outside")]);
+    let ran = place.shell("cat $PLACE/outside/file && cat file && ls /usr/bin > /dev/null").await;
+    assert_eq!(ran.stdout, "untouchedhello", "{ran:?}");
+    let ran = place.shell("cat $PLACE/home/notes || echo x > /new || mkdir $PLACE/new").await;
+    assert!(!ran.succeeded() && ran.stdout.is_empty(), "{ran:?}");
+}
+
+on_each_backend!(only_what_may_be_read_is_there);
