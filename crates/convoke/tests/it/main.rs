@@ -10,4 +10,5 @@
 
 mod config;
 mod hooks;
+mod matrix;
 mod runtime;
