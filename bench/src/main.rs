@@ -9,6 +9,7 @@ mod bare;
 mod commands;
 mod files;
 mod journal;
+mod masking;
 mod measure;
 mod pipeline;
 mod process;
@@ -27,7 +28,7 @@ use table::Table;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
-groups: pipeline registry files search runs journal commands";
+groups: pipeline registry files search runs journal masking commands";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -56,6 +57,9 @@ fn main() -> Result<()> {
     }
     if wanted("journal") {
         journal::measure(&mut table, &command)?;
+    }
+    if wanted("masking") {
+        masking::measure(&mut table)?;
     }
     if wanted("commands") {
         commands::measure(&mut table, &command)?;

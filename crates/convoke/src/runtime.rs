@@ -455,7 +455,10 @@ impl RuntimeBuilder {
         let context = ToolContext::builder(task)
             .roots(roots(&config.tools, &working_directory)?)
             .working_directory(working_directory)
-            .environment(SessionEnvironment::new(variables.clone()))
+            .environment(
+                SessionEnvironment::new(variables.clone())
+                    .granting(config.tools.environment.clone()),
+            )
             .clock(clock)
             .spawner(spawner)
             .read_cache(if config.tools.read_cache {

@@ -1,6 +1,7 @@
 //! `convoke runs`: what happened in runs, and how they go on.
 
 mod ask;
+mod audit;
 mod collect;
 mod export;
 mod fork;
@@ -30,6 +31,7 @@ pub(crate) enum Runs {
     #[command(visible_alias = "ls")]
     List(list::List),
     Show(show::Show),
+    Audit(audit::Audit),
     Resume(Box<resume::Resume>),
     Fork(Box<fork::Fork>),
     Replay(replay::Replay),
@@ -50,6 +52,7 @@ impl Runs {
         match self {
             Self::List(command) => command.run(session, output),
             Self::Show(command) => command.run(session, output),
+            Self::Audit(command) => command.run(session, output),
             Self::Resume(command) => command.run(session, output),
             Self::Fork(command) => command.run(session, output),
             Self::Replay(command) => command.run(session, output),

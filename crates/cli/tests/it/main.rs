@@ -9,6 +9,7 @@
 )]
 
 mod arguments;
+mod audit;
 mod call;
 mod chat;
 mod config;
@@ -26,6 +27,7 @@ mod runs;
 mod sandbox;
 mod schemas;
 mod screen;
+mod secrets;
 mod signals;
 mod support;
 mod terminal;

@@ -150,6 +150,7 @@ fn every_leaf_is_listed_once_with_its_origin() {
     sandbox.mode = "auto" (built-in)
     sandbox.network = "none" (built-in)
     tools.commands = [] (built-in)
+    tools.environment = [] (built-in)
     tools.exclude = ["a","b"] (project)
     tools.http.allowPrivate = false (built-in)
     tools.http.allowedHosts = [] (built-in)
