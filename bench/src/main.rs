@@ -9,6 +9,7 @@ mod bare;
 mod commands;
 mod files;
 mod journal;
+mod masking;
 mod measure;
 mod pipeline;
 mod process;
@@ -28,7 +29,7 @@ use table::Table;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
-groups: pipeline registry files search runs journal sandbox commands";
+groups: pipeline registry files search runs journal sandbox masking commands";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -60,6 +61,9 @@ fn main() -> Result<()> {
     }
     if wanted("sandbox") {
         sandbox::measure(&mut table)?;
+    }
+    if wanted("masking") {
+        masking::measure(&mut table)?;
     }
     if wanted("commands") {
         commands::measure(&mut table, &command)?;

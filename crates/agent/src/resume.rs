@@ -125,9 +125,7 @@ impl AgentExecutor {
                 None => None,
             };
             // What tools came across before, they may go on working with.
-            for message in run.messages().iter().filter(|message| message.role == Role::Tool) {
-                agent.secrets.note(&serde_json::to_string(message).unwrap_or_default());
-            }
+            run.messages().iter().for_each(|message| agent.secrets.recall(message));
             let resumed = Some(resumed(&run, &agent, &paused.origin));
             let said = message.map(|message| EventBody::UserMessage { message });
             resumed.into_iter().chain(said).collect()

@@ -78,6 +78,14 @@ impl Output {
         }
     }
 
+    /// Writes a value as JSON on one line, for programs.
+    pub(crate) fn json_line(&mut self, value: &impl serde::Serialize) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.out.line(text),
+            Err(error) => self.out.fail(error.into()),
+        }
+    }
+
     /// Hands over what was written, and says if some of it could not be.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.out.finish().and(self.err.finish())

@@ -22,6 +22,9 @@ pub struct Origin {
     /// What becomes of its questions that nobody answers.
     #[serde(default)]
     pub on_ask: OnAsk,
+    /// How its programs are confined, in a word: for whoever looks later, not for whoever resumes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
     /// The tools it was given, where somebody chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
@@ -67,6 +70,7 @@ mod tests {
             working_directory: "/p".into(),
             mode: Mode::Default,
             on_ask: OnAsk::Deny,
+            sandbox: None,
             tools: tools.map(names),
         };
         let chosen = origin(Some(&["read_file", "run_command", "grep"]));

@@ -62,6 +62,19 @@ impl Programs {
         }
     }
 
+    /// Returns how programs are confined, in a word.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::NotAllowed => "no programs",
+            Self::Confined(_, Backend::Landlock) => "landlock",
+            Self::Confined(_, Backend::Bubblewrap) => "bubblewrap",
+            Self::Off => "off",
+            Self::Asked(_) => "none, each asked about",
+            Self::Refused(_) => "none, so no programs",
+            Self::Given => "given",
+        }
+    }
+
     /// Says what a user should know: nothing, if programs are confined or do not run.
     pub fn warning(&self) -> Option<String> {
         match self {

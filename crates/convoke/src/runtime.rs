@@ -272,6 +272,7 @@ impl Runtime {
             working_directory: self.context.working_directory().to_owned(),
             mode: self.mode,
             on_ask: self.config.policy.on_ask,
+            sandbox: Some(self.programs.word().to_owned()),
             tools: self.config.tools.enabled.clone(),
         }
     }
@@ -468,7 +469,10 @@ impl RuntimeBuilder {
         let context = ToolContext::builder(task)
             .roots(roots(&config.tools, &working_directory)?)
             .working_directory(working_directory)
-            .environment(SessionEnvironment::new(variables.clone()))
+            .environment(
+                SessionEnvironment::new(variables.clone())
+                    .granting(config.tools.environment.clone()),
+            )
             .clock(clock)
             .spawner(spawner)
             .read_cache(if config.tools.read_cache {

@@ -59,7 +59,7 @@ pub use run::{
     Budget, Effect, Ending, Limit, Purpose, ReflectionMode, Run, RunSettings, Strategy, TaskContext,
 };
 pub use schema::Schema;
-pub use secret::Secrets;
+pub use secret::{Secrets, Withheld};
 pub use spec::{Category, Concurrency, Declaration, Kind, Repeat, ToolSpec};
 pub use time::{Millis, Timestamp};
 pub use usage::{ModelFacts, Money, Price, Usage};

@@ -1,87 +1,188 @@
 //! Values that nobody is to see, and the names that stand for them.
 //!
 //! A secret that turns up in an answer of a model, in the output of a tool or in an error is replaced by
-//! its name before anybody sees it: the run, the journal, the terminal, the model. The same secret has
-//! the same name every time, so a conversation with names in it stays what it was. A tool that is called
-//! with a name gets the secret, but only one that tools came across before: a model that makes up a name
-//! learns nothing by it.
+//! its name before anybody sees it: the run, the journal, the terminal, the model. There are two kinds:
+//!
+//! - **Known** ones were handed in with a name: variables that look like credentials, settings that are
+//!   marked as secret. They are found as they are, in JSON, percent-encoded, in hexadecimal and in base64,
+//!   and as numbers and keys of JSON.
+//! - **Tokens** are found by their shape alone: keys of providers, private keys, passwords in addresses.
+//!
+//! The same secret has the same name every time, so a conversation with names in it stays what it was. A
+//! tool that is called with a name gets the secret. Of the known ones it gets only those that tools came
+//! across before: a model that makes up a name learns nothing by it. A token is given back because it came
+//! up in the run, and is forgotten with the process: a run that is resumed has to come across it again.
+
+mod finder;
+mod form;
+mod found;
+mod look;
+mod shape;
+mod stream;
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use aho_corasick::{AhoCorasick, MatchKind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use self::finder::Finder;
+use self::found::Tokens;
+use self::shape::{End, Step};
+pub use self::stream::Masker;
 use crate::event::EventBody;
+use crate::message::{Message, Role};
 
 /// A shorter value could stand anywhere by chance.
 const MIN_BYTES: usize = 8;
+const OPENING: &str = "[secret ";
+/// No name is longer.
+const LONGEST_NAME: usize = 256;
 
-/// The secrets of a run. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct Secrets(Option<Arc<Known>>);
+/// The secrets of a run. Cheap to clone; clones share what they come across.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Arc<Inner>);
 
-struct Known {
-    /// Finds values, as they are and as they are written in JSON.
-    finder: AhoCorasick,
-    /// What stands for the value of each pattern.
-    names: Vec<String>,
-    /// Finds names.
-    reverse: AhoCorasick,
-    values: Vec<Held>,
+#[derive(Debug, Default)]
+struct Inner {
+    known: Option<Known>,
+    found: Tokens,
+    /// Names in the past of a resumed run whose values nobody knows any more.
+    lost: Mutex<HashSet<String>>,
 }
 
-/// A secret, by its name.
+struct Known {
+    /// Finds the values, in all their forms.
+    finder: Finder,
+    /// What stands for the form that has this number.
+    forms: Vec<Held>,
+    by_name: HashMap<String, usize>,
+    /// Whether one of them is a number.
+    has_numbers: bool,
+}
+
+/// A form of a secret.
 struct Held {
+    name: String,
     text: String,
     /// Whether a tool came across it: then tools have it already.
     seen: AtomicBool,
 }
 
+/// A secret in a text, and what stands for it.
+struct Span {
+    start: usize,
+    end: usize,
+    name: String,
+}
+
+/// A name whose secret is not given back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Withheld {
+    /// It may not be known here.
+    #[error(
+        "`{0}` stands for a secret that is not handed out here. Do it without the secret, or let a \
+         person do it"
+    )]
+    Kept(String),
+    /// The run was resumed, and the secret was forgotten.
+    #[error(
+        "`{0}` stands for a secret that was seen before the run was interrupted and is not known any \
+         more. Read again where it stands, and use the name that is shown then; what was to be written \
+         was not written"
+    )]
+    Forgotten(String),
+}
+
+/// Which parts of a value are changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Texts, keys and numbers.
+    Everything,
+    /// Texts.
+    Texts,
+}
+
+/// Tells whether a token stands in a text that is known by its shape: a key of a provider, a password in an
+/// address.
+pub fn holds_token(text: &str) -> bool {
+    matches!(shape::next(text, 0, End::Here), Step::Found(_))
+}
+
 impl Secrets {
     /// Takes names and values. Values that could be words of any text are left out.
     pub fn new<N: AsRef<str>, V: AsRef<str>>(secrets: impl IntoIterator<Item = (N, V)>) -> Self {
-        let (mut patterns, mut names) = (Vec::new(), Vec::new());
-        let (mut known, mut values) = (Vec::<String>::new(), Vec::new());
-        for (name, value) in secrets {
-            let (name, value) = (format!("[secret {}]", name.as_ref()), value.as_ref().trim());
-            if value.len() < MIN_BYTES || is_a_word(value) {
+        let secrets: Vec<(String, String)> = secrets
+            .into_iter()
+            .map(|(name, value)| (name.as_ref().to_owned(), value.as_ref().trim().to_owned()))
+            .collect();
+        // A value that is part of a name is none that anybody has to guess.
+        let is_named = |value: &str| secrets.iter().any(|(name, _)| name.contains(value));
+        let mut forms: Vec<Held> = Vec::new();
+        let mut texts = HashSet::new();
+        for (name, value) in &secrets {
+            if value.len() < MIN_BYTES || is_a_word(value) || is_named(value) {
                 continue;
             }
-            let escaped = Value::from(value).to_string();
-            let escaped = escaped.trim_matches('"');
-            for pattern in std::iter::once(value).chain((escaped != value).then_some(escaped)) {
-                patterns.push(pattern.to_owned());
-                names.push(name.clone());
+            for form in form::forms(value) {
+                if texts.insert(form.text.clone()) {
+                    let name = format!("{OPENING}{name}{}]", form.kind);
+                    forms.push(Held { name, text: form.text, seen: AtomicBool::new(false) });
+                }
             }
-            known.push(name);
-            values.push(Held { text: value.to_owned(), seen: AtomicBool::new(false) });
         }
-        if patterns.is_empty() {
-            return Self::default();
-        }
-        let finder = |patterns: &[String]| {
-            AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(patterns).ok()
-        };
-        let made = finder(&patterns).zip(finder(&known));
-        Self(made.map(|(finder, reverse)| Arc::new(Known { finder, names, reverse, values })))
+        let known = (!forms.is_empty()).then(|| Known::new(forms));
+        Self(Arc::new(Inner { known, ..Inner::default() }))
     }
 
-    /// Tells whether there are none.
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_none()
+    /// Tells whether none are known. Tokens are found all the same.
+    pub fn is_empty(&self) -> bool {
+        self.0.known.is_none()
     }
 
     /// Puts names in the place of secrets.
     pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match &self.0 {
-            Some(known) if known.finder.is_match(text) => {
-                known.finder.replace_all(text, &known.names).into()
-            }
-            _ => text.into(),
+        if !self.stand_in(text) {
+            return text.into();
         }
+        let mut without_known = String::with_capacity(text.len());
+        stream::pass(text, 0, &mut without_known, |text, from| {
+            self.next_known(text, from, End::Here)
+        });
+        let mut without_any = String::with_capacity(without_known.len());
+        stream::pass(&without_known, 0, &mut without_any, |text, from| {
+            self.next_shaped(text, from, End::Here)
+        });
+        without_any.into()
+    }
+
+    /// Hides secrets in a text that comes in pieces.
+    pub fn masker(&self) -> Masker {
+        Masker::new(self.clone())
+    }
+
+    /// Tells whether a secret stands in a text.
+    fn stand_in(&self, text: &str) -> bool {
+        let is_known = |known: &Known| known.finder.find(text, 0).is_some();
+        text.len() >= MIN_BYTES
+            && (self.0.known.as_ref().is_some_and(is_known) || holds_token(text))
+    }
+
+    fn has_numbers(&self) -> bool {
+        self.0.known.as_ref().is_some_and(|known| known.has_numbers)
+    }
+
+    fn is_known(&self, whole: &str) -> bool {
+        self.known_name(whole).is_some()
+    }
+
+    fn known_name(&self, whole: &str) -> Option<&str> {
+        let known = self.0.known.as_ref()?;
+        let found = known.finder.find(whole, 0)?;
+        (found.start == 0 && found.end == whole.len()).then(|| known.name(found.word))
     }
 
     /// Puts names in the place of secrets everywhere in an event.
@@ -91,16 +192,13 @@ impl Secrets {
     /// Returns what is left of it where a secret is part of what makes it that event, so that it cannot
     /// be told without the secret.
     pub fn hide_in(&self, body: EventBody) -> Result<EventBody, String> {
-        let Some(known) = &self.0 else { return Ok(body) };
-        let found = |value: &Value| known.finder.is_match(&value.to_string());
-        let Ok(mut value) = serde_json::to_value(&body) else { return Ok(body) };
-        if !found(&value) {
+        if !look::holds_secret(&body, self) {
             return Ok(body);
         }
-        if let Some(data) = value.get_mut("data") {
-            *data = self.hide_in_value(data.take());
-        }
-        let hidden: Result<EventBody, _> = serde_json::from_value(value);
+        let Ok(value) = serde_json::to_value(&body) else { return Ok(body) };
+        // A number or a key may be a part of the event that has to be what it is.
+        let everything = self.hidden(value.clone(), Reach::Everything);
+        let hidden = everything.or_else(|_| self.hidden(value, Reach::Texts));
         let hidden = hidden.map_err(|error| format!("a secret is part of it ({error})"))?;
         if hidden.ends_call() {
             self.note(&serde_json::to_string(&hidden).unwrap_or_default());
@@ -108,56 +206,178 @@ impl Secrets {
         Ok(hidden)
     }
 
+    fn hidden(&self, mut body: Value, reach: Reach) -> serde_json::Result<EventBody> {
+        if let Some(data) = body.get_mut("data") {
+            *data = self.hide_within(data.take(), reach);
+        }
+        serde_json::from_value(body)
+    }
+
+    /// Puts names in the place of secrets everywhere in a value.
+    pub fn hide_in_value(&self, value: Value) -> Value {
+        self.hide_within(value, Reach::Everything)
+    }
+
+    fn hide_within(&self, value: Value, reach: Reach) -> Value {
+        match value {
+            Value::String(text) => match self.hide(&text) {
+                Cow::Borrowed(_) => Value::String(text),
+                Cow::Owned(hidden) => Value::String(hidden),
+            },
+            Value::Array(items) => {
+                items.into_iter().map(|item| self.hide_within(item, reach)).collect()
+            }
+            Value::Object(fields) => {
+                let hide = |(key, value): (String, Value)| {
+                    let value = self.hide_within(value, reach);
+                    match self.hide(&key) {
+                        Cow::Owned(hidden) if reach == Reach::Everything => (hidden, value),
+                        _ => (key, value),
+                    }
+                };
+                fields.into_iter().map(hide).collect()
+            }
+            Value::Number(number) if reach == Reach::Everything && self.has_numbers() => {
+                match self.known_name(&number.to_string()) {
+                    Some(name) => name.into(),
+                    None => Value::Number(number),
+                }
+            }
+            other => other,
+        }
+    }
+
     /// Takes note of the secrets whose names stand in what a tool said: tools have them.
-    pub fn note(&self, text: &str) {
-        let Some(known) = &self.0 else { return };
-        for found in known.reverse.find_iter(text) {
-            if let Some(value) = known.values.get(found.pattern().as_usize()) {
-                value.seen.store(true, Ordering::Relaxed);
+    fn note(&self, text: &str) {
+        let Some(known) = &self.0.known else { return };
+        for name in names(text) {
+            if let Some(held) = known.by_name(name) {
+                held.seen.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    /// Puts names in the place of secrets everywhere in a value. Keys stay what they are.
-    pub fn hide_in_value(&self, value: Value) -> Value {
-        map_texts(value, &|text| self.hide(&text).into_owned())
+    /// Takes note of what was said in a run before it was resumed: tools go on working with what they came
+    /// across, and a name whose secret was forgotten stands for no other.
+    pub fn recall(&self, message: &Message) {
+        let text = serde_json::to_string(message).unwrap_or_default();
+        if message.role == Role::Tool {
+            self.note(&text);
+        }
+        for name in names(&text) {
+            let known = self.0.known.as_ref().and_then(|known| known.by_name(name));
+            if known.is_none() && self.0.found.value(name).is_none() {
+                let mut lost = self.0.lost.lock().unwrap_or_else(PoisonError::into_inner);
+                lost.insert(name.to_owned());
+            }
+        }
     }
 
-    /// Puts secrets in the place of their names: those that tools came across, and no others. Returns the
-    /// name of one that may not be known.
-    pub fn reveal_in_value(&self, value: Value) -> Result<Value, String> {
-        let Some(known) = &self.0 else { return Ok(value) };
-        let text = value.to_string();
-        let unseen = known.reverse.find_iter(&text).find_map(|found| {
-            let value = known.values.get(found.pattern().as_usize())?;
-            let name = text.get(found.start()..found.end())?;
-            (!value.seen.load(Ordering::Relaxed)).then(|| name.to_owned())
-        });
-        if let Some(name) = unseen {
-            return Err(name);
+    /// Puts secrets in the place of their names: those that the run came across, and no others.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first name whose secret is not given back.
+    pub fn reveal_in_value(&self, value: Value) -> Result<Value, Withheld> {
+        Ok(match value {
+            Value::String(text) => Value::String(self.reveal(text)?),
+            Value::Array(items) => {
+                let items = items.into_iter().map(|item| self.reveal_in_value(item));
+                Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            Value::Object(fields) => {
+                let mut revealed = Map::new();
+                for (key, value) in fields {
+                    revealed.insert(self.reveal(key)?, self.reveal_in_value(value)?);
+                }
+                Value::Object(revealed)
+            }
+            other => other,
+        })
+    }
+
+    fn reveal(&self, text: String) -> Result<String, Withheld> {
+        let mut revealed = String::new();
+        let mut rest = text.as_str();
+        for name in names(&text) {
+            let Some(secret) = self.secret(name)? else { continue };
+            let (before, after) = rest.split_once(name).unwrap_or((rest, ""));
+            revealed.push_str(before);
+            revealed.push_str(&secret);
+            rest = after;
         }
-        let texts: Vec<&str> = known.values.iter().map(|value| value.text.as_str()).collect();
-        Ok(map_texts(value, &|text| known.reverse.replace_all(&text, &texts)))
+        if revealed.is_empty() && rest.len() == text.len() {
+            return Ok(text);
+        }
+        revealed.push_str(rest);
+        Ok(revealed)
+    }
+
+    /// Returns what a name stands for; nothing, if it stands for nothing.
+    fn secret(&self, name: &str) -> Result<Option<String>, Withheld> {
+        if let Some(held) = self.0.known.as_ref().and_then(|known| known.by_name(name)) {
+            let seen = held.seen.load(Ordering::Relaxed);
+            let kept = || Withheld::Kept(name.to_owned());
+            return seen.then(|| Some(held.text.clone())).ok_or_else(kept);
+        }
+        match self.0.found.value(name) {
+            Some(token) => Ok(Some(token)),
+            None if self.is_lost(name) => Err(Withheld::Forgotten(name.to_owned())),
+            None => Ok(None),
+        }
+    }
+
+    fn is_lost(&self, name: &str) -> bool {
+        self.0.lost.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// Returns the name of a secret that stands in a value.
-    pub fn named_in(&self, value: &Value) -> Option<String> {
-        let known = self.0.as_ref()?;
-        let text = value.to_string();
-        let found = known.reverse.find(&text)?;
-        text.get(found.start()..found.end()).map(str::to_owned)
+    pub fn named_in(&self, value: &Value) -> Option<Withheld> {
+        match value {
+            Value::String(text) => self.named(text),
+            Value::Array(items) => items.iter().find_map(|item| self.named_in(item)),
+            Value::Object(fields) => fields
+                .iter()
+                .find_map(|(key, value)| self.named(key).or_else(|| self.named_in(value))),
+            _ => None,
+        }
+    }
+
+    fn named(&self, text: &str) -> Option<Withheld> {
+        names(text).find_map(|name| match self.secret(name) {
+            Ok(None) => None,
+            Ok(Some(_)) => Some(Withheld::Kept(name.to_owned())),
+            Err(withheld) => Some(withheld),
+        })
     }
 }
 
-fn map_texts(value: Value, change: &impl Fn(String) -> String) -> Value {
-    match value {
-        Value::String(text) => Value::String(change(text)),
-        Value::Array(items) => items.into_iter().map(|item| map_texts(item, change)).collect(),
-        Value::Object(fields) => {
-            fields.into_iter().map(|(key, value)| (key, map_texts(value, change))).collect()
-        }
-        other => other,
+impl Known {
+    fn new(forms: Vec<Held>) -> Self {
+        let finder = Finder::new(forms.iter().map(|form| form.text.clone()).collect());
+        let by_name = forms.iter().enumerate();
+        let by_name = by_name.map(|(index, form)| (form.name.clone(), index)).collect();
+        let is_number = |form: &Held| form.text.bytes().all(|byte| byte.is_ascii_digit());
+        let has_numbers = forms.iter().any(is_number);
+        Self { finder, forms, by_name, has_numbers }
     }
+
+    fn name(&self, form: usize) -> &str {
+        self.forms.get(form).map_or("[secret]", |form| &form.name)
+    }
+
+    fn by_name(&self, name: &str) -> Option<&Held> {
+        self.by_name.get(name).and_then(|index| self.forms.get(*index))
+    }
+}
+
+/// Returns everything in a text that may be the name of a secret, in order.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(OPENING).filter_map(|(start, _)| {
+        let rest = text.get(start..)?;
+        let end = rest.bytes().take(LONGEST_NAME).position(|byte| byte == b']')?;
+        rest.get(..=end)
+    })
 }
 
 /// A short word of small letters would be found in what is no secret.
@@ -165,86 +385,11 @@ fn is_a_word(value: &str) -> bool {
     value.len() < 16 && value.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-impl fmt::Debug for Secrets {
+impl fmt::Debug for Known {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.0.as_ref().map(|known| known.names.as_slice()).unwrap_or_default();
-        formatter.debug_tuple("Secrets").field(&names).finish()
+        formatter.debug_set().entries(self.forms.iter().map(|form| &form.name)).finish()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::message::Part;
-    use crate::time::Millis;
-
-    fn secrets() -> Secrets {
-        Secrets::new([
-            ("KEY", "sk-0123456789"),
-            ("LONGER", "sk-0123456789-and-more"),
-            ("QUOTED", "pass\"word\\1"),
-            ("SHORT", "abc"),
-        ])
-    }
-
-    #[test]
-    fn the_longest_secret_is_hidden_and_short_ones_are_none() {
-        let hide = |text: &'static str| secrets().hide(text).into_owned();
-        assert_eq!(hide("a sk-0123456789 b"), "a [secret KEY] b");
-        assert_eq!(hide("sk-0123456789-and-more"), "[secret LONGER]");
-        assert_eq!(hide("abc sk-01234"), "abc sk-01234");
-        assert_eq!(format!("{:?}", Secrets::default()), "Secrets([])");
-        assert!(!format!("{:?}", secrets()).contains("0123456789"));
-    }
-
-    #[test]
-    fn an_event_is_hidden_in_all_its_parts() {
-        let body = EventBody::ToolCallCompleted {
-            tool_name: "t".into(),
-            result: Arc::new(json!({ "sk-key": ["pass\"word\\1", 7] })),
-            content: vec![Part::text("it is sk-0123456789.")],
-            display: None,
-            duration_ms: Millis::default(),
-        };
-        let hidden = secrets().hide_in(body.clone()).unwrap();
-        let EventBody::ToolCallCompleted { result, content, .. } = &hidden else { unreachable!() };
-        assert_eq!(**result, json!({ "sk-key": ["[secret QUOTED]", 7] }));
-        assert_eq!(content, &[Part::text("it is [secret KEY].")]);
-        assert_eq!(
-            secrets().hide_in(hidden.clone()).unwrap(),
-            hidden,
-            "hiding twice changes nothing"
-        );
-        assert_eq!(Secrets::default().hide_in(body.clone()).unwrap(), body);
-    }
-
-    #[test]
-    fn only_what_tools_came_across_is_given_back_to_them() {
-        let secrets = secrets();
-        let named = json!({ "text": "[secret KEY]" });
-        assert_eq!(secrets.reveal_in_value(named.clone()), Err("[secret KEY]".to_owned()));
-        assert_eq!(secrets.named_in(&named).as_deref(), Some("[secret KEY]"));
-        let body = EventBody::ToolCallCompleted {
-            tool_name: "t".into(),
-            result: Arc::new(json!("sk-0123456789")),
-            content: vec![],
-            display: None,
-            duration_ms: Millis::default(),
-        };
-        secrets.hide_in(body).unwrap();
-        assert_eq!(secrets.reveal_in_value(named), Ok(json!({ "text": "sk-0123456789" })));
-        let other = json!("[secret LONGER]");
-        assert_eq!(secrets.reveal_in_value(other), Err("[secret LONGER]".to_owned()));
-        assert_eq!(secrets.reveal_in_value(json!([1, "x"])), Ok(json!([1, "x"])));
-    }
-
-    #[test]
-    fn a_word_of_ours_is_no_secret() {
-        let secrets = Secrets::new([("PASSWORD", "assistant")]);
-        assert!(secrets.is_empty());
-    }
-}
+mod tests;

@@ -105,6 +105,7 @@ impl Store {
     /// Removes the runs that may go. One that cannot be removed does not stop the others.
     pub fn collect(&self, policy: &Policy, now: Timestamp) -> Result<Collection, JournalError> {
         self.sweep(now)?;
+        self.sweep_heads()?;
         let mut collection = Collection::default();
         for chosen in self.collectable(policy, now)? {
             match self.remove(&chosen.run) {

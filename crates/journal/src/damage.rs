@@ -42,6 +42,20 @@ pub enum Reason {
         /// The number that came.
         found: u64,
     },
+    /// It is not the one whose hash is kept apart from the journal.
+    #[error(
+        "is not the line that was recorded there: it, or one before it, was changed, and the hashes \
+         after it were made anew"
+    )]
+    OtherThanHead,
+    /// It was recorded and is not there.
+    #[error(
+        "is missing: {head} events were recorded, and the journal ends before the last of them"
+    )]
+    CutShort {
+        /// The number of the last event that is known to have been recorded.
+        head: u64,
+    },
     /// It belongs to another run.
     #[error("belongs to run `{found}`")]
     OtherRun {

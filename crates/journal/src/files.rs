@@ -89,6 +89,13 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
+/// Writes over the beginning of a file, which is made if it is not there, with one call.
+pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600);
+    options.open(path)?.write_all(bytes)
+}
+
 /// Moves a file or a directory.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)

@@ -47,9 +47,7 @@ impl Store {
         let recorded = self.read(run)?;
         let mut events = recorded.events;
         let last = events.len() as u64;
-        if at > last
-            && let Some(damage) = recorded.damage
-        {
+        if let Some(damage) = recorded.damage.filter(|damage| at > damage.seq_before) {
             return Err(JournalError::Damaged { run: run.clone(), damage });
         }
         if at == 0 || at > last {

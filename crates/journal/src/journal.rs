@@ -82,6 +82,9 @@ impl Journal for RunJournal {
 
 impl Drop for RunJournal {
     fn drop(&mut self) {
+        if self.durability == Durability::Relaxed {
+            self.tape.keep_head();
+        }
         // Whoever finds the file after a failure takes it for that of a dead process, which is right.
         drop(files::remove(&owner::path_in(self.tape.directory())));
         // A sync that is still under way holds the file open, but no longer for us.

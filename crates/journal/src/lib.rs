@@ -7,16 +7,18 @@
 //!                       blobs/<sha256>  long texts that the lines point to
 //!                       inbox/          what other processes want to tell the run
 //!                       lock            who works on it now
-//! <state>/index                         a cache for listing; it can be deleted
+//! <state>/heads/<run id>                the hash of a late line, to verify the journal by
+//!         index                         a cache for listing; it can be deleted
 //! ```
 //!
 //! The invariant: **what [`append`](Journal::append) accepted survives the process, what was synced
 //! survives the machine, and nothing that was accepted is ever changed.** Each line carries the SHA-256
 //! of the line before it and a checksum of itself, so a change anywhere is noticed, and the line is
-//! named. What a crash left half written at the end is cut off, and said.
+//! named. What a crash left half written at the end is cut off, and said. The hash of a late line is kept
+//! apart, so that a journal whose hashes were all made anew, or that was cut short, is noticed too.
 //!
 //! [`timeline`] is what happened in a run in the shape in which a person reads it, and [`export`] makes a
-//! page, Markdown or bare lines of it.
+//! page, Markdown or bare lines of it. [`audit`] is who did what, and what allowed it.
 //!
 //! The crate decides nothing about runs. It does not look at a clock either: whoever writes says when.
 //!
@@ -51,6 +53,7 @@
 //! # }
 //! ```
 
+pub mod audit;
 mod blob;
 mod collect;
 mod damage;
@@ -60,6 +63,7 @@ mod files;
 mod find;
 mod fork;
 mod hash;
+mod head;
 mod header;
 mod inbox;
 mod index;
@@ -81,6 +85,7 @@ pub use collect::{Collected, Collection, Policy, Unfinished};
 pub use damage::{Damage, Reason};
 pub use error::JournalError;
 pub use find::FindError;
+pub use head::Vouched;
 pub use header::{FORMAT, Forked};
 pub use inbox::{Inbox, Item, SetAside, Waiting};
 pub use journal::{Journal, RunJournal};

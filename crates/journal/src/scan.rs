@@ -6,6 +6,7 @@ use crate::blob::Blobs;
 use crate::damage::{Damage, Reason};
 use crate::error::JournalError;
 use crate::hash::Hash;
+use crate::head::Head;
 use crate::header::{FORMAT, Format, Header};
 use crate::line;
 
@@ -25,16 +26,26 @@ pub(crate) struct Scan {
 }
 
 /// Reads a journal. A last line that was not finished is left out: it has no newline, or a crash left
-/// something there that is not JSON.
-pub(crate) fn scan(run: &RunId, bytes: &[u8], blobs: &Blobs) -> Result<Scan, JournalError> {
+/// something there that is not JSON. A journal that is in order is held against its head.
+pub(crate) fn scan(
+    run: &RunId,
+    bytes: &[u8],
+    blobs: &Blobs,
+    head: Option<&Head>,
+) -> Result<Scan, JournalError> {
     let mut lines = Lines { rest: bytes, taken: 0 };
     let (header, hash) = read_header(run, &mut lines)?;
     let mut scan =
         Scan { header, events: Vec::new(), intact: lines.taken, last: hash, torn: 0, damage: None };
+    let is_at_head = |seq: usize| head.is_some_and(|head| head.is_at(seq as u64));
+    let mut at_head = is_at_head(0).then(|| scan.last.clone());
     while let Some(found) = lines.next() {
         match read_event(&scan, found, blobs) {
             Ok((event, hash)) => {
                 scan.events.push(event);
+                if is_at_head(scan.events.len()) {
+                    at_head = Some(hash.clone());
+                }
                 scan.last = hash;
                 scan.intact = lines.taken;
             }
@@ -47,6 +58,8 @@ pub(crate) fn scan(run: &RunId, bytes: &[u8], blobs: &Blobs) -> Result<Scan, Jou
         }
     }
     scan.torn = bytes.len() as u64 - scan.intact;
+    let last = scan.events.len() as u64;
+    scan.damage = head.and_then(|head| head.check(last, at_head.as_ref()));
     Ok(scan)
 }
 

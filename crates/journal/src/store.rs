@@ -11,6 +11,7 @@ use crate::blob::{Blobs, Fresh};
 use crate::damage::Damage;
 use crate::error::{JournalError, Tried};
 use crate::files;
+use crate::head::{Head, Vouched};
 use crate::header::{Forked, Header};
 use crate::inbox::Inbox;
 use crate::journal::RunJournal;
@@ -64,6 +65,8 @@ pub struct Recorded {
     pub events: Vec<Event>,
     /// The first damage.
     pub damage: Option<Damage>,
+    /// How far what is kept apart vouches for it.
+    pub vouched: Vouched,
 }
 
 impl Store {
@@ -127,6 +130,8 @@ impl Store {
             _ => JournalError::io("make the directory", directory, error),
         })?;
         unsynced.directories.extend([self.runs(), directory.to_path_buf()]);
+        // What a run of this name may have left that was removed. There is nearly never anything.
+        drop(files::remove(&self.head(&header.run)));
         let begun = begin(directory, header, now);
         if begun.is_err() {
             // The first error is the one to tell; this is tidying up.
@@ -146,9 +151,11 @@ impl Store {
         let file = held.0.as_mut().ok_or_else(|| JournalError::Empty { run: run.clone() })?;
 
         let blobs = Blobs::of(&directory);
+        let head = self.read_head(run)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).tried("read", &path)?;
-        let Scan { events, intact, last, torn, damage, .. } = scan(run, &bytes, &blobs)?;
+        let Scan { events, intact, last, torn, damage, .. } =
+            scan(run, &bytes, &blobs, head.as_ref())?;
         if let Some(damage) = damage {
             return Err(JournalError::Damaged { run: run.clone(), damage });
         }
@@ -171,10 +178,35 @@ impl Store {
     pub fn read(&self, run: &RunId) -> Result<Recorded, JournalError> {
         let directory = self.directory(run)?;
         let path = journal_in(&directory);
+        // A run that is at work may go on between the two, so its head is read first.
+        let head = self.read_head(run)?;
         let bytes = files::read(&path).map_err(|error| self.missing(run, &path, error))?;
-        let Scan { header, events, damage, .. } = scan(run, &bytes, &Blobs::of(&directory))?;
+        let Scan { header, events, damage, .. } =
+            scan(run, &bytes, &Blobs::of(&directory), head.as_ref())?;
         let Header { created, program, forked_from, .. } = header;
-        Ok(Recorded { created, program, forked_from, events, damage })
+        let vouched = head.map_or(Vouched::NoHead, |head| head.vouched());
+        Ok(Recorded { created, program, forked_from, events, damage, vouched })
+    }
+
+    fn read_head(&self, run: &RunId) -> Result<Option<Head>, JournalError> {
+        let path = self.head(run);
+        Head::read(&path).tried("read", &path)
+    }
+
+    fn head(&self, run: &RunId) -> PathBuf {
+        Head::path(&self.root, run)
+    }
+
+    /// Removes the heads of runs that are gone.
+    pub(crate) fn sweep_heads(&self) -> Result<(), JournalError> {
+        let heads = self.root.join("heads");
+        for name in files::names(&heads).tried("list", &heads)? {
+            if !self.runs().join(&name).exists() {
+                let path = heads.join(&name);
+                files::remove(&path).tried("remove", &path)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes a run and everything that belongs to it, unless a process works on it.
@@ -194,6 +226,8 @@ impl Store {
         // First out of the way, with one step: half a run is never seen.
         let hidden = self.runs().join(format!(".removed-{run}-{}", std::process::id()));
         files::rename(&directory, &hidden).tried("remove", &directory)?;
+        // One that stays is swept away another time.
+        drop(files::remove(&self.head(run)));
         files::remove_directory(&hidden).tried("remove", &hidden)
     }
 
@@ -262,7 +296,8 @@ impl Store {
         end: End,
         unsynced: Fresh,
     ) -> RunJournal {
-        let tape = Tape::new(run, file, journal_in(directory), blobs, end, unsynced);
+        let head = self.head(&run);
+        let tape = Tape::new(run, file, journal_in(directory), head, blobs, end, unsynced);
         RunJournal::new(Arc::new(tape), Arc::clone(&self.syncer), self.durability)
     }
 }

@@ -145,13 +145,13 @@ impl Shared {
             && self.disk.sync_file_system(&first.file).is_ok()
         {
             for (tape, work) in work {
-                tape.end_sync(work.upto, Ok(()));
+                tape.end_sync(&work, Ok(()));
             }
             return;
         }
         let mut done = BTreeSet::new();
         for (tape, work) in work {
-            tape.end_sync(work.upto, self.sync_one(tape, &work, &mut done));
+            tape.end_sync(&work, self.sync_one(tape, &work, &mut done));
         }
     }
 

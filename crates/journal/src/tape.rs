@@ -13,6 +13,7 @@ use convoke_core::{Event, Position, RunId};
 use crate::blob::{Blobs, Fresh, LONG_LINE};
 use crate::error::{JournalError, Tried};
 use crate::hash::Hash;
+use crate::head::Head;
 use crate::line::{self, MAX_DEPTH, Moved};
 
 /// Memory that a long event took is given back.
@@ -24,6 +25,8 @@ pub(crate) struct Tape {
     run: RunId,
     pub(crate) file: File,
     pub(crate) path: PathBuf,
+    /// Where its head is kept.
+    head: PathBuf,
     blobs: Blobs,
     state: Mutex<State>,
 }
@@ -61,6 +64,8 @@ pub(crate) struct End {
 pub(crate) struct Work {
     /// How many lines it covers.
     pub(crate) upto: u64,
+    /// Where the journal ends when they are there.
+    end: End,
     pub(crate) fresh: Fresh,
 }
 
@@ -70,6 +75,7 @@ impl Tape {
         run: RunId,
         file: File,
         path: PathBuf,
+        head: PathBuf,
         blobs: Blobs,
         end: End,
         unsynced: Fresh,
@@ -85,7 +91,7 @@ impl Tape {
             waiting: Vec::new(),
             closed: None,
         };
-        Self { run, file, path, blobs, state: Mutex::new(state) }
+        Self { run, file, path, head, blobs, state: Mutex::new(state) }
     }
 
     pub(crate) const fn run(&self) -> &RunId {
@@ -153,19 +159,38 @@ impl Tape {
     pub(crate) fn begin_sync(&self) -> Work {
         let mut state = self.lock();
         state.queued = false;
-        Work { upto: state.accepted, fresh: std::mem::take(&mut state.unsynced) }
+        let fresh = std::mem::take(&mut state.unsynced);
+        Work { upto: state.accepted, end: state.end.clone(), fresh }
     }
 
     /// Ends a sync. After one that failed nobody knows what is on the disk: the journal is closed.
-    pub(crate) fn end_sync(&self, upto: u64, result: Result<(), JournalError>) {
+    pub(crate) fn end_sync(&self, work: &Work, result: Result<(), JournalError>) {
+        if result.is_ok() {
+            self.write_head(&work.end);
+        }
         let mut state = self.lock();
         match result {
-            Ok(()) => state.synced = state.synced.max(upto),
+            Ok(()) => state.synced = state.synced.max(work.upto),
             Err(error) => drop(state.close(error)),
         }
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Keeps where the journal ends now, though nobody knows what of it is on the disk.
+    pub(crate) fn keep_head(&self) {
+        let end = self.lock().end.clone();
+        self.write_head(&end);
+    }
+
+    /// The journal does not depend on its head: where it cannot be written, whoever verifies the journal
+    /// is told that nothing vouches for its last lines.
+    fn write_head(&self, end: &End) {
+        let removed = rustix::fs::fstat(&self.file).is_ok_and(|status| status.st_nlink == 0);
+        if !removed {
+            drop(Head::write(&self.head, end));
+        }
     }
 
     /// Returns how many lines were accepted.

@@ -1,11 +1,19 @@
 //! The environment of a session: what `get_env` reads, `set_env` changes and child processes inherit.
 //!
-//! It is a copy handed in at the start; changing it never touches the process. Variables whose names
-//! look like credentials are neither shown nor inherited unless they were granted by name.
+//! It is a copy handed in at the start; changing it never touches the process. A child process inherits
+//! the variables of a list that programs need to run and to build, those that the session set, and those
+//! that were granted; no others. Variables that look like credentials are neither shown nor inherited
+//! unless they were granted by their whole name; nor is the value of a usual variable inherited if it
+//! holds a token, as the address of a proxy may.
+
+mod allowed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
+
+use convoke_core::policy::wildcard;
+use convoke_core::secret::holds_token;
 
 /// Words that make a name look like a credential; `GIT_AUTHOR_NAME` and `KEYBOARD` have none of them.
 const SECRET_WORDS: [&str; 15] = [
@@ -50,19 +58,27 @@ struct Inner {
     variables: BTreeMap<String, String>,
     /// Shown and inherited although they look like credentials.
     granted: BTreeSet<String>,
+    /// Patterns of names that are inherited unless they look like credentials.
+    passed_on: Vec<String>,
 }
 
 impl SessionEnvironment {
     /// Starts with these variables.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let variables = variables.into_iter().collect();
-        Self(Arc::new(RwLock::new(Inner { variables, granted: BTreeSet::new() })))
+        Self(Arc::new(RwLock::new(Inner { variables, ..Inner::default() })))
     }
 
-    /// Lets tools and child processes see these variables although they look like credentials.
+    /// Lets child processes have these variables, with `*` for any text in a name. One that looks like a
+    /// credential is shown and passed on only if it is named without `*`.
     #[must_use]
     pub fn granting(self, names: impl IntoIterator<Item = String>) -> Self {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).granted.extend(names);
+        let (patterns, names): (Vec<String>, Vec<String>) =
+            names.into_iter().partition(|name| name.contains('*'));
+        let mut inner = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        inner.granted.extend(names);
+        inner.passed_on.extend(patterns);
+        drop(inner);
         self
     }
 
@@ -84,8 +100,8 @@ impl SessionEnvironment {
     /// Returns what a child process inherits.
     pub fn inherited(&self) -> BTreeMap<String, String> {
         let inner = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let visible = inner.variables.iter().filter(|(name, _)| !inner.hides(name));
-        visible.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let inherited = inner.variables.iter().filter(|(name, value)| inner.passes_on(name, value));
+        inherited.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
@@ -100,6 +116,14 @@ impl Inner {
 
     fn hides(&self, name: &str) -> bool {
         looks_like_credential(name) && !self.granted.contains(name)
+    }
+
+    fn passes_on(&self, name: &str, value: &str) -> bool {
+        if self.granted.contains(name) {
+            return true;
+        }
+        let is_named = self.passed_on.iter().any(|pattern| wildcard(pattern, name));
+        (is_named || allowed::is_usual(name)) && !looks_like_credential(name) && !holds_token(value)
     }
 }
 
@@ -143,6 +167,49 @@ mod tests {
         let environment = environment().granting(["GITHUB_TOKEN".to_owned()]);
         assert_eq!(environment.get("GITHUB_TOKEN"), Variable::Visible("t".into()));
         assert_eq!(environment.get("OPENAI_API_KEY"), Variable::Masked);
+    }
+
+    #[test]
+    fn a_program_gets_what_it_needs_and_nothing_else() {
+        let pairs = [
+            ("PATH", "/usr/bin"),
+            ("LC_ALL", "C"),
+            ("CARGO_HOME", "/c"),
+            ("CARGO_REGISTRY_TOKEN", "t"),
+            ("GOPATH", "/g"),
+            ("NODE_OPTIONS", "--max-old-space-size=1"),
+            ("npm_config_registry", "https://registry.example"),
+            ("npm_config__authToken", "t"),
+            ("CI", "true"),
+            ("HTTPS_PROXY", "http://me:hunter2-and-4@proxy:3128"),
+            ("http_proxy", "http://proxy:3128"),
+            ("PIP_INDEX_URL", "https://ci:0a1b2c3d4e@pypi.example/simple"),
+            ("MY_SERVICE", "internal"),
+            ("MYAPP_MODE", "fast"),
+            ("MYAPP_TOKEN", "t"),
+            ("SSH_AUTH_SOCK", "/s"),
+            ("KUBECONFIG", "/k"),
+        ];
+        let environment = || {
+            SessionEnvironment::new(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())))
+        };
+        let inherited: Vec<String> = environment().inherited().into_keys().collect();
+        let usual = [
+            "CARGO_HOME",
+            "CI",
+            "GOPATH",
+            "LC_ALL",
+            "NODE_OPTIONS",
+            "PATH",
+            "http_proxy",
+            "npm_config_registry",
+        ];
+        assert_eq!(inherited, usual);
+        let granted = ["MYAPP_*", "KUBECONFIG", "CARGO_REGISTRY_TOKEN"].map(str::to_owned);
+        let more = environment().granting(granted).inherited();
+        let more: Vec<&str> =
+            more.keys().map(String::as_str).filter(|name| !usual.contains(name)).collect();
+        assert_eq!(more, ["CARGO_REGISTRY_TOKEN", "KUBECONFIG", "MYAPP_MODE"]);
     }
 
     #[test]

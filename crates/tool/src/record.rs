@@ -3,6 +3,11 @@
 //! A durable event is accepted *before* the effect it announces begins. If the sink cannot accept one,
 //! the stream is closed: nothing later is recorded either, and the pipeline starts no further call. A
 //! gap in the record is worse than a stop.
+//!
+//! Nothing passes with a secret in it: what is told at once has names in their place, and what is told
+//! piece by piece is held back as long as it may be the beginning of one.
+
+mod texts;
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -11,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use convoke_core::event::VERSION;
 use convoke_core::{AgentPath, CallId, Event, EventBody, Position, RunId, Secrets};
 
+use self::texts::Texts;
 use crate::clock::Clock;
 
 /// An event could not be recorded.
@@ -99,6 +105,8 @@ pub struct Recorder {
     agent: AgentPath,
     observer: Option<Arc<dyn Observer>>,
     secrets: Secrets,
+    /// Locked before the place in the stream, where both are.
+    texts: Arc<Mutex<Texts>>,
 }
 
 #[derive(Debug)]
@@ -119,8 +127,15 @@ impl Recorder {
     /// Starts a stream for a root run.
     pub fn new(run: impl Into<RunId>, sink: Arc<dyn EventSink>, clock: Arc<dyn Clock>) -> Self {
         let stream = Arc::new(Stream { sink, clock, place: Mutex::default() });
-        let (agent, secrets) = (AgentPath::default(), Secrets::default());
-        Self { stream, run: run.into(), parent: None, agent, observer: None, secrets }
+        Self {
+            stream,
+            run: run.into(),
+            parent: None,
+            agent: AgentPath::default(),
+            observer: None,
+            secrets: Secrets::default(),
+            texts: Arc::default(),
+        }
     }
 
     /// Goes on with a stream whose last durable event has this number.
@@ -140,6 +155,7 @@ impl Recorder {
             agent: self.agent.child(agent),
             observer: None,
             secrets: self.secrets.clone(),
+            texts: Arc::default(),
         }
     }
 
@@ -211,35 +227,33 @@ impl Recorder {
 
     /// Records one event. A durable one is accepted when this returns; an ephemeral one cannot fail.
     pub fn record(&self, call: Option<&CallId>, body: EventBody) -> Result<(), RecordError> {
-        let durable = body.is_durable();
+        if body.is_durable() {
+            return self.keep(call, body);
+        }
+        self.show(call, body);
+        Ok(())
+    }
+
+    fn keep(&self, call: Option<&CallId>, body: EventBody) -> Result<(), RecordError> {
         let hidden = self.secrets.hide_in(body);
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = hidden.as_ref().map(|body| texts.ended_by(call, body)).unwrap_or_default();
         let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(texts);
+        for (call, piece) in rest {
+            self.stream.sink.stream(&self.event(place.next(false), call.as_ref(), piece));
+        }
+        if let Some(error) = &place.closed {
+            return Err(error.clone());
+        }
         let body = match hidden {
             Ok(body) => body,
-            // What is only streamed is left out; what has to be kept and cannot be ends the stream.
-            Err(_) if !durable => return Ok(()),
+            // What has to be kept and cannot be ends the stream.
             Err(reason) => {
                 return Err(place.closed.get_or_insert(RecordError::new(reason)).clone());
             }
         };
-        if let (true, Some(error)) = (durable, &place.closed) {
-            return Err(error.clone());
-        }
-        let position = place.next(durable);
-        let event = Arc::new(Event {
-            v: VERSION,
-            position,
-            ts: self.stream.clock.now(),
-            run: self.run.clone(),
-            parent: self.parent.clone(),
-            agent: self.agent.clone(),
-            call: call.cloned(),
-            body,
-        });
-        if !durable {
-            self.stream.sink.stream(&event);
-            return Ok(());
-        }
+        let event = self.event(place.next(true), call, body);
         let accepted = self.stream.sink.append(&event);
         match &accepted {
             Ok(()) => {
@@ -251,6 +265,27 @@ impl Recorder {
             Err(error) => place.closed = Some(error.clone()),
         }
         accepted
+    }
+
+    fn show(&self, call: Option<&CallId>, body: EventBody) {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(body) = texts.take(&self.secrets, call, body) else { return };
+        let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(texts);
+        self.stream.sink.stream(&self.event(place.next(false), call, body));
+    }
+
+    fn event(&self, position: Position, call: Option<&CallId>, body: EventBody) -> Arc<Event> {
+        Arc::new(Event {
+            v: VERSION,
+            position,
+            ts: self.stream.clock.now(),
+            run: self.run.clone(),
+            parent: self.parent.clone(),
+            agent: self.agent.clone(),
+            call: call.cloned(),
+            body,
+        })
     }
 }
 
@@ -320,6 +355,82 @@ mod tests {
         );
         assert_eq!(events[3].parent, Some(RunId::new("r")));
         assert_eq!(events[3].agent.as_str(), "main/digger");
+    }
+
+    const TOKEN: &str = "ghp_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R";
+
+    fn said(events: &[Arc<Event>]) -> String {
+        let text = |event: &Arc<Event>| match &event.body {
+            EventBody::ModelDelta { text } => text.clone(),
+            EventBody::ToolCallProgress { update, .. } => update.text.clone().unwrap_or_default(),
+            _ => String::new(),
+        };
+        events.iter().map(text).collect()
+    }
+
+    fn hiding_recorder() -> (Arc<MemorySink>, Recorder) {
+        let sink = Arc::new(MemorySink::default());
+        let recorder = Recorder::new("r", sink.clone(), Arc::new(ManualClock::default()))
+            .hiding(Secrets::new([("KEY", "0123-4567-89ab")]));
+        (sink, recorder)
+    }
+
+    #[test]
+    fn a_secret_in_pieces_is_hidden_and_the_rest_comes_before_the_end() {
+        let (sink, recorder) = hiding_recorder();
+        let answer = format!("It is {TOKEN}, or 0123-4567-89ab; or gh");
+        for piece in answer.as_bytes().chunks(5) {
+            let text = String::from_utf8(piece.to_vec()).unwrap();
+            recorder.record(None, EventBody::ModelDelta { text: text.clone() }).unwrap();
+            recorder.record(None, EventBody::ModelThought { text }).unwrap();
+        }
+        let shown = said(&sink.events());
+        assert!(shown.starts_with("It is [secret github_token "), "{shown}");
+        assert!(shown.ends_with(", or [secret KEY]; or "), "{shown}");
+        recorder.record(None, turn(1)).unwrap();
+        assert!(said(&sink.events()).ends_with("; or "), "another event ends no text");
+        let ended = EventBody::ModelRetry {
+            attempt: 2,
+            delay_ms: convoke_core::Millis::default(),
+            reason: "broken".into(),
+            usage: convoke_core::Usage::default(),
+        };
+        recorder.record(None, ended).unwrap();
+        let events = sink.events();
+        assert!(said(&events).ends_with("; or gh"));
+        assert!(matches!(events.last().unwrap().body, EventBody::ModelRetry { .. }));
+        let all = serde_json::to_string(&events).unwrap();
+        assert!(!all.contains("ghp_0a") && !all.contains("89ab"), "{all}");
+        assert_eq!(all.matches("[secret KEY]").count(), 2);
+    }
+
+    #[test]
+    fn the_output_of_each_call_is_a_text_of_its_own() {
+        let (sink, recorder) = hiding_recorder();
+        let progress = |call: &str, text: &str, fraction| {
+            let update = Progress { text: Some(text.into()), fraction };
+            let body = EventBody::ToolCallProgress { tool_name: "t".into(), update };
+            recorder.record(Some(&CallId::new(call)), body).unwrap();
+        };
+        progress("a", "a: 0123-", None);
+        progress("b", "b: 4567-89ab.", None);
+        progress("a", "4567-89ab", Some(0.5));
+        progress("a", "0123-", Some(0.75));
+        let texts = said(&sink.events());
+        assert_eq!(texts, "a: b: 4567-89ab.[secret KEY]");
+        let last = sink.events().last().unwrap().body.clone();
+        let EventBody::ToolCallProgress { update, .. } = last else { panic!("{last:?}") };
+        assert_eq!(update, Progress { text: None, fraction: Some(0.75) });
+        let denied = EventBody::ToolCallDenied {
+            tool_name: "t".into(),
+            error: convoke_core::ToolError::permission("no"),
+            content: vec![],
+            duration_ms: convoke_core::Millis::default(),
+        };
+        recorder.record(Some(&CallId::new("b")), denied.clone()).unwrap();
+        assert_eq!(said(&sink.events()), texts, "b had nothing held back");
+        recorder.record(Some(&CallId::new("a")), denied).unwrap();
+        assert_eq!(said(&sink.events()), format!("{texts}0123-"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod audit;
 mod collect;
 mod export;
 mod fork;
@@ -31,6 +32,7 @@ pub(crate) enum Runs {
     #[command(visible_alias = "ls")]
     List(list::List),
     Show(show::Show),
+    Audit(audit::Audit),
     Resume(Box<resume::Resume>),
     Fork(Box<fork::Fork>),
     Approve(answer::Approve),
@@ -53,6 +55,7 @@ impl Runs {
         match self {
             Self::List(command) => command.run(session, output),
             Self::Show(command) => command.run(session, output),
+            Self::Audit(command) => command.run(session, output),
             Self::Resume(command) => command.run(session, output),
             Self::Fork(command) => command.run(session, output),
             Self::Approve(command) => command.run(session, output),

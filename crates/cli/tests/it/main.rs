@@ -10,6 +10,7 @@
 
 mod approvals;
 mod arguments;
+mod audit;
 mod call;
 mod chat;
 mod config;
@@ -27,6 +28,7 @@ mod runs;
 mod sandbox;
 mod schemas;
 mod screen;
+mod secrets;
 mod signals;
 mod support;
 mod terminal;

@@ -41,6 +41,7 @@ pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Ve
     narrowing.private_hosts();
     narrowing.added_to();
     narrowing.enabled();
+    narrowing.environment();
     narrowing.warnings
 }
 
@@ -257,6 +258,18 @@ impl Narrowing<'_> {
         self.retain_items(&key, |node| {
             let pattern = node.text()?;
             (!own.iter().any(|wide| covers(wide, pattern))).then_some(NOT_LISTED)
+        });
+    }
+
+    /// Keeps what the user passes on to programs anyway.
+    fn environment(&mut self) {
+        let key = Key::default().name("tools").name("environment");
+        let own = texts(self.allowed.get(&key));
+        self.retain_items(&key, |node| {
+            let name = node.text()?;
+            // A name in full may be that of a credential, which a pattern does not pass on.
+            let is_own = own.iter().any(|known| known == name);
+            (!is_own).then_some(NOT_LISTED)
         });
     }
 

@@ -48,6 +48,10 @@ pub struct ToolsConfig {
     pub max_read_bytes: usize,
     /// Whether a file that did not change is read from memory the second time.
     pub read_cache: bool,
+    /// Names of variables that programs get beside the usual ones (`PATH`, `HOME`, `LANG`, those of
+    /// compilers and package managers…), with `*` for any text. One that looks like a credential has to
+    /// be named in full. A project's file can only narrow what the user allows.
+    pub environment: Vec<String>,
     /// HTTP requests.
     pub http: HttpConfig,
     /// Web search.
@@ -71,6 +75,7 @@ impl Default for ToolsConfig {
             max_argument_bytes: 4 * 1024 * 1024,
             max_read_bytes: 16 * 1024 * 1024,
             read_cache: true,
+            environment: Vec::new(),
             http: HttpConfig::default(),
             web_search: WebSearchConfig::default(),
             mcp_servers: Vec::new(),

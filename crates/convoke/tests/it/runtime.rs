@@ -10,13 +10,23 @@ use convoke::{RuntimeError, config};
 
 /// Makes a runtime in a directory, from the text of a user's file.
 fn runtime(directory: &std::path::Path, text: &str) -> Result<Runtime, RuntimeError> {
+    runtime_with(directory, text, [("PATH", "/usr/bin:/bin")])
+}
+
+/// The same with these variables.
+fn runtime_with<const N: usize>(
+    directory: &std::path::Path,
+    text: &str,
+    variables: [(&str, &str); N],
+) -> Result<Runtime, RuntimeError> {
     let file = directory.join("user.yml");
     std::fs::write(&file, text).unwrap();
     let mut sources = Sources::new(directory);
     sources.user_file = Some(file);
     sources.project_directory = None;
     let loaded = config::load(&sources).unwrap();
-    let variables = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let variables = BTreeMap::from(variables);
     Runtime::builder(directory).config(loaded.config).environment(variables).build()
 }
 
@@ -114,6 +124,29 @@ async fn a_rule_on_a_file_holds_for_its_other_names() {
     std::os::unix::fs::symlink("secret", directory.path().join("link")).unwrap();
     let through = call(&ruled, "read_file", json!({ "path": "link/key" })).await;
     assert_eq!(through.error_kind(), Some(ErrorKind::Permission), "{}", through.text());
+}
+
+#[tokio::test]
+async fn reading_a_variable_follows_the_policy_and_shows_no_credential() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "policy: { rules: [
+        { effect: deny, tool: get_env, args: { key: 'INTERNAL_*' }, reason: that is ours },
+        { effect: ask, tool: get_env, args: { key: HOSTNAME } } ] }";
+    let variables = [
+        ("INTERNAL_HOST", "db7"),
+        ("HOSTNAME", "here"),
+        ("LANG", "C.UTF-8"),
+        ("DEPLOY_TOKEN", "0123-4567-89ab"),
+    ];
+    let ruled = runtime_with(directory.path(), text, variables).unwrap();
+    let read = async |key: &str| call(&ruled, "get_env", json!({ "key": key })).await;
+    assert_eq!(read("LANG").await.value().unwrap()["value"], "C.UTF-8");
+    let denied = read("INTERNAL_HOST").await;
+    assert_eq!(denied.error_kind(), Some(ErrorKind::Permission));
+    assert!(denied.text().contains("that is ours"), "{}", denied.text());
+    let asked = read("HOSTNAME").await;
+    assert_eq!(asked.error_kind(), Some(ErrorKind::Permission), "nobody can be asked here");
+    assert_eq!(read("DEPLOY_TOKEN").await.value().unwrap()["value"], "***");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests make the world they run in")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
 
+mod audit;
 mod blobs;
 mod chain;
 mod child;
@@ -9,6 +10,7 @@ mod collect;
 mod failing;
 mod find;
 mod fork;
+mod head;
 mod inbox;
 mod list;
 mod owner;

@@ -227,15 +227,10 @@ impl ToolExecutor {
             _ => None,
         };
         let revealed = match unsuited {
-            Some(name) => Err(name),
+            Some(withheld) => Err(withheld),
             None => secrets.reveal_in_value(arguments),
         };
-        revealed.map_err(|name| {
-            ToolError::permission(format!(
-                "`{name}` stands for a secret that is not handed out here. Do it without the secret, or \
-                 let a person do it"
-            ))
-        })
+        revealed.map_err(|withheld| ToolError::permission(withheld.to_string()))
     }
 
     /// Finds the paths a call touches. One outside the allowed roots ends it here, whatever any

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use convoke::sandbox::{AllowedHost, Backend, ConfinedSpawner, Confinement, Network, NotAHost};
 use convoke_core::{Cause, ExitCode};
-use convoke_tool::{Process, Program, Spawner, looks_like_credential};
+use convoke_tool::{Process, Program, SessionEnvironment, Spawner};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use crate::failure::Failure;
@@ -85,10 +85,9 @@ impl Run {
             Some(backend) => ConfinedSpawner::with_backend(confinement, backend),
         };
         let spawner = spawner.map_err(|reason| Failure::new(Cause::Denied, reason.to_string()))?;
-        let variables = session.environment().variables().into_iter();
-        let variables = variables.filter(|(name, _)| !looks_like_credential(name)).collect();
+        let environment = SessionEnvironment::new(session.environment().variables());
         let program = Program::new(self.command, session.working_directory().to_owned())
-            .environment(variables);
+            .environment(environment.inherited());
         let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let threads = threads
             .map_err(|error| Failure::failed("the program cannot be started").because(&error))?;

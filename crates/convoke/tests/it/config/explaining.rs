@@ -155,6 +155,7 @@ fn every_leaf_is_listed_once_with_its_origin() {
     sandbox.network = "none" (built-in)
     sandbox.write = [] (built-in)
     tools.commands = [] (built-in)
+    tools.environment = [] (built-in)
     tools.exclude = ["a","b"] (project)
     tools.http.allowPrivate = false (built-in)
     tools.http.allowedHosts = [] (built-in)

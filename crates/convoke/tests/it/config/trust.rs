@@ -235,6 +235,19 @@ fn private_hosts_are_opened_by_the_user_alone() {
 }
 
 #[test]
+fn variables_are_passed_on_by_the_user_alone() {
+    let project = "tools: {environment: [MYAPP_*, GITHUB_TOKEN, MYAPP_TOKEN]}";
+    let scene = Scene::new().user("tools: {environment: [MYAPP_*, OTHER]}").project(project);
+    let loaded = scene.load();
+    assert_eq!(loaded.config.tools.environment, ["MYAPP_*"]);
+    let told = scene.told(loaded.warnings());
+    for ignored in ["GITHUB_TOKEN", "MYAPP_TOKEN"] {
+        let said = format!("`{ignored}` is ignored: it is not in your own list");
+        assert!(told.contains(&said), "{told}");
+    }
+}
+
+#[test]
 fn what_a_trusted_project_takes_from_the_environment_is_in_no_warning() {
     let scene = Scene::new()
         .project("tools: {http: {allowedHosts: ['${KEY}.example']}, allowedPaths: ['/${KEY}']}")

@@ -2,12 +2,13 @@
 
 use convoke::Origin;
 use convoke::journal::timeline::Timeline;
-use convoke::journal::{Forked, Recorded};
+use convoke::journal::{Forked, Recorded, Vouched};
 use convoke_core::{Mode, Outcome, RunId, Timestamp};
 use serde::Serialize;
 
 use super::super::state::{self, State};
 use super::row::Told;
+use crate::moment;
 use crate::output::{Stream, Style, columns, wrap};
 use crate::view::amounts;
 use crate::view::brief::one_line;
@@ -48,6 +49,9 @@ pub(super) struct ToldRun<'r> {
     working_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<String>,
+    /// The event up to which the head that is kept apart vouches for the journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vouched_up_to: Option<u64>,
     /// How it ended; null if it has not.
     report: Option<&'r RunReport>,
     items: &'r [Told<'r>],
@@ -89,7 +93,7 @@ impl<'r> Head<'r> {
         }
         let created = self.recorded.created;
         let ago = amounts::ago(between(created, now));
-        facts.push(("started", format!("{}, {ago}", moment(created))));
+        facts.push(("started", format!("{} UTC, {ago}", moment::show(created))));
         if let Some(forked) = &self.recorded.forked_from {
             facts.push(("forked", format!("from {} after event {}", forked.run, forked.at)));
         }
@@ -113,7 +117,7 @@ impl<'r> Head<'r> {
 
     /// Returns everything for a program.
     pub(super) fn told(&self, items: &'r [Told<'r>], report: Option<&'r RunReport>) -> ToldRun<'r> {
-        let Recorded { created, program, forked_from, events, damage, .. } = self.recorded;
+        let Recorded { created, program, forked_from, events, damage, vouched } = self.recorded;
         let origin = Origin::of(events);
         let working = self.timeline.working().as_millis();
         ToldRun {
@@ -130,15 +134,12 @@ impl<'r> Head<'r> {
             events: events.len(),
             working_ms: u64::try_from(working).unwrap_or(u64::MAX),
             damage: damage.as_ref().map(ToString::to_string),
+            vouched_up_to: match vouched {
+                Vouched::UpTo(seq) => Some(*seq),
+                Vouched::NoHead => None,
+            },
             report,
             items,
         }
     }
-}
-
-/// Writes a moment: `2026-03-01 09:30:00 UTC`.
-fn moment(at: Timestamp) -> String {
-    let seconds = at.as_millis().div_euclid(1000).rem_euclid(86_400);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{} {hour:02}:{minute:02}:{second:02} UTC", at.date())
 }

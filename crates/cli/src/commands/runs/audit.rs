@@ -1,0 +1,152 @@
+//! `convoke runs audit`: who did what, and what allowed it.
+//!
+//! Everything comes from the journals, which are verified on the way. A journal that fails is told and
+//! does not keep the others from being listed.
+
+mod row;
+mod verified;
+
+use clap::Args;
+use convoke::journal::audit::{Act, Entry, Outcome, entries};
+use convoke::journal::{JournalError, Store};
+use convoke::tools::{Clock, SystemClock};
+use convoke_core::policy::wildcard;
+use convoke_core::{ExitCode, RunId, Timestamp};
+
+use self::verified::{Verification, Verified};
+use super::named;
+use crate::failure::Failure;
+use crate::moment::{self, Moment};
+use crate::output::Output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Without an ID all runs are looked at. Filters combine. Each line is a tool call: when it was asked for (UTC), in \
+which run, by which agent, how it ended, the tool, what was decided (and answered, where somebody was asked), the \
+rule that decided, and what the call does. Lines without a tool say with which rights a run was started or resumed.
+
+Every journal is verified: each line vouches for the one before it, and a head that is kept apart vouches for a \
+late line. Where a journal fails, the exit code is 9. One without a head cannot be verified; that is told and is \
+no failure.
+
+With --json each line is an object with a `type`:
+  call          ts, run, seq, agent, call, tool, what, arguments, decision, rule,
+                approval {asked, reason, answer {at, approved, message}},
+                outcome (completed, failed, denied, unfinished), error, durationMs
+  rights        ts, run, seq, agent, event (started, resumed), origin
+  verification  run, status (intact, unverified, damaged), events, vouchedUpTo, problem
+
+Examples:
+  convoke runs audit --last
+  convoke runs audit --since 2d --tool run_command
+  convoke runs audit --since 2026-03-01 --until 2026-03-07 --denied
+  convoke runs audit --agent 'main/*' --json";
+
+/// List who did what in runs, and what allowed it
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Audit {
+    /// The runs, or any parts of their ids that no other run has
+    #[arg(value_name = "ID")]
+    words: Vec<String>,
+    /// The newest run
+    #[arg(long, conflicts_with = "words")]
+    last: bool,
+    /// Only what was done since then: 90s, 2h or 3d ago, or 2026-03-01 or 2026-03-01T09:30 (UTC)
+    #[arg(long, value_name = "MOMENT", value_parser = moment::parse)]
+    since: Option<Moment>,
+    /// Only what was done until then
+    #[arg(long, value_name = "MOMENT", value_parser = moment::parse)]
+    until: Option<Moment>,
+    /// Only calls of these tools, with `*` for any text
+    #[arg(long, value_name = "PATTERN")]
+    tool: Option<String>,
+    /// Only what these agents did, by path, with `*` for any text
+    #[arg(long, value_name = "PATTERN")]
+    agent: Option<String>,
+    /// Only calls that were not allowed
+    #[arg(long)]
+    denied: bool,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Audit {
+    /// Runs the command.
+    pub(crate) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let store = session.existing_store()?;
+        let now = SystemClock.now();
+        let (mut wanted, mut verifications) = (Vec::new(), Vec::new());
+        for run in self.meant(&store, now)? {
+            let (all, verified) = match store.read(&run) {
+                Ok(recorded) => (entries(&run, &recorded.events), Verified::of(&run, &recorded)),
+                // It was removed since its name was read.
+                Err(JournalError::NotFound { .. }) if self.words.is_empty() => continue,
+                Err(error) => (Vec::new(), Verified::unreadable(&error)),
+            };
+            wanted.extend(all.into_iter().filter(|entry| self.is_wanted(entry, now)));
+            verifications.push(Verification { run, verified });
+        }
+        wanted.sort_by_key(|entry| entry.ts);
+        if self.json {
+            for entry in &wanted {
+                output.json_line(entry);
+            }
+            for found in &verifications {
+                output.json_line(&found.told());
+            }
+        } else {
+            row::print(&wanted, &output.out);
+            if wanted.is_empty() {
+                let runs = verifications.len();
+                output.err.line(format_args!("nothing of the kind was done in {runs} runs"));
+            }
+            verified::say_unverified(&verifications, output);
+        }
+        verified::end(&verifications)
+    }
+
+    /// Finds the runs. One in which nothing happened since then is left out without being read.
+    fn meant(&self, store: &Store, now: Timestamp) -> Result<Vec<RunId>, Failure> {
+        if self.last {
+            return Ok(vec![named::only(store, &[], true)?]);
+        }
+        if self.words.is_empty() {
+            let all = store.list().map_err(|error| named::failure(&error))?;
+            let since = self.since.map(|since| since.begin(now));
+            // One that cannot be read may hold anything.
+            let is_late = |last| since.is_none_or(|since| last >= since);
+            let chosen =
+                all.into_iter().filter(|run| run.problem.is_some() || is_late(run.last_activity));
+            return Ok(chosen.map(|run| run.run).collect());
+        }
+        let mut runs: Vec<RunId> = Vec::new();
+        for word in &self.words {
+            let run = named::find(store, word)?;
+            if !runs.contains(&run) {
+                runs.push(run);
+            }
+        }
+        Ok(runs)
+    }
+
+    fn is_wanted(&self, entry: &Entry, now: Timestamp) -> bool {
+        let fits = |pattern: &Option<String>, text: &str| {
+            pattern.as_ref().is_none_or(|pattern| wildcard(pattern, text))
+        };
+        let act = match &entry.act {
+            Act::Call(call) => {
+                fits(&self.tool, &call.tool) && (!self.denied || call.outcome == Outcome::Denied)
+            }
+            _ => self.tool.is_none() && !self.denied,
+        };
+        act && fits(&self.agent, entry.agent.as_str())
+            && self.since.is_none_or(|since| entry.ts >= since.begin(now))
+            && self.until.is_none_or(|until| entry.ts <= until.end(now))
+    }
+}

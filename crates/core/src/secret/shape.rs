@@ -1,0 +1,236 @@
+//! Tokens that are known by their shape: the keys that providers hand out, private keys, passwords in
+//! addresses.
+//!
+//! A shape is a prefix that is quick to find and a test of what follows it. A test looks at the text up
+//! to a limit of its own and never goes back on its word: where it cannot tell because the text ends, it
+//! says so, and whoever streams waits for more. So what is found does not depend on how a text is cut.
+//!
+//! A shape has to be told from ordinary text. Words in kebab case, hashes, `sk-learn` and examples from
+//! manuals stay what they are. A secret without a shape (a password alone, the secret half of a pair of
+//! keys) is not found here.
+
+mod key_block;
+mod token;
+mod wrapped;
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use self::token::{Body, is_word_byte};
+use super::finder::Finder;
+
+/// Whether more may follow a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It is all there is.
+    Here,
+    /// More may come.
+    Later,
+}
+
+/// What follows a prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// No secret.
+    No,
+    /// The text ends too early to tell.
+    More,
+    /// A secret.
+    Secret(Token),
+}
+
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    /// What kind of secret it is.
+    pub(super) kind: &'static str,
+    /// Where it is.
+    pub(super) span: Range<usize>,
+    /// What tells it from others of its kind without telling anything of a weak one.
+    pub(super) tag: u64,
+}
+
+/// What a text holds from a place on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step<S> {
+    /// Nothing.
+    Clear,
+    /// A secret.
+    Found(S),
+    /// From here on it cannot be told before there is more.
+    Open(usize),
+}
+
+struct Shape {
+    prefix: &'static str,
+    kind: &'static str,
+    left: Left,
+    test: Test,
+}
+
+/// What may come before a prefix.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// Anything: the prefix is no part of a word itself.
+    Any,
+    /// No part of a word.
+    NoWord,
+}
+
+enum Test {
+    Token(Body),
+    /// A JSON web token.
+    WebToken,
+    KeyBlock,
+    /// `Bearer` and a token.
+    Bearer,
+    /// `Basic` and a user with a password in base64.
+    Basic,
+    /// An address with a password in it.
+    Address,
+}
+
+const fn token(prefix: &'static str, kind: &'static str, body: Body) -> Shape {
+    Shape { prefix, kind, left: Left::NoWord, test: Test::Token(body) }
+}
+
+const fn other(prefix: &'static str, kind: &'static str, left: Left, test: Test) -> Shape {
+    Shape { prefix, kind, left, test }
+}
+
+/// Longer prefixes come before those they begin with.
+static SHAPES: &[Shape] = &[
+    token("sk-ant-", "anthropic_key", Body::dashed(20, 255)),
+    token("sk-", "api_key", Body::opaque(20, 255)),
+    token("sk_live_", "stripe_key", Body::plain(16, 255)),
+    token("sk_test_", "stripe_key", Body::plain(16, 255)),
+    token("rk_live_", "stripe_key", Body::plain(16, 255)),
+    token("AIza", "google_key", Body::dashed(35, 35)),
+    token("ghp_", "github_token", Body::plain(36, 255)),
+    token("gho_", "github_token", Body::plain(36, 255)),
+    token("ghu_", "github_token", Body::plain(36, 255)),
+    token("ghs_", "github_token", Body::plain(36, 255)),
+    token("ghr_", "github_token", Body::plain(36, 255)),
+    token("github_pat_", "github_token", Body::underscored(40, 255)),
+    token("glpat-", "gitlab_token", Body::dotted(20, 255)),
+    token("xoxa-", "slack_token", Body::dashed(20, 255)),
+    token("xoxb-", "slack_token", Body::dashed(20, 255)),
+    token("xoxp-", "slack_token", Body::dashed(20, 255)),
+    token("xoxr-", "slack_token", Body::dashed(20, 255)),
+    token("xoxs-", "slack_token", Body::dashed(20, 255)),
+    token("AKIA", "aws_key_id", Body::capitals(16, 16)),
+    token("ASIA", "aws_key_id", Body::capitals(16, 16)),
+    token("npm_", "npm_token", Body::plain(36, 36)),
+    token("pypi-AgE", "pypi_token", Body::dashed(50, 511)),
+    token("hf_", "huggingface_token", Body::plain(30, 64)),
+    token("dop_v1_", "digitalocean_token", Body::plain(64, 64)),
+    other("eyJ", "web_token", Left::NoWord, Test::WebToken),
+    other("-----BEGIN ", "private_key", Left::Any, Test::KeyBlock),
+    other("Bearer ", "bearer_token", Left::NoWord, Test::Bearer),
+    other("bearer ", "bearer_token", Left::NoWord, Test::Bearer),
+    other("Authorization: Basic ", "basic_password", Left::NoWord, Test::Basic),
+    other("authorization: Basic ", "basic_password", Left::NoWord, Test::Basic),
+    other("authorization: basic ", "basic_password", Left::NoWord, Test::Basic),
+    other("://", "url_password", Left::Any, Test::Address),
+];
+
+static PREFIXES: LazyLock<Finder> =
+    LazyLock::new(|| Finder::new(SHAPES.iter().map(|shape| shape.prefix.to_owned()).collect()));
+
+/// Finds the first token from a place on.
+pub(super) fn next(text: &str, from: usize, end: End) -> Step<Token> {
+    let prefixes = &*PREFIXES;
+    let open = match end {
+        End::Here => None,
+        End::Later => prefixes.find_beginning(text, from, |place, word| {
+            SHAPES.iter().any(|shape| shape.prefix == word && shape.may_begin(text, place))
+        }),
+    };
+    let mut place = from;
+    while let Some(found) = prefixes.find(text, place) {
+        if open.is_some_and(|open| open <= found.start) {
+            break;
+        }
+        match at(text, found.start, end) {
+            Verdict::Secret(token) => return Step::Found(token),
+            Verdict::More => return Step::Open(found.start),
+            Verdict::No => place = found.start + 1,
+        }
+    }
+    open.map_or(Step::Clear, Step::Open)
+}
+
+/// Says whether a token, with its prefix, begins at a place.
+fn at(text: &str, place: usize, end: End) -> Verdict {
+    let rest = text.as_bytes().get(place..).unwrap_or_default();
+    for shape in SHAPES {
+        if !rest.starts_with(shape.prefix.as_bytes()) || !shape.may_begin(text, place) {
+            continue;
+        }
+        match shape.judge(text, place, end) {
+            Verdict::No => {}
+            verdict => return verdict,
+        }
+    }
+    Verdict::No
+}
+
+impl Shape {
+    fn may_begin(&self, text: &str, place: usize) -> bool {
+        self.left == Left::Any || !is_inside_word(text, place)
+    }
+
+    fn judge(&self, text: &str, place: usize, end: End) -> Verdict {
+        let body = place + self.prefix.len();
+        match &self.test {
+            Test::Token(kind) => kind.judge(self.kind, text, place, body, end),
+            Test::WebToken => token::web_token(self.kind, text, place, end),
+            Test::KeyBlock => key_block::judge(self.kind, text, place, body, end),
+            Test::Bearer => wrapped::bearer(self.kind, text, body, end),
+            Test::Basic => wrapped::basic(self.kind, text, body, end),
+            Test::Address => wrapped::address(self.kind, text, body, end),
+        }
+    }
+}
+
+/// Tells whether a place is in the middle of a word. What is written for another character (`\n` for a
+/// line break, `%20` for a blank, the codes of colours) is no part of one.
+fn is_inside_word(text: &str, place: usize) -> bool {
+    let before = text.as_bytes().get(..place).unwrap_or_default();
+    before.last().is_some_and(|byte| is_word_byte(*byte)) && !ends_with_escape(before)
+}
+
+/// How many bytes before a place decide about what begins there.
+pub(super) const LOOKS_BACK: usize = 16;
+
+fn ends_with_escape(before: &[u8]) -> bool {
+    let is_hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
+    match before {
+        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [rest @ .., high, low] if is_hex(&[*high, *low]) && rest.ends_with(b"%") => true,
+        [rest @ .., _, _, _, _]
+            if rest.ends_with(b"\\u") && before.get(rest.len()..).is_some_and(is_hex) =>
+        {
+            true
+        }
+        [rest @ .., b'm'] => {
+            let code = rest.iter().rev().take(LOOKS_BACK - 3);
+            let code = code.take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+            rest.get(..rest.len() - code).is_some_and(|rest| rest.ends_with(b"\x1b["))
+        }
+        _ => false,
+    }
+}
+
+/// Makes a number of bytes that is the same everywhere.
+pub(super) fn tag<'b>(parts: impl IntoIterator<Item = &'b [u8]>) -> u64 {
+    const START: u64 = 0xcbf2_9ce4_8422_2325;
+    const FACTOR: u64 = 0x0000_0100_0000_01b3;
+    parts
+        .into_iter()
+        .flatten()
+        .fold(START, |tag, byte| (tag ^ u64::from(*byte)).wrapping_mul(FACTOR))
+}
+
+#[cfg(test)]
+mod tests;
