@@ -61,7 +61,7 @@ const fn expected(rule: Rule, there: There) -> (ExitCode, u32) {
     match (rule, there) {
         (Rule::Runs, _) | (Rule::Asks, There::SomebodyWhoSaysYes) => (ExitCode::Done, 1),
         (Rule::Asks, There::NobodyAndItParks) => (ExitCode::Parked, 0),
-        (Rule::Never, _) | (Rule::Asks, _) => (ExitCode::Denied, 0),
+        (Rule::Never | Rule::Asks, _) => (ExitCode::Denied, 0),
     }
 }
 
