@@ -11,6 +11,7 @@ mod files;
 mod journal;
 mod measure;
 mod pipeline;
+mod policy;
 mod process;
 mod registry;
 mod runs;
@@ -27,7 +28,7 @@ use table::Table;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
-groups: pipeline registry files search runs journal commands";
+groups: pipeline registry policy files search runs journal commands";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -44,6 +45,9 @@ fn main() -> Result<()> {
     }
     if wanted("registry") {
         registry::measure(&mut table)?;
+    }
+    if wanted("policy") {
+        policy::measure(&mut table)?;
     }
     if wanted("files") {
         files::measure(&mut table)?;
