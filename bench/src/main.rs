@@ -12,6 +12,7 @@ mod journal;
 mod masking;
 mod measure;
 mod pipeline;
+mod policy;
 mod process;
 mod registry;
 mod runs;
@@ -29,7 +30,7 @@ use table::Table;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
-groups: pipeline registry files search runs journal sandbox masking commands";
+groups: pipeline registry policy files search runs journal sandbox masking commands";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -46,6 +47,9 @@ fn main() -> Result<()> {
     }
     if wanted("registry") {
         registry::measure(&mut table)?;
+    }
+    if wanted("policy") {
+        policy::measure(&mut table)?;
     }
     if wanted("files") {
         files::measure(&mut table)?;

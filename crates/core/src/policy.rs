@@ -5,8 +5,9 @@
 //!
 //! 1. a rule that denies, in any layer, denies; so does a kind that is denied;
 //! 2. a rule that asks, or a rule that denies and perhaps holds, asks;
-//! 3. a rule of the user that allows, allows;
-//! 4. else the table decides.
+//! 3. a command that cannot be read asks;
+//! 4. a rule of the user that allows, allows;
+//! 5. else the table decides.
 //!
 //! Nothing here depends on the order of rules or layers, and there is no rule by which adding a
 //! denial could allow more. A project's rules that allow are not looked at: its layer can only narrow.
@@ -15,8 +16,10 @@
 //! An [`Authority`] is a chain of policies, one for each agent on the way down: a child may do what
 //! all of them allow.
 
+mod arguments;
 mod authority;
 mod facts;
+mod index;
 mod pattern;
 mod propose;
 mod rule;
@@ -25,6 +28,7 @@ mod touch;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -36,6 +40,7 @@ pub use rule::{Rule, RuleError, RuleSpec};
 use crate::permission::{Mode, Permission};
 use crate::spec::Kind;
 use facts::{Base, Part};
+use index::Index;
 use pattern::Holds;
 
 /// Who wrote a layer of rules.
@@ -90,7 +95,12 @@ pub struct Policy {
     mode: Mode,
     kinds: BTreeMap<Kind, Permission>,
     layers: Vec<Layer>,
+    /// Made with the first decision.
+    index: OnceLock<Index>,
 }
+
+/// A rule with who wrote it, and which of that layer's rules it is.
+type Written<'a> = (Scope, usize, &'a Rule);
 
 /// What a policy says about a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -109,6 +119,8 @@ pub struct Decision {
 pub enum Source {
     /// The table by kind.
     Kind(Kind),
+    /// That a command could not be read: nothing allows such a one without a question.
+    Unread,
     /// A rule.
     Rule {
         /// Who wrote it.
@@ -125,6 +137,7 @@ impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kind(kind) => write!(formatter, "kind {kind}"),
+            Self::Unread => formatter.write_str("a command that cannot be read"),
             Self::Rule { layer, index, place } => {
                 write!(formatter, "{layer} rule {}", index + 1)?;
                 place.iter().try_for_each(|place| write!(formatter, " ({place})"))
@@ -136,7 +149,7 @@ impl fmt::Display for Source {
 impl Policy {
     /// A policy with the built-in table and no rules.
     pub fn new(mode: Mode) -> Self {
-        Self { mode, kinds: BTreeMap::new(), layers: Vec::new() }
+        Self { mode, kinds: BTreeMap::new(), layers: Vec::new(), index: OnceLock::new() }
     }
 
     /// Sets what kinds of calls get; one that is not named keeps what is built in.
@@ -150,6 +163,7 @@ impl Policy {
     #[must_use]
     pub fn layer(mut self, layer: Layer) -> Self {
         self.layers.push(layer);
+        self.index = OnceLock::new();
         self
     }
 
@@ -166,17 +180,59 @@ impl Policy {
 
     /// Decides about a call.
     pub fn decide(&self, facts: &Facts<'_>) -> Decision {
-        let parts = facts.parts();
-        let judged = parts.iter().filter_map(|part| self.judge(facts, part));
-        let strictest = judged.reduce(stricter);
+        self.strictest(facts, |part| self.decide_part(facts, part))
+    }
+
+    /// Decides about one thing that a call would do, by the rules that may concern it.
+    fn decide_part(&self, facts: &Facts<'_>, part: &Part) -> Option<Decision> {
+        let index = self.index.get_or_init(|| Index::new(self.places()));
+        let candidates = index.candidates(facts, part).filter_map(|(layer, at)| {
+            let layer = self.layers.get(layer)?;
+            Some((layer.scope, at, layer.rules.get(at)?))
+        });
+        self.judge(facts, part, candidates)
+    }
+
+    /// Decides without the index.
+    #[cfg(test)]
+    fn decide_by_all_rules(&self, facts: &Facts<'_>) -> Decision {
+        let all = || {
+            let scope = |layer: usize| self.layers.get(layer).map_or(Scope::User, Layer::scope);
+            self.places().map(move |(layer, at, rule)| (scope(layer), at, rule))
+        };
+        self.strictest(facts, |part| self.judge(facts, part, all()))
+    }
+
+    fn strictest(&self, facts: &Facts<'_>, judge: impl Fn(&Part) -> Option<Decision>) -> Decision {
+        let strictest = facts.parts().iter().filter_map(judge).reduce(stricter);
         strictest.unwrap_or_else(|| self.by_kind(facts.kind, self.kind(facts.kind)))
     }
 
     /// Decides about one thing that a call would do; nothing if there is nothing to say.
-    fn judge(&self, facts: &Facts<'_>, part: &Part) -> Option<Decision> {
+    fn judge<'a>(
+        &self,
+        facts: &Facts<'_>,
+        part: &Part,
+        rules: impl Iterator<Item = Written<'a>>,
+    ) -> Option<Decision> {
+        let mut decision = self.judge_known(facts, part, rules)?;
+        if part.unread && decision.permission == Permission::Allow {
+            decision.permission = Permission::Ask;
+            decision.source = Source::Unread;
+            decision.reason = part.opaque.clone().unwrap_or_default();
+        }
+        Some(decision)
+    }
+
+    fn judge_known<'a>(
+        &self,
+        facts: &Facts<'_>,
+        part: &Part,
+        rules: impl Iterator<Item = Written<'a>>,
+    ) -> Option<Decision> {
         let base = self.base(part);
         let (mut denies, mut asks, mut allows) = (None, None, None);
-        for (layer, index, rule) in self.rules() {
+        for (layer, index, rule) in rules {
             match (rule.effect(), rule.holds(facts, part)) {
                 (_, Holds::No) | (Permission::Allow, Holds::Perhaps) => {}
                 (Permission::Deny, Holds::Yes) => denies = denies.or(Some((layer, index, rule))),
@@ -186,7 +242,7 @@ impl Policy {
                 (Permission::Allow, Holds::Yes) => allows = allows.or(Some((layer, index, rule))),
             }
         }
-        let by_rule = |found: (Scope, usize, &Rule), permission| {
+        let by_rule = |found: Written<'_>, permission| {
             let (layer, index, rule) = found;
             let place = rule.place().map(str::to_owned);
             let source = Source::Rule { layer, index, place };
@@ -229,14 +285,15 @@ impl Policy {
         }
     }
 
-    fn rules(&self) -> impl Iterator<Item = (Scope, usize, &Rule)> {
-        self.layers.iter().flat_map(|layer| {
+    /// Returns the rules that count, in their order: the layer, and which of its rules.
+    fn places(&self) -> impl Iterator<Item = (usize, usize, &Rule)> {
+        self.layers.iter().enumerate().flat_map(|(number, layer)| {
             let rules = layer.rules.iter().enumerate();
             let counts =
                 |rule: &Rule| layer.scope != Scope::Project || rule.effect() != Permission::Allow;
             rules
                 .filter(move |(_, rule)| counts(rule))
-                .map(|(index, rule)| (layer.scope, index, rule))
+                .map(move |(index, rule)| (number, index, rule))
         })
     }
 

@@ -28,6 +28,8 @@
 //! # }
 //! ```
 
+#[cfg(target_os = "linux")]
+pub mod bypass;
 mod connection;
 mod event;
 mod failure;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::arguments::{self, Certainty, Text};
 use super::pattern::plain;
 use super::shell::{self, Line, Place, Role, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
@@ -42,9 +43,6 @@ pub struct Facts<'a> {
     pub world: &'a World,
 }
 
-/// Arguments that hold a command, by the names they usually have.
-const COMMAND_ARGUMENTS: &[&str] =
-    &["command", "cmd", "command_line", "commandLine", "script", "shell"];
 /// Arguments that say where a command runs.
 const DIRECTORY_ARGUMENTS: &[&str] = &["working_directory", "workingDirectory", "cwd", "directory"];
 
@@ -84,24 +82,49 @@ impl<'a> Facts<'a> {
             || matches!(self.category, Category::Mcp | Category::Code)
     }
 
+    /// Tells whether it is not known which of its arguments are paths and hosts.
+    fn is_foreign(&self) -> bool {
+        self.may_run() && self.category != Category::Code
+    }
+
     /// Returns everything the call would do, each to be judged on its own.
     pub(super) fn parts(&self) -> Vec<Part> {
         let directory = self.directory();
         let mut parts = Vec::new();
+        let mut guessed = None;
         if self.may_run() {
-            for line in COMMAND_ARGUMENTS.iter().filter_map(|name| self.arguments.get(name)) {
-                self.run(line, &directory, &mut parts);
+            let named = arguments::search(self.arguments, self.is_foreign());
+            for command in &named.commands {
+                self.run(command, &directory, &mut parts);
             }
+            guessed = self.guessed(&named);
         }
         // Where a program runs is touched too, but nothing more has to be allowed for it.
         if !parts.is_empty() && directory != self.world.directory {
             let paths = vec![Touch::At(plain(&directory, Path::new("/")))];
             parts.push(Part { paths, ..Part::new(Base::None) });
         }
-        if parts.is_empty() || !self.paths.is_empty() || !self.hosts.is_empty() {
+        let judged = parts.iter().any(|part| !matches!(part.base, Base::None));
+        if !judged || !self.paths.is_empty() || !self.hosts.is_empty() {
             parts.push(self.whole());
         }
+        parts.extend(guessed);
         parts
+    }
+
+    /// What arguments may name besides what the tool says. It can be forbidden, and nothing more has to
+    /// be allowed for it.
+    fn guessed(&self, named: &arguments::Named) -> Option<Part> {
+        let bases = Bases::new(&self.world.directory, &[]).home(self.world.home.as_deref());
+        let mut paths: Vec<Touch> =
+            named.paths.iter().flat_map(|path| bases.resolve(path)).collect();
+        let mut hosts: Vec<Reach> = named.hosts.iter().cloned().map(Reach::Known).collect();
+        if named.more {
+            paths.push(Touch::Anywhere);
+            hosts.push(Reach::Anywhere);
+        }
+        let found = !paths.is_empty() || !hosts.is_empty();
+        found.then(|| Part { paths, hosts, ..Part::new(Base::None) })
     }
 
     fn whole(&self) -> Part {
@@ -119,27 +142,29 @@ impl<'a> Facts<'a> {
         self.world.directory.join(named.unwrap_or_default())
     }
 
-    fn run(&self, argument: &Value, directory: &Path, parts: &mut Vec<Part>) {
+    fn run(&self, command: &arguments::Command, directory: &Path, parts: &mut Vec<Part>) {
         let shown = directory.to_string_lossy();
         let place = Place { home: self.world.home.as_deref(), directory: &shown };
-        let line = match argument {
-            Value::String(text) => shell::read(text, place),
-            Value::Array(words) => {
-                let words: Vec<String> =
-                    words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-                shell::read_words(&words, place)
-            }
-            _ => return,
+        let line = match &command.text {
+            Text::Line(text) => shell::read(text, place),
+            Text::Words(words) => shell::read_words(words, place),
         };
+        let from = parts.len();
         self.line(line, directory, parts);
+        if command.certainty == Certainty::Guess && self.category != Category::Code {
+            for part in parts.iter_mut().skip(from) {
+                (part.base, part.unread) = (Base::None, false);
+            }
+        }
     }
 
     fn line(&self, line: Line, directory: &Path, parts: &mut Vec<Part>) {
-        let bases = Bases::new(directory, &line.directories);
+        let bases = Bases::new(directory, &line.directories).home(self.world.home.as_deref());
         let acts = line.commands.iter().any(|command| command.role == Role::Acts);
-        if let Some(reason) = line.opaque {
+        let unread = line.unread.is_some();
+        if let Some(reason) = line.unread.or(line.opaque) {
             let opaque = Some(format!("what the command does is not known: {reason}"));
-            parts.push(Part { opaque, ..Part::new(Base::Kind(self.kind)) });
+            parts.push(Part { opaque, unread, ..Part::new(Base::Kind(self.kind)) });
         } else if !acts {
             parts.push(Part { command: Some(Vec::new()), ..Part::new(Base::Kind(self.kind)) });
         }
@@ -186,6 +211,8 @@ pub(super) struct Part {
     pub(super) hosts: Vec<Reach>,
     /// Why it is not known what it does.
     pub(super) opaque: Option<String>,
+    /// Whether it could not even be read.
+    pub(super) unread: bool,
 }
 
 /// What decides where no rule does.
@@ -201,7 +228,8 @@ pub(super) enum Base {
 
 impl Part {
     fn new(base: Base) -> Self {
-        Self { base, command: None, paths: Vec::new(), hosts: Vec::new(), opaque: None }
+        let (paths, hosts) = (Vec::new(), Vec::new());
+        Self { base, command: None, paths, hosts, opaque: None, unread: false }
     }
 
     /// Tells whether it is of a kind. What a shell opens is done by a program.

@@ -82,6 +82,25 @@ impl PathPattern {
         matches(path) || (!self.anchored && path.strip_prefix(directory).is_ok_and(matches))
     }
 
+    /// Returns the directory that everything it covers lies in, or is; as text without the last slash.
+    /// Nothing if it starts with a pattern.
+    pub(super) fn directory(&self) -> Option<&str> {
+        let (directory, _) = self.start.rsplit_once('/')?;
+        Some(directory)
+    }
+
+    /// Returns what the names of all files it covers are or end with, from a dot on; nothing if that is
+    /// not so.
+    pub(super) fn name(&self) -> Option<&str> {
+        let pattern = self.glob.glob().glob();
+        let name = pattern.rsplit('/').next().unwrap_or(pattern);
+        let ending = name.strip_prefix('*').filter(|ending| ending.starts_with('.'));
+        let plain =
+            |text: &&str| !text.is_empty() && !text.contains(['*', '?', '[', ']', '{', '}', '\\']);
+        let braces = pattern.contains('{');
+        Some(ending.unwrap_or(name)).filter(plain).filter(|_| self.whole.is_none() && !braces)
+    }
+
     /// Tells whether it can cover something that starts with this text.
     pub(super) fn reaches(&self, start: &str) -> bool {
         !self.anchored || self.start.starts_with(start) || start.starts_with(&self.start)
@@ -127,13 +146,20 @@ impl HostPattern {
         Ok(Self { name: name.to_owned(), port: port.transpose()? })
     }
 
+    /// Returns the name it covers, or from a dot on what names end with that it covers.
+    pub(super) fn ending(&self) -> Option<&str> {
+        match self.name.strip_prefix('*') {
+            Some("") => None,
+            Some(ending) => Some(ending),
+            None => Some(&self.name),
+        }
+    }
+
     /// Tells whether it covers a host, written with its port or without. A port that is not known may
     /// be the one that matters.
     pub(super) fn covers(&self, host: &str) -> Holds {
-        let host = host.to_ascii_lowercase();
-        let (name, port) = split_port(&host);
-        // A name with a dot at its end is the same name.
-        let name = name.strip_suffix('.').unwrap_or(name);
+        let (_, port) = split_port(host);
+        let name = host_name(host);
         let named = match self.name.strip_prefix('*') {
             Some(below) => name.ends_with(below),
             None => name == self.name,
@@ -145,6 +171,13 @@ impl HostPattern {
             (true, Some(wanted), Some(port)) => (wanted == port).into(),
         }
     }
+}
+
+/// Returns the name of a host without its port, as it is compared. A name with a dot at its end is the
+/// same name.
+pub(super) fn host_name(host: &str) -> String {
+    let (name, _) = split_port(host);
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
 /// Separates a port from a host; an IPv6 address has one only after its brackets.
@@ -175,6 +208,11 @@ impl CommandPattern {
             return Err("a command pattern is one simple command; write one rule for each".into());
         }
         Ok(Self { words })
+    }
+
+    /// Returns the program it covers, unless it covers several.
+    pub(super) fn program(&self) -> Option<&str> {
+        self.words.first().map(String::as_str).filter(|name| !name.contains('*'))
     }
 
     /// Tells whether it covers a command. A program written with its directory is covered by its bare

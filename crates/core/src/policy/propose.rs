@@ -81,7 +81,7 @@ impl Authority {
 
 impl Policy {
     fn asks_by_kind(&self, facts: &Facts<'_>, part: &Part) -> bool {
-        self.judge(facts, part).is_some_and(|decision| {
+        self.decide_part(facts, part).is_some_and(|decision| {
             decision.permission == Permission::Ask && matches!(decision.source, Source::Kind(_))
         })
     }

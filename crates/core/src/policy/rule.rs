@@ -125,6 +125,27 @@ pub struct RuleError {
     pub message: String,
 }
 
+/// What a rule cannot hold without.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// This tool.
+    Tool(String),
+    /// A tool whose name starts like this.
+    ToolStart(String),
+    /// This program; any, if there is none.
+    Program(Option<String>),
+    /// This host, or one that ends like this; any, if there is none.
+    Host(Option<String>),
+    /// A path in this directory, or the directory.
+    Directory(String),
+    /// A path with this name, or one that ends like this.
+    Name(String),
+    /// Some path.
+    AnyPath,
+    /// There is no such thing.
+    Nothing,
+}
+
 /// A rule that is ready to be asked.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -201,7 +222,10 @@ impl Rule {
                 line.commands.iter().any(covers)
             } else {
                 let mut acts = line.commands.iter().filter(|command| command.role == Role::Acts);
-                line.opaque.is_none() && !line.commands.is_empty() && acts.all(covers)
+                line.opaque.is_none()
+                    && line.unread.is_none()
+                    && !line.commands.is_empty()
+                    && acts.all(covers)
             };
         }
         if let Some(pattern) = &self.path {
@@ -242,6 +266,31 @@ impl Rule {
     /// Returns its conditions for people.
     pub fn shown(&self) -> String {
         self.spec.shown()
+    }
+
+    /// Returns what it cannot hold without: of several things, the one that fewest calls have.
+    pub(super) fn key(&self) -> Key {
+        let tool = self.spec.tool.as_deref();
+        if let Some(name) = tool.filter(|name| !name.contains('*')) {
+            return Key::Tool(name.to_owned());
+        }
+        if let Some(pattern) = &self.command {
+            return Key::Program(pattern.program().map(str::to_owned));
+        }
+        if let Some(pattern) = &self.host {
+            return Key::Host(pattern.ending().map(str::to_owned));
+        }
+        if let Some(pattern) = &self.path {
+            return match (pattern.directory(), pattern.name()) {
+                (Some(directory), _) => Key::Directory(directory.to_owned()),
+                (None, Some(name)) => Key::Name(name.to_owned()),
+                (None, None) => Key::AnyPath,
+            };
+        }
+        match tool.and_then(|name| name.split('*').next()) {
+            Some(start) if !start.is_empty() => Key::ToolStart(start.to_owned()),
+            _ => Key::Nothing,
+        }
     }
 
     fn has_conditions(&self) -> bool {

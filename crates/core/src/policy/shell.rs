@@ -2,13 +2,16 @@
 //!
 //! The line is parsed with the grammar of bash, never matched as text. Pipes, lists, loops, functions,
 //! substitutions and programs that only start another one are all looked through. What cannot be
-//! known before the line runs makes it [opaque](Line::opaque): no rule can allow such a line.
+//! known before the line runs makes it [opaque](Line::opaque): no rule on commands can allow such a
+//! line. What cannot be read at all is [unread](Line::unread): nothing allows it without a question.
 //!
-//! The invariant: whatever a line would run is in [`Line::commands`], or the line is opaque. What a
-//! program does once it runs is not known here; holding it is the sandbox's part.
+//! The invariant: whatever a line would run is in [`Line::commands`], or the line is opaque or unread.
+//! What a program does once it runs is not known here; holding it is the sandbox's part.
 
 mod careful;
+mod code;
 mod limits;
+mod sed;
 mod walk;
 mod word;
 mod wrapper;
@@ -39,6 +42,8 @@ pub(super) struct Line {
     pub(super) directories: Vec<Word>,
     /// Why it cannot be known what the line would do.
     pub(super) opaque: Option<String>,
+    /// Why it, or a line within it, cannot be read at all.
+    pub(super) unread: Option<String>,
 }
 
 /// One program with its arguments.

@@ -166,6 +166,87 @@ fn commands_of_other_tools_are_judged_too() {
     assert_eq!(ask(json!({ "script": "ls" })), Permission::Allow);
 }
 
+fn foreign_tool() -> ToolSpec {
+    let mut tool = ToolSpec::new("mcp__box__act", "Acts.", Kind::Other);
+    tool.category = Category::Mcp;
+    tool
+}
+
+#[test]
+fn commands_cannot_be_smuggled_in_other_arguments() {
+    use Permission::{Allow, Ask, Deny};
+    let full = Policy::new(Mode::Full)
+        .layer(user([RuleSpec::command(Deny, "rm *"), RuleSpec::command(Deny, "git push *")]));
+    for (arguments, expected) in [
+        (json!({ "options": { "cmd": "rm x" } }), Deny),
+        (json!({ "steps": [{ "run": "ls" }, { "run": "rm x" }] }), Deny),
+        (json!({ "commands": ["ls", "rm x"] }), Deny),
+        (json!({ "command": "git", "args": ["push"] }), Deny),
+        (json!({ "Command-Line": "rm x" }), Deny),
+        (json!({ "payload": "{\"command\": \"rm x\"}" }), Deny),
+        (json!({ "command": ["sh", "-c", "rm x"] }), Deny),
+        (json!({ "command": "echo 'unfinished" }), Ask),
+        (json!({ "script": "() => 'not a shell" }), Ask),
+        (json!({ "script": "ls" }), Allow),
+        (json!({ "title": "about rm x" }), Allow),
+    ] {
+        assert_eq!(call(&full, &foreign_tool(), &arguments).permission, expected, "{arguments}");
+    }
+    let free = Policy::new(Mode::Full);
+    let script = json!({ "script": "() => 'not a shell" });
+    assert_eq!(call(&free, &foreign_tool(), &script).permission, Allow);
+}
+
+/// A command that is allowed does not allow the tool that runs it to do other things.
+#[test]
+fn a_guess_never_allows() {
+    use Permission::{Allow, Ask};
+    let policy = Policy::new(Mode::Default).layer(user([
+        RuleSpec::command(Allow, "ls *"),
+        RuleSpec::path(Allow, "src/**"),
+        RuleSpec::host(Allow, "example.com"),
+    ]));
+    for (arguments, expected) in [
+        (json!({ "script": "ls" }), Ask),
+        (json!({ "path": "src/a" }), Ask),
+        (json!({ "url": "https://example.com/x" }), Ask),
+        (json!({ "command": "ls", "args": ["src"] }), Allow),
+        (json!({ "commands": ["ls", "rm x"] }), Ask),
+    ] {
+        assert_eq!(call(&policy, &foreign_tool(), &arguments).permission, expected, "{arguments}");
+    }
+}
+
+#[test]
+fn rules_on_paths_and_hosts_hold_for_tools_of_others() {
+    use Permission::{Allow, Deny};
+    let policy = Policy::new(Mode::Full).layer(user([
+        RuleSpec::path(Deny, "~/.ssh/**"),
+        RuleSpec::path(Deny, "secret/**"),
+        RuleSpec::host(Deny, "*.evil.example"),
+        RuleSpec::tool(Deny, "mcp__other__*"),
+    ]));
+    for (arguments, expected) in [
+        (json!({ "path": "/home/u/.ssh/id" }), Deny),
+        (json!({ "path": "~/.ssh/id" }), Deny),
+        (json!({ "files": ["a", "secret/key"] }), Deny),
+        (json!({ "x": { "y": [{ "z": "/home/u/./x/../.ssh/id" }] } }), Deny),
+        (json!({ "uri": "file:///home/u/.ssh/id" }), Deny),
+        (json!({ "uri": "file://localhost/home/u/%2essh/id" }), Deny),
+        (json!({ "fileName": "secret/key" }), Deny),
+        (json!({ "url": "https://a.evil.example/x" }), Deny),
+        (json!({ "text": "get https://a.evil.example/x" }), Deny),
+        (json!({ "host": "a.evil.example" }), Deny),
+        (json!({ "path": "src/a" }), Allow),
+        (json!({ "note": "nothing about secrets" }), Allow),
+    ] {
+        assert_eq!(call(&policy, &foreign_tool(), &arguments).permission, expected, "{arguments}");
+    }
+    let mut other = foreign_tool();
+    other.name = "mcp__other__act".into();
+    assert_eq!(call(&policy, &other, &json!({})).permission, Deny);
+}
+
 #[test]
 fn where_a_command_runs_counts() {
     let policy = example();
@@ -176,6 +257,84 @@ fn where_a_command_runs_counts() {
     assert_eq!(ask("cat id", "/home/u/.ssh"), Permission::Deny);
     assert_eq!(ask("ls", "../home/u/.ssh"), Permission::Deny);
     assert_eq!(ask("ls", "src"), Permission::Allow);
+}
+
+/// None of these was noticed where everything but `rm` and one directory is allowed.
+#[test]
+fn what_is_forbidden_is_not_allowed_by_another_way_to_write_it() {
+    use Permission::Deny;
+    let policy = Policy::new(Mode::Full)
+        .layer(user([RuleSpec::command(Deny, "rm *"), RuleSpec::path(Deny, "~/.ssh/**")]));
+    for line in [
+        "env - rm x",
+        "bash +x -c 'rm x'",
+        "bash -co errexit 'rm x'",
+        "eval -- 'rm x'",
+        "trap -- 'rm x' EXIT",
+        "echo 'rm x' | xargs -rI{} sh -c {}",
+        "echo x | xargs -rI% rm %",
+        "zsh -c '=rm x'",
+        "tcsh -c 'rm x'",
+        "/proc/self/exe -c 'rm x'",
+        "x='a[$(rm y)]'; echo ${PATH:x}",
+        "read H''OME <<< ~/.ssh; cat $HOME/id",
+        "read PATH <<< .; ls",
+        "printf -v PATH .; ls",
+        "unset PATH; : ${PATH:=.}; ls",
+        "cat <<E\nE\\\n\nrm x\nE",
+        "dd if=~/.ssh/id",
+        "env --chdir=/home/u cat .ssh/id",
+        "tar -C /home/u -cf - .ssh",
+        "git -C /home -C u diff --no-index /dev/null .ssh/id",
+        "for i in 1 2; do cd ..; done; cat .ssh/id",
+        "sed '1e rm x.txt' f",
+        "sed 'sXaXrm yXe' f",
+        "sed -nf f",
+        "python3 -c 'import os; os.unlink(\"x\")'",
+        "echo code | python3",
+        "perl -e 'unlink \"x\"'",
+        "node -e 'code'",
+        "make SHELL=/tmp/x",
+        "poetry run rm x",
+        "npx -- rm x",
+        "pkexec rm x",
+        "tini -- rm x",
+        "ssh-agent rm x",
+        "bash rm x",
+        "cat <<E<<<$(rm x)\nE",
+        "cat <<E\t$(rm x)\nE",
+        "case ~$(rm x) in *) :;; esac",
+        "$! rm x",
+    ] {
+        let decision = on_command(&policy, line);
+        assert_ne!(decision.permission, Permission::Allow, "{line}");
+    }
+    for line in
+        ["python3 script.py", "make test", "git -C sub status", "sed s/a/b/ e.txt", "read x"]
+    {
+        assert_eq!(on_command(&policy, line).permission, Permission::Allow, "{line}");
+    }
+}
+
+#[test]
+fn nothing_allows_a_line_that_cannot_be_read() {
+    let anything = || user([RuleSpec::tool(Permission::Allow, "*")]);
+    for policy in [
+        Policy::new(Mode::Full),
+        Policy::new(Mode::Full).layer(anything()),
+        Policy::new(Mode::Default).layer(anything()),
+        Policy::new(Mode::AutoEdit).kinds([(Kind::Execute, Permission::Allow)]),
+    ] {
+        for line in ["echo 'unfinished", "if", "ls )", "a\0b", "bash -c '(('", "ls\rrm x"] {
+            let decision = on_command(&policy, line);
+            assert_eq!(decision.permission, Permission::Ask, "{line}: {decision:?}");
+            assert!(decision.reason.contains("is not known"), "{decision:?}");
+            assert_eq!(decision.source, Source::Unread);
+        }
+        assert_eq!(on_command(&policy, "echo $X; $Y").permission, Permission::Allow);
+    }
+    let denied = Policy::new(Mode::Full).layer(user([RuleSpec::tool(Permission::Deny, "*")]));
+    assert_eq!(on_command(&denied, "if").permission, Permission::Deny);
 }
 
 /// Quotes in the middle of a list in braces hid the list.

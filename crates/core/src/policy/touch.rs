@@ -37,6 +37,8 @@ pub(super) struct Bases {
     directories: Vec<PathBuf>,
     /// Whether it may be anywhere else.
     anywhere: bool,
+    /// What `~` stands for.
+    home: Option<PathBuf>,
 }
 
 impl Bases {
@@ -60,7 +62,13 @@ impl Bases {
                 directories.truncate(MAX_BASES);
             }
         }
-        Self { directories, anywhere }
+        Self { directories, anywhere, home: None }
+    }
+
+    /// Says what `~` stands for. Shells read it at the start of a word, and some programs elsewhere.
+    pub(super) fn home(mut self, home: Option<&str>) -> Self {
+        self.home = home.map(PathBuf::from);
+        self
     }
 
     /// Returns the paths that a text can stand for.
@@ -71,7 +79,15 @@ impl Bases {
         if text.starts_with('/') {
             return vec![Touch::At(plain(Path::new(text), Path::new("/")))];
         }
-        self.directories.iter().map(|from| Touch::At(plain(Path::new(text), from))).collect()
+        let in_home = match (text.strip_prefix('~'), &self.home) {
+            (None, _) => None,
+            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                Some(Touch::At(plain(Path::new(rest.trim_start_matches('/')), home)))
+            }
+            (Some(_), _) => Some(Touch::Anywhere),
+        };
+        let here = self.directories.iter().map(|from| Touch::At(plain(Path::new(text), from)));
+        here.chain(in_home).collect()
     }
 
     /// Returns the paths that a word can stand for.
@@ -199,6 +215,9 @@ mod tests {
         assert_eq!(lost.resolve("id"), [Touch::Anywhere]);
         assert_eq!(lost.resolve("/etc/x"), [Touch::At("/etc/x".into())]);
         assert_eq!(bases.resolve("/proc/self/root/etc"), [Touch::Anywhere]);
+        let bases = bases.home(Some("/home/u"));
+        assert!(bases.resolve("~/.ssh").contains(&Touch::At("/home/u/.ssh".into())));
+        assert!(bases.resolve("~root").contains(&Touch::Anywhere));
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Check {
         if self.json {
             let place = match &decision.source {
                 Source::Rule { place, .. } => place.as_deref(),
-                Source::Kind(_) => None,
+                Source::Kind(_) | Source::Unread => None,
             };
             return output.json(&json!({
                 "decision": decision.permission,

@@ -260,3 +260,95 @@ proptest! {
         prop_assert!(set.limits.memory <= own.limits.memory && set.limits.memory.is_some());
     }
 }
+
+/// Anything that can stand under a key: what is right, what is nearly right, and what is not.
+fn anything() -> impl Strategy<Value = Value> {
+    let word = prop_oneof![
+        "[ -~]{0,12}",
+        Just("git *".to_owned()),
+        Just("a[".to_owned()),
+        Just("~/.ssh/**".to_owned()),
+        Just("*.example.com".to_owned()),
+        Just("deny".to_owned()),
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        word.prop_map(Value::from),
+    ];
+    let key = prop_oneof![
+        "[a-z_]{0,8}",
+        prop::sample::select(
+            &[
+                "rules",
+                "kinds",
+                "effect",
+                "tool",
+                "command",
+                "path",
+                "host",
+                "args",
+                "match",
+                "not_match",
+                "kind"
+            ][..]
+        )
+        .prop_map(str::to_owned),
+    ];
+    leaf.prop_recursive(4, 24, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..5).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+/// A rule in which one thing may be wrong.
+fn nearly_a_rule() -> impl Strategy<Value = Value> {
+    let key = prop::sample::select(
+        &[
+            "effect", "tool", "category", "kind", "agent", "command", "path", "host", "args",
+            "reason", "match", "x",
+        ][..],
+    );
+    (key, anything()).prop_map(|(key, value)| {
+        let mut rule = serde_json::Map::new();
+        rule.insert("effect".to_owned(), json!("deny"));
+        rule.insert("command".to_owned(), json!("rm *"));
+        rule.insert(key.to_owned(), value);
+        json!({ "rules": [rule] })
+    })
+}
+
+/// Loads it as the user's policy. What is wrong with it has to be said with its key and its line.
+fn loads_or_names_what_is_wrong(text: &str) -> Result<(), TestCaseError> {
+    let scene = Scene::new().user(text);
+    if let Err(error) = convoke::config::load(&scene.sources) {
+        prop_assert!(!error.problems().is_empty());
+        for problem in error.problems() {
+            let place = problem.place.to_string();
+            prop_assert!(place.contains("user.yml"), "{problem:?} in {text}");
+            let in_policy = problem.key.as_deref().is_some_and(|key| key.starts_with("policy"));
+            let has_line = place.rsplit(':').next().is_some_and(|last| last.parse::<u32>().is_ok());
+            prop_assert!(has_line && (in_policy || problem.key.is_none()), "{problem:?} in {text}");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300 * (ProptestConfig::default().cases / 256).max(1)))]
+    #[test]
+    fn a_policy_loads_or_its_mistakes_are_named(policy in prop_oneof![anything(), nearly_a_rule()]) {
+        loads_or_names_what_is_wrong(&json!({ "policy": policy }).to_string())?;
+    }
+
+    #[test]
+    fn any_text_under_policy_is_read(text in "[ -~\n]{0,80}") {
+        let scene = Scene::new().user(&format!("policy:\n  {}\n", text.replace('\n', "\n  ")));
+        if let Err(error) = convoke::config::load(&scene.sources) {
+            prop_assert!(error.problems().iter().all(|problem| !problem.message.is_empty()));
+        }
+    }
+}

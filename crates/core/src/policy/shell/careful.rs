@@ -3,7 +3,7 @@
 
 use brush_parser::ast::BinaryPredicate;
 
-use super::Word;
+use super::{Word, sed};
 
 /// Variables that change how a program looks, not what it runs or where it connects to.
 const HARMLESS: &[&str] = &[
@@ -94,36 +94,55 @@ pub(super) fn hazard(words: &[Word]) -> Option<String> {
     }
     let found = match program {
         "alias" | "source" | "." | "let" | "enable" | "hash" | "mapfile" | "readarray" | "bind"
-        | "complete" | "compgen" | "fc" | "coproc" | "shopt" | "set" => !texts.is_empty(),
+        | "complete" | "compgen" | "fc" | "coproc" | "shopt" => !arguments.is_empty(),
+        "set" => !arguments.iter().all(|word| word.text().is_some_and(is_harmless_setting)),
         "export" => exports_hazard(arguments),
         "declare" | "typeset" | "local" | "readonly" => sets_hazard(arguments),
-        "printf" | "read" | "unset" | "test" | "[" | "wait" | "getopts" => {
-            any(&|text| text.contains('[') && has_substitution(text))
+        "printf" | "read" | "getopts" | "wait" => {
+            !names_set(program, arguments).all(|name| name.is_some_and(is_harmless_in_shell))
+        }
+        "unset" => any(&|text| text.contains('[')) || texts.len() < arguments.len(),
+        // A subscript is evaluated, and so is what it names.
+        "test" | "[" => {
+            any(&|text| text == "-v")
+                && (any(&|text| text.contains('[')) || texts.len() < arguments.len())
         }
         "find" => {
             any(&|text| text.starts_with("-fprint") || matches!(text, "-fls" | "-files0-from"))
         }
         "git" => git(&texts),
-        "tar" | "bsdtar" => any(&|text| {
-            let long = ["--to-command", "--checkpoint-action", "--use-compress", "--info-script"]
-                .iter()
-                .any(|option| abbreviates(text, option));
-            long || ["--new-volume-script", "--rsh-command", "--rmt-command"]
-                .iter()
-                .any(|option| abbreviates(text, option))
-                || cluster(text, &['I', 'F'])
+        "tar" | "bsdtar" => {
+            any(&|text| {
+                let long =
+                    ["--to-command", "--checkpoint-action", "--use-compress", "--info-script"]
+                        .iter()
+                        .any(|option| abbreviates(text, option));
+                long || ["--new-volume-script", "--rsh-command", "--rmt-command"]
+                    .iter()
+                    .any(|option| abbreviates(text, option))
+                    || cluster(text, &['I', 'F', 'T'])
+            }) || texts
+                .first()
+                .is_some_and(|text| !text.starts_with('-') && text.contains(['I', 'F', 'T']))
+        }
+        "rsync" => any(&|text| {
+            abbreviates(text, "--rsh") || abbreviates(text, "--rsync-path") || cluster(text, &['e'])
         }),
-        "rsync" => any(&|text| abbreviates(text, "--rsh") || cluster(text, &['e'])),
+        "zip" => any(&|text| text.starts_with("-TT") || text.starts_with("--unzip-command")),
+        "wget" => any(&|text| abbreviates(text, "--use-askpass") || cluster(text, &['e'])),
+        "gcc" | "cc" | "g++" | "c++" | "clang" | "clang++" => any(&|text| text == "-wrapper"),
+        "ag" | "ack" | "bat" | "batcat" => any(&|text| abbreviates(text, "--pager")),
         "scp" | "sftp" | "ssh" => any(&|text| cluster(text, &['o', 'S', 'F'])),
         "sort" => any(&|text| abbreviates(text, "--compress-program")),
         "rg" => any(&|text| text.starts_with("--pre") || text.starts_with("--hostname-bin")),
         "man" => any(&|text| cluster(text, &['P', 'H']) || abbreviates(text, "--pager")),
-        "sed" | "gsed" => texts.iter().any(|text| sed_runs(text)),
+        "sed" | "gsed" => !sed::is_harmless(arguments),
         "awk" | "gawk" | "mawk" | "nawk" => any(&|text| {
             text.contains("system")
                 || text.contains('|')
                 || text.contains("getline")
                 || text.contains('@')
+                || text.contains("ARG")
                 || cluster(text, &['f', 'E', 'l', 'i'])
                 || text.starts_with("--")
                 || text.contains('>')
@@ -133,6 +152,15 @@ pub(super) fn hazard(words: &[Word]) -> Option<String> {
         }
         _ => false,
     };
+    // Names of files that are themselves in a file are not known here.
+    let listed = any(&|text| {
+        ["--files0-from", "--files-from", "--pathspec-from-file"]
+            .iter()
+            .any(|option| abbreviates(text, option) && text.len() > 8)
+    });
+    if listed {
+        return Some(format!("which files `{program}` reads is not known"));
+    }
     found.then(|| format!("`{program}` with these arguments can run other programs"))
 }
 
@@ -150,6 +178,58 @@ fn abbreviates(word: &str, option: &str) -> bool {
 /// Tells whether a word of short options has one of these among them.
 fn cluster(word: &str, options: &[char]) -> bool {
     word.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(options))
+}
+
+/// Tells whether a word of `set` only makes the shell stricter.
+fn is_harmless_setting(word: &str) -> bool {
+    let flags = |rest: &str| rest.chars().all(|flag| matches!(flag, 'e' | 'u' | 'f' | 'C' | 'o'));
+    matches!(word, "pipefail" | "errexit" | "nounset" | "noglob" | "noclobber")
+        || word.strip_prefix(['-', '+']).is_some_and(flags)
+}
+
+/// Returns the variables that a builtin sets, by its arguments; nothing for one that is not known.
+fn names_set<'a>(builtin: &'a str, arguments: &'a [Word]) -> impl Iterator<Item = Option<&'a str>> {
+    // Options with a value, and those whose value is a name.
+    let (valued, naming) = match builtin {
+        "read" => ("diNnptu", "a"),
+        "printf" => ("", "v"),
+        "wait" => ("", "p"),
+        _ => ("", ""),
+    };
+    let (mut is_value, mut is_name, mut operands) = (false, false, 0);
+    arguments.iter().filter_map(move |word| {
+        let text = word.text();
+        if std::mem::take(&mut is_value) {
+            return None;
+        }
+        if std::mem::take(&mut is_name) {
+            return Some(text);
+        }
+        let options = text.and_then(|text| text.strip_prefix('-')).filter(|_| operands == 0);
+        if let Some(options) = options {
+            let at = options.find(|option| valued.contains(option) || naming.contains(option));
+            let (option, attached) = options.split_at_checked(at?)?.1.split_at_checked(1)?;
+            return match (naming.contains(option), attached) {
+                (true, "") => {
+                    is_name = true;
+                    None
+                }
+                (true, name) => Some(Some(name)),
+                (false, attached) => {
+                    is_value = attached.is_empty();
+                    None
+                }
+            };
+        }
+        operands += 1;
+        let names = match builtin {
+            "read" => true,
+            "getopts" => operands == 2,
+            // Before its options are over, a word that is not known may be one.
+            _ => operands == 1 && text.is_none(),
+        };
+        names.then_some(text)
+    })
 }
 
 fn exports_hazard(arguments: &[Word]) -> bool {
@@ -191,7 +271,22 @@ fn git(texts: &[&str]) -> bool {
         "--work-tree",
         "--config",
     ];
-    let subcommands = ["config", "foreach", "filter-branch", "difftool", "mergetool", "send-email"];
+    let subcommands = [
+        "config",
+        "daemon",
+        "difftool",
+        "filter-branch",
+        "for-each-repo",
+        "foreach",
+        "hook",
+        "instaweb",
+        "mergetool",
+        "remote-ext",
+        "remote-fd",
+        "send-email",
+        "submodule--helper",
+        "web--browse",
+    ];
     let by_option = texts.iter().any(|text| {
         options.iter().any(|option| {
             let long = option.starts_with("--");
@@ -205,10 +300,14 @@ fn git(texts: &[&str]) -> bool {
     });
     let runs = texts.contains(&"bisect") && texts.contains(&"run");
     let pager = texts.contains(&"grep") && texts.iter().any(|text| text.starts_with("-O"));
-    let subcommand = git_subcommand(texts).is_some_and(|name| subcommands.contains(&name));
+    let named = git_subcommand(texts);
+    let subcommand = named.is_some_and(|name| subcommands.contains(&name));
+    // What answers at the other end, which for a clone of this machine is this one.
+    let upload = named == Some("clone") && texts.iter().any(|text| cluster(text, &['u']));
     let nested = texts.contains(&"submodule") && texts.contains(&"foreach");
     by_option
         || runs
+        || upload
         || pager
         || subcommand
         || nested
@@ -230,27 +329,6 @@ pub(super) fn git_rest<'t, 'a>(texts: &'t [&'a str]) -> &'t [&'a str] {
         }
     }
     texts.get(at..).unwrap_or_default()
-}
-
-/// Tells whether a sed script may run commands or write files: `e`, `w`, and the flags of `s`.
-fn sed_runs(text: &str) -> bool {
-    if text.starts_with('-') && !text.starts_with("-e") && !text.starts_with("--expression") {
-        return text.starts_with("-f") || text.starts_with("--file");
-    }
-    let commands = text.split([';', '\n', '{']).map(str::trim);
-    commands.into_iter().any(|command| {
-        let after_address = command
-            .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '!'));
-        let after_address = match after_address.strip_prefix('/') {
-            Some(rest) => rest.rsplit('/').next().unwrap_or(rest).trim(),
-            None => after_address,
-        };
-        let starts = after_address.starts_with(['e', 'w', 'W']) && !text.starts_with('-');
-        let substitutes = after_address.starts_with('s') || command.contains("s/");
-        let flags = command.rsplit(|c: char| c.is_ascii_punctuation()).next().unwrap_or_default();
-        starts && !after_address.contains('.')
-            || (substitutes && flags.contains(['e', 'w']) && flags.len() < 6)
-    })
 }
 
 #[cfg(test)]

@@ -36,6 +36,13 @@ fn every_command_of_a_compound_line_is_found() {
         ("[[ -n $(a) ]] && b", &["a", "b"]),
         ("for x in $(a); do b; done", &["a", "b"]),
         ("a > $(b)", &["b", "a"]),
+        ("cat <<E\nx $(a) `b`\nE", &["a", "b", "cat"]),
+        ("cat <<'E'\n$(a)\nE", &["cat"]),
+        ("cat <<\"E\"\n$(a)\nE", &["cat"]),
+        ("cat <<\\E\n$(a)\nE", &["cat"]),
+        ("cat <<-E\n\t$(a)\n\tE\nb", &["a", "cat", "b"]),
+        ("cat <<A <<B\n$(a)\nA\n$(b)\nB", &["a", "b", "cat"]),
+        ("set -euo pipefail; a", &["set -euo pipefail", "a"]),
     ] {
         assert_eq!(runs(line), expected, "{line}");
     }
@@ -70,6 +77,16 @@ fn wrappers_are_looked_through() {
         ("r''m \"x\"", &["rm x"]),
         ("\\rm x", &["rm x"]),
         ("git -C sub push", &["git -C sub push"]),
+        ("env - rm x", &["rm x"]),
+        ("env --chdir=/ rm x", &["rm x"]),
+        ("bash +x -c 'rm x'", &["rm x"]),
+        ("bash -co errexit 'rm x'", &["rm x"]),
+        ("bash -oc errexit 'rm x'", &["rm x"]),
+        ("bash -c -- 'rm x'", &["rm x"]),
+        ("eval -- 'rm x'", &["rm x"]),
+        ("trap -- 'rm x' EXIT", &["trap -- rm x EXIT", "rm x"]),
+        ("xargs -rI{} rm {}", &["rm {}"]),
+        ("fd x -Hx rm", &["fd x -Hx rm", "rm {}"]),
     ] {
         assert_eq!(runs(line), expected, "{line}");
     }
@@ -99,7 +116,35 @@ fn what_cannot_be_known_is_opaque() {
         "GIT_SSH_COMMAND=rm git fetch",
         "export PATH=/tmp",
         "LD_PRELOAD=x ls",
-        "cat <<E\n$(rm x)\nE",
+        "cat <<E\n\"$(rm x)\nE",
+        "cat <<E\n${x:-$(rm x)}\nE",
+        "xargs -rI{} sh -c {}",
+        "xargs -0I% % x",
+        "zsh -c '=rm x'",
+        "tcsh -c 'rm x'",
+        "fish -C 'rm x'",
+        "/proc/self/exe -c 'rm x'",
+        "x='a[$(rm y)]'; echo ${PATH:x}",
+        "x='a[$(rm y)]'; echo ${PATH:0:x}",
+        "x='a[$(rm y)]'; printf -v 'b[x]' z",
+        "printf -v $x y",
+        "printf -vPATH y",
+        "read PATH <<< /tmp",
+        "read -r x PATH <<< /tmp",
+        "read -a PATH <<< /tmp",
+        "getopts x PATH",
+        "test -v 'a[x]'",
+        "test -v $x",
+        "unset 'a[x]'",
+        ": ${PATH:=/tmp}",
+        "tar xIf 'rm x' a",
+        "git clone -u 'rm x' a b",
+        "git remote-ext a 'rm x'",
+        "sort --files0-from=-",
+        "set -x",
+        "shopt -s expand_aliases",
+        "coreutils --coreutils-prog=rm x",
+        "/lib/ld-musl-x86_64.so.1 /bin/rm x",
         "echo ${X:-$(rm x)}",
         "echo $((a[0]))",
         "echo ${!x}",
@@ -117,8 +162,54 @@ fn what_cannot_be_known_is_opaque() {
         "ls\u{a0}x",
         "alias ls=rm",
     ] {
-        assert!(read(line, PLACE).opaque.is_some(), "{line}: {:?}", runs(line));
+        let found = read(line, PLACE);
+        assert!(found.opaque.or(found.unread).is_some(), "{line}: {:?}", runs(line));
     }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_from_what_cannot_be_known() {
+    for line in [
+        "echo 'unfinished",
+        "echo \"unfinished",
+        "if",
+        "a | ",
+        "((",
+        "ls $(",
+        "ls `a",
+        "ls ${",
+        "ls )",
+        "a\0b",
+        "ls\u{a0}x",
+        "bash -c 'echo \"'",
+        "cat <<E",
+        "cat <<E\nE\\\n\nrm x\nE",
+        &"(".repeat(9),
+        &"x".repeat(20_000),
+        &"nice ".repeat(12),
+        &"a;".repeat(300),
+    ] {
+        assert!(read(line, PLACE).unread.is_some(), "{line:.40}: {:?}", runs(line));
+    }
+    for line in ["$X", "eval \"$X\"", "echo 'rm x' | sh", "PATH=. ls", "cat $X"] {
+        assert_eq!(read(line, PLACE).unread, None, "{line}");
+    }
+}
+
+#[test]
+fn directories_that_options_name_count() {
+    let shown =
+        |text: &str| read(text, PLACE).directories.iter().map(Word::shown).collect::<Vec<_>>();
+    assert_eq!(shown("git -C /a -C b log"), ["/a", "b"]);
+    assert_eq!(shown("env --chdir=/a cat b"), ["/a"]);
+    assert_eq!(shown("env -C /a cat b"), ["/a"]);
+    assert_eq!(shown("tar -C /a -cf - b"), ["/a"]);
+    assert_eq!(shown("tar xC /a"), ["/a"]);
+    assert_eq!(shown("make --directory /a"), ["/a"]);
+    assert_eq!(shown("sudo -D /a cat b"), ["/a"]);
+    assert_eq!(shown("grep -C 3 x f"), [""; 0]);
+    assert_eq!(shown("for i in 1 2; do cd ..; done"), ["cd"]);
+    assert_eq!(shown("f() { cd ..; }; f; f"), ["cd"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use brush_parser::{Parser, ParserOptions, SourceInfo, ast};
 
 use super::careful;
 use super::limits::{MAX_COMMANDS, MAX_LINES, too_much};
-use super::word::{self, Variables, Word, is_plain_arithmetic};
+use super::word::{self, Trouble, Variables, Word, is_plain_arithmetic};
 use super::wrapper::{self, Inner};
 use super::{Line, Place, Role, Simple};
 
@@ -20,12 +20,17 @@ use super::{Line, Place, Role, Simple};
 pub(super) struct Walk<'a> {
     place: Place<'a>,
     variables: Variables,
+    /// Whether what is found now only stands for something that is judged beside it.
+    stands: bool,
+    /// How many loops and functions are around what is found now: it may run any number of times.
+    repeats: usize,
     line: Line,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(place: Place<'a>, text: &str) -> Self {
-        Self { place, variables: Variables::of(text), line: Line::default() }
+        let (variables, line) = (Variables::of(text), Line::default());
+        Self { place, variables, stands: false, repeats: 0, line }
     }
 
     pub(super) fn finish(self) -> Line {
@@ -35,42 +40,48 @@ impl<'a> Walk<'a> {
     /// Reads a line that was found at this depth.
     pub(super) fn text(&mut self, text: &str, depth: usize) {
         if let Some(reason) = too_much(text) {
-            return self.opaque(reason);
+            return self.unread(reason);
         }
         if depth > MAX_LINES {
-            return self.opaque("it is nested too deeply");
+            return self.unread("it is nested too deeply");
         }
         match parse(text) {
+            Some(program) if loses(&program, text) => {
+                self.unread("it has a here-document that cannot be read");
+            }
             Some(program) => {
                 for commands in &program.complete_commands {
                     self.list(commands, depth);
                 }
             }
-            None => self.opaque("it cannot be read as a shell would"),
+            None => self.unread("it cannot be read as a shell would"),
         }
     }
 
     /// Takes a program with its arguments, and whatever it starts in turn.
     pub(super) fn simple(&mut self, words: Vec<Word>, depth: usize) {
         if self.line.commands.len() >= MAX_COMMANDS {
-            return self.opaque("it has too many commands");
+            return self.unread("it has too many commands");
         }
         if depth > MAX_LINES {
-            return self.opaque("it is nested too deeply");
+            return self.unread("it is nested too deeply");
         }
         let Some(program) = words.first() else { return };
-        if program.text().is_none_or(str::is_empty) {
+        if program.text().is_none_or(is_no_program) {
             self.opaque("which program it runs is not known");
         }
         let started = wrapper::look_through(&words);
         if let Some(reason) = careful::hazard(&words) {
             self.opaque(&reason);
         }
-        self.line.directories.extend(started.directory);
+        for directory in started.directories {
+            self.enter(directory);
+        }
         for plain in started.also {
             self.line.commands.push(Simple { words: plain, role: Role::Stands });
         }
-        self.line.commands.push(Simple { words, role: started.role });
+        let role = if self.stands { Role::Stands } else { started.role };
+        self.line.commands.push(Simple { words, role });
         if let Some(reason) = started.opaque {
             self.opaque(&reason);
         }
@@ -78,12 +89,35 @@ impl<'a> Walk<'a> {
             match inner {
                 Inner::Words(words) => self.simple(words, depth + 1),
                 Inner::Line(line) => self.text(&line, depth + 1),
+                Inner::Again(line) => self.repeated(|walk| walk.text(&line, depth + 1)),
+                Inner::Perhaps(words) => {
+                    let before = std::mem::replace(&mut self.stands, true);
+                    self.simple(words, depth + 1);
+                    self.stands = before;
+                }
             }
         }
     }
 
+    /// The line goes to another directory. From within a loop nobody knows how far `..` leads.
+    fn enter(&mut self, directory: Word) {
+        let absolute = directory.text().is_some_and(|text| text.starts_with('/'));
+        let known = absolute || self.repeats == 0;
+        self.line.directories.push(if known { directory } else { Word::unknown("cd") });
+    }
+
+    fn repeated(&mut self, walk: impl FnOnce(&mut Self)) {
+        self.repeats += 1;
+        walk(self);
+        self.repeats -= 1;
+    }
+
     fn opaque(&mut self, reason: &str) {
         self.line.opaque.get_or_insert_with(|| reason.to_owned());
+    }
+
+    fn unread(&mut self, reason: &str) {
+        self.line.unread.get_or_insert_with(|| reason.to_owned());
     }
 
     fn list(&mut self, list: &CompoundList, depth: usize) {
@@ -107,7 +141,7 @@ impl<'a> Walk<'a> {
                 self.redirects(redirects.as_ref(), depth);
             }
             Command::Function(function) => {
-                self.compound(&function.body.0, depth);
+                self.repeated(|walk| walk.compound(&function.body.0, depth));
                 self.redirects(function.body.1.as_ref(), depth);
             }
             Command::ExtendedTest(test) => self.test(&test.expr, depth),
@@ -121,7 +155,7 @@ impl<'a> Walk<'a> {
                 for part in [&clause.initializer, &clause.condition, &clause.updater] {
                     self.arithmetic(part.as_ref().map_or("", |expression| &expression.value));
                 }
-                self.list(&clause.body.list, depth);
+                self.repeated(|walk| walk.list(&clause.body.list, depth));
             }
             CompoundCommand::BraceGroup(group) => self.list(&group.list, depth),
             CompoundCommand::Subshell(subshell) => self.list(&subshell.list, depth),
@@ -130,7 +164,7 @@ impl<'a> Walk<'a> {
                 for word in clause.values.iter().flatten() {
                     self.word(word, depth);
                 }
-                self.list(&clause.body.list, depth);
+                self.repeated(|walk| walk.list(&clause.body.list, depth));
             }
             CompoundCommand::CaseClause(clause) => {
                 self.word(&clause.value, depth);
@@ -150,8 +184,10 @@ impl<'a> Walk<'a> {
                 }
             }
             CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
-                self.list(&clause.0, depth);
-                self.list(&clause.1.list, depth);
+                self.repeated(|walk| {
+                    walk.list(&clause.0, depth);
+                    walk.list(&clause.1.list, depth);
+                });
             }
         }
     }
@@ -285,9 +321,12 @@ impl<'a> Walk<'a> {
                 Target::Fd(_) => {}
             },
             IoRedirect::HereDocument(_, document) => {
-                let text = &document.doc.value;
-                if document.requires_expansion && careful::has_substitution(text) {
-                    self.opaque("a here-document in it runs commands");
+                let plain = |c: char| c.is_alphanumeric() || "_-.'\"\\!".contains(c);
+                if !document.here_end.value.chars().all(plain) {
+                    self.unread("the end of a here-document in it cannot be read");
+                }
+                if document.requires_expansion {
+                    self.document(&document.doc.value, depth);
                 }
             }
             IoRedirect::HereString(_, word) => {
@@ -295,6 +334,23 @@ impl<'a> Walk<'a> {
             }
             IoRedirect::OutputAndError(word, _) => self.file(word, &Direction::Write, depth),
         }
+    }
+
+    /// Reads a here-document that is expanded, as the quoted text it stands for. Quotes mean nothing in
+    /// it, but do within its substitutions; such a text is not taken apart.
+    fn document(&mut self, text: &str, depth: usize) {
+        if text.contains("\\\n") {
+            // A shell joins lines before it looks for the end of the document.
+            return self.unread("a here-document in it has a line that goes on");
+        }
+        if !careful::has_substitution(text) {
+            return;
+        }
+        if text.contains(['"', '\'', '\\']) {
+            return self.opaque("a here-document in it runs commands");
+        }
+        let quoted = ast::Word { value: format!("\"{text}\""), loc: None };
+        self.word(&quoted, depth);
     }
 
     fn file(&mut self, word: &ast::Word, direction: &Direction, depth: usize) {
@@ -312,14 +368,28 @@ impl<'a> Walk<'a> {
 
     fn word(&mut self, written: &ast::Word, depth: usize) -> Word {
         let (word, found) = word::read(&written.value, self.place, self.variables);
-        if let Some(reason) = found.opaque {
-            self.opaque(reason);
+        match found.trouble {
+            Some(Trouble::Opaque(reason)) => self.opaque(reason),
+            Some(Trouble::Unread(reason)) => self.unread(reason),
+            None => {}
         }
         for line in found.lines {
             self.text(&line, depth + 1);
         }
         word
     }
+}
+
+/// Tells whether the parser lost some of a text, as it does with here-documents in odd places. With a
+/// comment in it this cannot be told.
+fn loses(program: &Program, text: &str) -> bool {
+    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphanumeric).count();
+    text.contains("<<") && !text.contains('#') && letters(&program.to_string()) < letters(text)
+}
+
+/// Tells whether a name of a program says nothing about what is run: none, or one the kernel makes up.
+fn is_no_program(text: &str) -> bool {
+    text.is_empty() || text.starts_with("/proc/") || text.starts_with("/dev/")
 }
 
 /// Parses a line. The parser is not ours: if it breaks down, the line could not be read.

@@ -8,6 +8,7 @@ use brush_parser::word::{
 };
 
 use super::Place;
+use super::careful::is_harmless_in_shell;
 
 /// One word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,15 +71,34 @@ pub(super) struct Found {
     unknown: bool,
     /// Command lines whose output becomes part of the word.
     pub(super) lines: Vec<String>,
-    /// Why it cannot be known what the word would run.
-    pub(super) opaque: Option<&'static str>,
+    /// Why it is not known what the word would run.
+    pub(super) trouble: Option<Trouble>,
+}
+
+/// Why it is not known what a word would run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trouble {
+    /// It depends on what is only known when the line runs.
+    Opaque(&'static str),
+    /// It could not be read.
+    Unread(&'static str),
+}
+
+impl Found {
+    fn opaque(&mut self, reason: &'static str) {
+        self.trouble.get_or_insert(Trouble::Opaque(reason));
+    }
+
+    fn unread(&mut self, reason: &'static str) {
+        self.trouble = Some(Trouble::Unread(reason));
+    }
 }
 
 /// Reads a word as it was written.
 pub(super) fn read(written: &str, place: Place<'_>, variables: Variables) -> (Word, Found) {
     let mut found = Found::default();
     // Alone it is the name of a program, not the start of a pattern.
-    if written == "[" {
+    if written == "[" || is_plain(written) {
         return (Word::literal(written), found);
     }
     // The parser is not ours: if it breaks down, the word could not be read.
@@ -87,9 +107,9 @@ pub(super) fn read(written: &str, place: Place<'_>, variables: Variables) -> (Wo
         Some(pieces) => {
             Reader { written, place, variables, found: &mut found }.pieces(&pieces, false);
         }
-        None => found.opaque = Some("a word in it cannot be read"),
+        None => found.trouble = Some(Trouble::Unread("a word in it cannot be read")),
     }
-    let value = if found.unknown || found.opaque.is_some() {
+    let value = if found.unknown || found.trouble.is_some() {
         Value::Unknown(written.to_owned())
     } else if let Some(at) = found.pattern {
         let (start, rest) = found.text.split_at_checked(at).unwrap_or_default();
@@ -105,6 +125,15 @@ pub(super) fn read(written: &str, place: Place<'_>, variables: Variables) -> (Wo
     (Word { value }, found)
 }
 
+/// Tells whether a word has nothing in it that a shell would change.
+fn is_plain(written: &str) -> bool {
+    let plain = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'-' | b'.' | b'/' | b':' | b',' | b'+' | b'@' | b'%' | b'=')
+    };
+    written.bytes().all(plain)
+}
+
 /// Whether `HOME` and `PWD` are still what they were when the line started.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variables {
@@ -115,12 +144,14 @@ pub(super) struct Variables {
 impl Variables {
     /// Looks whether a line names them other than to read them.
     pub(super) fn of(text: &str) -> Self {
+        // Quotes can stand in the middle of a name.
+        let bare = text.replace(['\'', '"', '\\', '\n'], "");
         let only_read = |name: &str| {
             let read = text.matches(&format!("${name}")).count();
             let braced = text.matches(&format!("${{{name}}}")).count();
-            text.matches(name).count() == read + braced
+            bare.matches(name).count() == read + braced
         };
-        let moves = ["cd", "pushd", "popd", "-C"].iter().any(|word| text.contains(word));
+        let moves = ["cd", "pushd", "popd", "-C"].iter().any(|word| bare.contains(word));
         Self { home: only_read("HOME"), directory: only_read("PWD") && !moves }
     }
 }
@@ -154,7 +185,7 @@ impl Reader<'_> {
             }
             WordPiece::BackquotedCommandSubstitution(line) => {
                 if line.contains('\\') {
-                    self.found.opaque = Some("it has an escape within backquotes");
+                    self.found.opaque("it has an escape within backquotes");
                 }
                 self.found.lines.push(line.clone());
                 self.found.unknown = true;
@@ -173,7 +204,7 @@ impl Reader<'_> {
             || text.contains("$(")
             || (text == "$" && !self.written.ends_with('$'))
         {
-            self.found.opaque = Some("it has a substitution that cannot be read");
+            self.found.unread("it has a substitution that cannot be read");
         }
         let text = text.replace("\\\n", "");
         if !quoted && let Some(at) = pattern_start(&text, self.written) {
@@ -193,7 +224,11 @@ impl Reader<'_> {
     fn tilde(&mut self, user: &str) {
         match (user, self.place.home) {
             ("", Some(home)) if self.variables.home => self.found.text.push_str(home),
-            _ => self.found.unknown = true,
+            (user, _) if user.chars().all(|c| c.is_alphanumeric() || "_-.+".contains(c)) => {
+                self.found.unknown = true;
+            }
+            // The parser takes a substitution for a name.
+            _ => self.found.unread("it has a substitution that cannot be read"),
         }
     }
 
@@ -207,7 +242,6 @@ impl Reader<'_> {
                 Parameter::Special(
                     SpecialParameter::LastExitStatus
                     | SpecialParameter::ProcessId
-                    | SpecialParameter::LastBackgroundProcessId
                     | SpecialParameter::PositionalParameterCount,
                 ) => Some("0"),
                 _ => None,
@@ -215,15 +249,37 @@ impl Reader<'_> {
             _ => None,
         };
         let written = self.written.get(piece.start_index..piece.end_index);
+        // The parser takes this for a here-document, and a shell does not.
+        if written.is_none_or(|written| written.contains("<<") || written.contains('\n')) {
+            self.found.unread("it has an expansion that cannot be read");
+        }
         let runs = ["$(", "`", "<(", ">(", "@P", "[", "!"];
         if known.is_none()
             && written.is_none_or(|written| runs.iter().any(|text| written.contains(text)))
         {
-            self.found.opaque = Some("an expansion in it can run commands");
+            self.found.opaque("an expansion in it can run commands");
         }
+        self.operands(expression);
         match known {
             Some(text) => self.found.text.push_str(text),
             None => self.found.unknown = true,
+        }
+    }
+
+    /// Parts of an expansion are evaluated in turn, and one kind of it sets a variable.
+    fn operands(&mut self, expression: &ParameterExpr) {
+        match expression {
+            ParameterExpr::Substring { offset, length, .. } => {
+                let numbers = std::iter::once(offset).chain(length);
+                if !numbers.into_iter().all(|number| is_plain_arithmetic(&number.value)) {
+                    self.found.opaque("arithmetic with names in it can run commands");
+                }
+            }
+            ParameterExpr::AssignDefaultValues { parameter, .. } => match parameter {
+                Parameter::Named(name) if is_harmless_in_shell(name) => {}
+                _ => self.found.opaque("it sets a variable that can change what programs do"),
+            },
+            _ => {}
         }
     }
 
@@ -232,7 +288,7 @@ impl Reader<'_> {
         if is_plain_arithmetic(expression) {
             self.found.text.push('0');
         } else {
-            self.found.opaque = Some("arithmetic with names in it can run commands");
+            self.found.opaque("arithmetic with names in it can run commands");
         }
     }
 }

@@ -4,6 +4,7 @@
 //! and then it would not be known which word is the program; such a command is opaque.
 
 use super::careful::{bare, git_rest, is_harmless_for_programs};
+use super::code::{self, Given};
 use super::{Role, Word};
 
 /// What a command starts.
@@ -16,7 +17,7 @@ pub(super) struct Started {
     /// Other ways to read it, which can be forbidden as well.
     pub(super) also: Vec<Vec<Word>>,
     /// Where it moves to.
-    pub(super) directory: Option<Word>,
+    pub(super) directories: Vec<Word>,
     /// Why it cannot be known what it runs.
     pub(super) opaque: Option<String>,
 }
@@ -28,6 +29,10 @@ pub(super) enum Inner {
     Words(Vec<Word>),
     /// A line for a shell.
     Line(String),
+    /// A line for a shell, any number of times.
+    Again(String),
+    /// What may be a program with arguments. It can be forbidden; it does not have to be allowed.
+    Perhaps(Vec<Word>),
 }
 
 /// The options of a program that starts another one.
@@ -87,7 +92,7 @@ fn known(program: &str) -> Option<Wrapper> {
         },
         "sudo" | "doas" => Wrapper {
             long: &["--user=", "--group=", "--non-interactive", "--preserve-env", "--set-home"],
-            ..wrapper("nEHSkbA", "ugpChrtTUDR", 0)
+            ..wrapper("nEHSkbA", "ugpChrtTUD", 0)
         },
         _ => return None,
     })
@@ -95,38 +100,85 @@ fn known(program: &str) -> Option<Wrapper> {
 
 /// Programs that start others in ways that are not looked into.
 const LAUNCHERS: &[&str] = &[
+    "aa-exec",
     "at",
     "batch",
+    "bwrap",
     "capsh",
+    "cgexec",
+    "choom",
+    "chpst",
     "chroot",
+    "coreutils",
+    "cpulimit",
     "crontab",
+    "daemonize",
+    "dbus-launch",
+    "dbus-run-session",
+    "dtach",
+    "dumb-init",
     "entr",
     "expect",
+    "fakechroot",
+    "fakeroot",
+    "faketime",
     "firejail",
     "flock",
     "gdb",
+    "gosu",
+    "hyperfine",
+    "i386",
+    "linux32",
+    "linux64",
+    "lldb",
+    "logsave",
     "ltrace",
+    "machinectl",
+    "newgrp",
     "nsenter",
+    "numactl",
     "parallel",
     "perf",
-    "proot",
+    "pkexec",
     "prlimit",
+    "proot",
+    "proxychains",
+    "proxychains4",
+    "rlwrap",
+    "rr",
     "run-parts",
+    "runcon",
     "runuser",
+    "screen",
     "script",
     "setarch",
     "setpriv",
+    "sg",
     "socat",
+    "softlimit",
+    "ssh-agent",
     "start-stop-daemon",
     "strace",
+    "su-exec",
     "systemd-run",
+    "tini",
+    "tmux",
+    "torify",
+    "torsocks",
+    "uclampset",
+    "unbuffer",
     "unshare",
     "valgrind",
     "watch",
+    "watchexec",
+    "x86_64",
+    "xvfb-run",
 ];
 
-const SHELLS: &[&str] =
-    &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "yash"];
+const SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "mksh", "ash", "rbash", "yash"];
+/// Shells with a grammar of their own.
+const FOREIGN_SHELLS: &[&str] =
+    &["csh", "elvish", "es", "fish", "nu", "pwsh", "powershell", "rc", "tcsh", "xonsh", "zsh"];
 
 /// Looks at what a command starts.
 pub(super) fn look_through(words: &[Word]) -> Started {
@@ -134,7 +186,7 @@ pub(super) fn look_through(words: &[Word]) -> Started {
         role: Role::Acts,
         inner: Vec::new(),
         also: Vec::new(),
-        directory: None,
+        directories: Vec::new(),
         opaque: None,
     };
     let Some((Some(program), arguments)) =
@@ -144,21 +196,24 @@ pub(super) fn look_through(words: &[Word]) -> Started {
     };
     match program {
         shell if SHELLS.contains(&shell) => started.shell(shell, arguments),
-        "eval" => started.joined(arguments),
+        shell if FOREIGN_SHELLS.contains(&shell) => {
+            started.shell(shell, arguments);
+            started.opaque(&format!("`{shell}` reads lines in its own way"));
+        }
+        "eval" => started.joined(after_dashes(arguments)),
         "trap" => started.trap(arguments),
         "su" => started.opaque("`su` runs a shell"),
         "find" | "fd" | "fdfind" => started.find(program, arguments),
         "cd" | "pushd" | "chdir" => {
             let target =
                 arguments.iter().find(|word| word.text().is_none_or(|text| !text.starts_with('-')));
-            started.directory = Some(target.cloned().unwrap_or(Word::unknown("~")));
-            if arguments.iter().any(|word| word.text() == Some("-")) {
-                started.directory = Some(Word::unknown("-"));
-            }
+            let back = arguments.iter().any(|word| word.text() == Some("-"));
+            let target = target.filter(|_| !back).cloned();
+            started.directories.push(target.unwrap_or(Word::unknown("~")));
         }
-        "popd" => started.directory = Some(Word::unknown("popd")),
+        "popd" => started.directories.push(Word::unknown("popd")),
         "git" => started.git(arguments),
-        launcher if LAUNCHERS.contains(&launcher) || launcher.starts_with("ld-linux") => {
+        launcher if LAUNCHERS.contains(&launcher) || is_loader(launcher) => {
             started.opaque(&format!("`{launcher}` starts other programs"));
         }
         "command" if looks_up(arguments) => {}
@@ -168,7 +223,68 @@ pub(super) fn look_through(words: &[Word]) -> Started {
             }
         }
     }
+    match code::given(program, arguments) {
+        Some(Given::Code) => {
+            let anything = [Word::unknown("code"), Word::unknown("code")];
+            started.also.push(anything.to_vec());
+        }
+        Some(Given::Programs(programs)) => {
+            started.inner.extend(programs.into_iter().map(Inner::Perhaps));
+        }
+        None => {}
+    }
+    if !matches!(program, "cd" | "pushd" | "chdir" | "popd") {
+        started.directories.extend(directories(program, arguments));
+    }
     started
+}
+
+/// Tells whether a program is the one that loads others.
+fn is_loader(program: &str) -> bool {
+    program == "ld.so" || program.starts_with("ld-")
+}
+
+/// Returns the directories that options name for a program to start in.
+fn directories(program: &str, arguments: &[Word]) -> Vec<Word> {
+    let long =
+        ["--directory", "--chdir", "--cwd", "--work-tree", "--working-directory", "--prefix"];
+    let short = if matches!(program, "sudo" | "doas") { 'D' } else { 'C' };
+    let old_style = matches!(program, "tar" | "bsdtar");
+    let mut found = Vec::new();
+    let mut words = arguments.iter().enumerate().peekable();
+    while let Some((at, word)) = words.next() {
+        let Some(text) = word.text() else { continue };
+        let mut next = || words.peek().map_or(Word::unknown("-C"), |(_, word)| (*word).clone());
+        let named = long.iter().find_map(|option| text.strip_prefix(option));
+        if let Some(rest) = named {
+            match rest.strip_prefix('=') {
+                Some(value) => found.push(Word::literal(value)),
+                None if rest.is_empty() => found.push(next()),
+                None => {}
+            }
+        } else if !text.starts_with("--")
+            && (text.starts_with('-') || (old_style && at == 0))
+            && let Some((_, attached)) = text.split_once(short)
+        {
+            match attached {
+                "" => found.push(next()),
+                // In a word of options its value may be any of the words that follow.
+                _ if old_style => found.push(Word::unknown("-C")),
+                value => found.push(Word::literal(value)),
+            }
+        }
+    }
+    // With a number it is something else: lines of context, for instance.
+    found.retain(|word| word.text().is_none_or(|text| text.parse::<u32>().is_err()));
+    found
+}
+
+/// Returns the arguments after the word that ends options, if that comes first.
+fn after_dashes(arguments: &[Word]) -> &[Word] {
+    match arguments.split_first() {
+        Some((first, rest)) if first.text() == Some("--") => rest,
+        _ => arguments,
+    }
 }
 
 fn looks_up(arguments: &[Word]) -> bool {
@@ -231,6 +347,11 @@ impl Started {
                 at += 1;
                 continue;
             }
+            // Alone it is short for `env -i`.
+            if program == "env" && text == "-" {
+                at += 1;
+                continue;
+            }
             let Some(short) = text.strip_prefix('-').filter(|short| !short.is_empty()) else {
                 break;
             };
@@ -241,9 +362,6 @@ impl Started {
                 self.opaque(&format!("`{text}` is not a known option of `{program}`"));
                 return None;
             }
-            if program == "env" && short.contains('C') {
-                self.directory = Some(Word::unknown("env -C"));
-            }
             at += if valued == Some(short.len() - 1) { 2 } else { 1 };
         }
         Some(at)
@@ -253,23 +371,27 @@ impl Started {
         let mut rest = arguments.iter();
         let mut takes_line = false;
         while let Some(word) = rest.next() {
+            let at = arguments.len() - rest.len();
             let Some(text) = word.text() else {
                 return self.opaque("what the shell runs is not known");
             };
             match text {
                 "--norc" | "--noprofile" | "--posix" | "--" => {}
                 "--version" | "--help" => return,
-                "-o" | "+o" | "-O" | "+O" => {
-                    rest.next();
-                }
-                option if option.starts_with("--") => {
-                    return self.opaque(&format!("`{option}` is not a known option of `{shell}`"));
-                }
-                option if option.starts_with('-') && option.len() > 1 => {
-                    if option.contains('s') {
+                option if option.starts_with(['-', '+']) && option.len() > 1 => {
+                    let flags = option.get(1..).unwrap_or_default();
+                    if flags.contains('s') {
                         return self.opaque("the shell runs what it is sent");
                     }
-                    takes_line |= option.contains('c');
+                    if !flags.chars().all(|flag| "abcefhilmnoptuvxBCEHOP".contains(flag)) {
+                        return self
+                            .opaque(&format!("`{option}` is not a known option of `{shell}`"));
+                    }
+                    takes_line |= flags.contains('c');
+                    // Each of these takes a word.
+                    for _ in flags.matches(['o', 'O']) {
+                        rest.next();
+                    }
                 }
                 line if takes_line => {
                     self.role = Role::Stands;
@@ -278,8 +400,11 @@ impl Started {
                 file if file.starts_with("/dev/") || file.starts_with("/proc/") || file == "-" => {
                     break;
                 }
-                // A script is a program like any other.
-                _ => return,
+                // A script is a program like any other, and is looked for like one.
+                _ => {
+                    let script = arguments.get(at.saturating_sub(1)..).unwrap_or_default().to_vec();
+                    return self.inner.push(Inner::Perhaps(script));
+                }
             }
         }
         self.opaque("the shell runs what it is sent");
@@ -297,22 +422,30 @@ impl Started {
     }
 
     fn trap(&mut self, arguments: &[Word]) {
-        match arguments.first().map(Word::text) {
-            Some(Some(option)) if option.starts_with('-') => {}
-            Some(Some(line)) => self.inner.push(Inner::Line(line.to_owned())),
+        match after_dashes(arguments).first().map(Word::text) {
+            Some(Some("-" | "-l" | "-p" | "-P")) | None => {}
+            Some(Some(line)) => self.inner.push(Inner::Again(line.to_owned())),
             Some(None) => self.opaque("what is run at the end is not known"),
-            None => {}
         }
     }
 
     fn find(&mut self, program: &str, arguments: &[Word]) {
         let mut rest = arguments.iter();
+        let starts = |text: &str| match program {
+            "find" => matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir"),
+            _ => {
+                matches!(text, "--exec" | "--exec-batch")
+                    || (!text.starts_with("--")
+                        && text.starts_with('-')
+                        && text.ends_with(['x', 'X']))
+            }
+        };
         while let Some(word) = rest.next() {
             match word.text() {
-                Some(
-                    "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec"
-                    | "--exec-batch",
-                ) => {
+                Some(text) if text.starts_with("--exec=") || text.starts_with("--exec-batch=") => {
+                    self.opaque("it starts another program");
+                }
+                Some(text) if starts(text) => {
                     let inner =
                         rest.by_ref().take_while(|word| !matches!(word.text(), Some(";" | "+")));
                     let inner = inner.map(|word| match word.text() {
@@ -340,9 +473,6 @@ impl Started {
             return;
         }
         let texts: Vec<&str> = arguments.iter().filter_map(Word::text).collect();
-        if let Some(at) = texts.iter().position(|text| *text == "-C") {
-            self.directory = arguments.get(at + 1).cloned();
-        }
         let rest = git_rest(&texts);
         if rest.len() < texts.len() {
             let plain = std::iter::once("git").chain(rest.iter().copied());
@@ -353,24 +483,32 @@ impl Started {
 
 /// What xargs adds to a command is not known.
 fn given_by_xargs(options: &[Word], inner: Vec<Word>) -> Vec<Word> {
-    let mut placeholder = None;
+    let mut placeholders = Vec::new();
     let mut words = options.iter().filter_map(Word::text).peekable();
     while let Some(word) = words.next() {
-        if let Some(attached) = word.strip_prefix("-I") {
-            placeholder =
-                Some(if attached.is_empty() { *words.peek().unwrap_or(&"{}") } else { attached });
-        } else if let Some(text) = word.strip_prefix("--replace=") {
-            placeholder = Some(text);
+        if let Some(text) = word.strip_prefix("--replace=") {
+            placeholders.push(text);
+        } else if !word.starts_with("--")
+            && word.starts_with('-')
+            && let Some((_, attached)) = word.split_once('I')
+        {
+            placeholders.push(if attached.is_empty() {
+                *words.peek().unwrap_or(&"{}")
+            } else {
+                attached
+            });
         }
     }
-    match placeholder {
-        Some(placeholder) => inner
-            .into_iter()
-            .map(|word| match word.text() {
-                Some(text) if text.contains(placeholder) => Word::unknown(text),
-                _ => word,
-            })
-            .collect(),
-        None => inner.into_iter().chain([Word::unknown("…")]).collect(),
+    let replaced = |word: Word| match word.text() {
+        Some(text) if placeholders.iter().any(|placeholder| text.contains(placeholder)) => {
+            Word::unknown(text)
+        }
+        _ => word,
+    };
+    let mut inner: Vec<Word> = inner.into_iter().map(replaced).collect();
+    // Which of them counts, or whether one does, is not looked into.
+    if placeholders.len() != 1 {
+        inner.push(Word::unknown("…"));
     }
+    inner
 }

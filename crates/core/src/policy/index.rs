@@ -1,0 +1,334 @@
+//! Which rules may hold for one thing that a call would do, without asking all of them.
+//!
+//! Every rule is kept under one thing that it cannot hold without: a tool, a program, a host, or a
+//! directory. What is found is asked in the order in which the rules were written, so a decision is
+//! the same as if all were asked; a test compares the two.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::facts::{Facts, Part};
+use super::pattern::host_name;
+use super::rule::{Key, Rule};
+use super::touch::{Reach, Touch};
+
+type Numbers = Vec<usize>;
+
+/// Rules by what they cannot hold without. Each is a number: its place among all rules.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Index {
+    /// Where each rule is: which layer, and which rule of it.
+    places: Vec<(usize, usize)>,
+    /// Rules without such a thing.
+    others: Numbers,
+    tools: HashMap<String, Numbers>,
+    tool_patterns: Vec<(String, usize)>,
+    programs: HashMap<String, Numbers>,
+    program_patterns: Numbers,
+    hosts: HashMap<String, Numbers>,
+    host_patterns: Numbers,
+    /// By the directory that everything they cover lies in.
+    directories: HashMap<String, Numbers>,
+    /// By the name of the file, or its ending after a dot.
+    names: HashMap<String, Numbers>,
+    path_patterns: Numbers,
+    /// All rules that look at what is done: for what is not known, each of them may hold.
+    by_command: Numbers,
+    by_host: Numbers,
+    by_path: Numbers,
+}
+
+impl Index {
+    pub(super) fn new<'a>(rules: impl Iterator<Item = (usize, usize, &'a Rule)>) -> Self {
+        let mut index = Self::default();
+        for (number, (layer, at, rule)) in rules.enumerate() {
+            index.places.push((layer, at));
+            index.add(number, rule.key());
+        }
+        index
+    }
+
+    fn add(&mut self, number: usize, key: Key) {
+        let keep = |map: &mut HashMap<String, Numbers>, key: String| {
+            map.entry(key).or_default().push(number);
+        };
+        match key {
+            Key::Tool(name) => keep(&mut self.tools, name),
+            Key::ToolStart(start) => self.tool_patterns.push((start, number)),
+            Key::Program(name) => {
+                self.by_command.push(number);
+                match name {
+                    Some(name) => keep(&mut self.programs, name),
+                    None => self.program_patterns.push(number),
+                }
+            }
+            Key::Host(name) => {
+                self.by_host.push(number);
+                match name {
+                    Some(name) => keep(&mut self.hosts, name),
+                    None => self.host_patterns.push(number),
+                }
+            }
+            Key::Directory(directory) => {
+                self.by_path.push(number);
+                keep(&mut self.directories, directory);
+            }
+            Key::Name(name) => {
+                self.by_path.push(number);
+                keep(&mut self.names, name);
+            }
+            Key::AnyPath => {
+                self.by_path.push(number);
+                self.path_patterns.push(number);
+            }
+            Key::Nothing => self.others.push(number),
+        }
+    }
+
+    /// Returns where all rules are that may hold, in their order.
+    pub(super) fn candidates(
+        &self,
+        facts: &Facts<'_>,
+        part: &Part,
+    ) -> impl Iterator<Item = (usize, usize)> {
+        let numbers = self.numbers(facts, part);
+        numbers.into_iter().filter_map(|number| self.places.get(number).copied())
+    }
+
+    fn numbers(&self, facts: &Facts<'_>, part: &Part) -> Numbers {
+        let mut found = self.others.clone();
+        found.extend(self.tools.get(facts.tool).into_iter().flatten());
+        let fitting = self.tool_patterns.iter().filter(|(start, _)| facts.tool.starts_with(start));
+        found.extend(fitting.map(|(_, number)| *number));
+        if part.opaque.is_some() {
+            found.extend(&self.by_command);
+            found.extend(&self.by_host);
+            found.extend(&self.by_path);
+        } else {
+            self.commands(part, &mut found);
+            self.hosts(part, &mut found);
+            self.paths(facts, part, &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn commands(&self, part: &Part, found: &mut Numbers) {
+        let Some(program) = part.command.as_ref().and_then(|words| words.first()) else { return };
+        let Some(text) = program.text() else { return found.extend(&self.by_command) };
+        found.extend(&self.program_patterns);
+        let bare = text.rsplit('/').next().unwrap_or(text);
+        let lower = bare.to_ascii_lowercase();
+        for name in [text, bare, &lower] {
+            found.extend(self.programs.get(name).into_iter().flatten());
+        }
+    }
+
+    fn hosts(&self, part: &Part, found: &mut Numbers) {
+        if part.hosts.is_empty() || self.by_host.is_empty() {
+            return;
+        }
+        found.extend(&self.host_patterns);
+        for reach in &part.hosts {
+            let Reach::Known(host) = reach else { return found.extend(&self.by_host) };
+            let name = host_name(host);
+            found.extend(self.hosts.get(&name).into_iter().flatten());
+            for (dot, _) in name.match_indices('.') {
+                let below = name.get(dot..).unwrap_or_default();
+                found.extend(self.hosts.get(below).into_iter().flatten());
+            }
+        }
+    }
+
+    fn paths(&self, facts: &Facts<'_>, part: &Part, found: &mut Numbers) {
+        if part.paths.is_empty() || self.by_path.is_empty() {
+            return;
+        }
+        found.extend(&self.path_patterns);
+        for touch in &part.paths {
+            let Touch::At(path) = touch else { return found.extend(&self.by_path) };
+            self.path(path, found);
+            if let Ok(relative) = path.strip_prefix(&facts.world.directory) {
+                self.path(relative, found);
+            }
+        }
+    }
+
+    fn path(&self, path: &Path, found: &mut Numbers) {
+        let Some(text) = path.to_str() else { return found.extend(&self.by_path) };
+        found.extend(self.directories.get(text).into_iter().flatten());
+        for (slash, _) in text.match_indices('/') {
+            let directory = text.get(..slash).unwrap_or_default();
+            found.extend(self.directories.get(directory).into_iter().flatten());
+        }
+        let name = text.rsplit('/').next().unwrap_or(text);
+        found.extend(self.names.get(name).into_iter().flatten());
+        for (dot, _) in name.match_indices('.') {
+            let ending = name.get(dot..).unwrap_or_default();
+            found.extend(self.names.get(ending).into_iter().flatten());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use serde_json::json;
+
+    use super::super::*;
+    use crate::effect::Effects;
+    use crate::spec::{Category, ToolSpec};
+
+    const COMMANDS: &[&str] = &[
+        "git *",
+        "git push *",
+        "GIT *",
+        "*",
+        "g* x",
+        "/bin/ls *",
+        "./x",
+        "rm *",
+        "* --force",
+        "ls",
+    ];
+    const PATHS: &[&str] = &[
+        "/a/**",
+        "/a/b",
+        "/a/*.pem",
+        "/a",
+        "/**",
+        "/",
+        "/{a,b}/c",
+        "/a[bc]/x",
+        "b/**",
+        "./b/c",
+        "b/*/d",
+        "*",
+        "**",
+        "**/*.pem",
+        "*.pem",
+        "**/id",
+        "id",
+        "/work/**",
+        "/work/b/**",
+        "b",
+        "**/b/**",
+        "/a/**/id",
+        ".e/**",
+        "*.tar.gz",
+        "/a/\\*",
+    ];
+    const TOOLS: &[&str] =
+        &["*", "run_*", "read_file", "mcp__a__*", "*_file", "other", "run_command"];
+    const HOSTS: &[&str] = &["h", "*.h", "*", "a.h:80", "*.a.h", "[::1]", "h:443"];
+    const TOUCHED: &[&str] = &[
+        "/a/b",
+        "/a/x.pem",
+        "/a",
+        "/",
+        "b/c",
+        "b",
+        "/work/b/c",
+        "../a/b",
+        "id",
+        "/a/q/id",
+        "/b/c",
+        "/ab/x",
+        "x",
+        "k.pem",
+        "/proc/self/root/a",
+        "~/x",
+        ".e/f",
+        "/x.tar.gz",
+        "/a/*",
+        "b/x/d",
+        "/q/b/z",
+    ];
+    const REACHED: &[&str] =
+        &["h", "a.h:80", "a.h.", "b.a.h", "H:443", "[::1]:80", "xh", "", "a.h"];
+    const LINES: &[&str] = &[
+        "git push x",
+        "GIT push",
+        "/usr/bin/git status",
+        "ls",
+        "/bin/ls x",
+        "$X",
+        "rm /a/b; ls b/c",
+        "cat /a/*",
+        "curl http://a.h/x",
+        "nc h 80",
+        "x --force",
+        "./x",
+        "ls )",
+        "cat b/c > /a/b",
+        "env rm x",
+        "cd /a && cat b",
+        "python3 -c x",
+        "cat $X",
+        "",
+    ];
+
+    fn rule() -> impl Strategy<Value = Rule> {
+        let some = |of: &'static [&'static str]| proptest::option::weighted(0.4, select(of));
+        let agent = proptest::option::weighted(0.1, select(&["main", "main/*"][..]));
+        let kind = proptest::option::weighted(0.1, select(Kind::ALL));
+        let rule = (
+            select(Permission::ALL),
+            some(TOOLS),
+            some(COMMANDS),
+            some(PATHS),
+            some(HOSTS),
+            agent,
+            kind,
+        );
+        rule.prop_filter_map(
+            "a rule needs a condition",
+            |(effect, tool, command, path, host, agent, kind)| {
+                let mut spec = RuleSpec::new(effect);
+                spec.tool = tool.map(str::to_owned);
+                spec.command = command.map(str::to_owned);
+                spec.path = path.map(str::to_owned);
+                spec.host = host.map(str::to_owned);
+                spec.agent = agent.map(str::to_owned);
+                spec.kind = kind;
+                Rule::new(spec, Some("/home/u"), None).ok()
+            },
+        )
+    }
+
+    fn cases() -> ProptestConfig {
+        ProptestConfig::with_cases(2_000 * (ProptestConfig::default().cases / 256).max(1))
+    }
+
+    proptest! {
+        #![proptest_config(cases())]
+        #[test]
+        fn the_index_finds_every_rule_that_holds(
+            user in proptest::collection::vec(rule(), 0..12),
+            project in proptest::collection::vec(rule(), 0..4),
+            mode in select(Mode::ALL),
+            tool in select(&["run_command", "read_file", "mcp__a__b", "z"][..]),
+            category in select(Category::ALL),
+            kind in select(Kind::ALL),
+            line in select(LINES),
+            paths in proptest::collection::vec(select(TOUCHED), 0..3),
+            hosts in proptest::collection::vec(select(REACHED), 0..3),
+        ) {
+            let policy = Policy::new(mode)
+                .layer(Layer::new(Scope::User, user))
+                .layer(Layer::new(Scope::Project, project));
+            let mut spec = ToolSpec::new(tool, "Acts.", kind);
+            spec.category = category;
+            let world = World {
+                directory: "/work".into(), home: Some("/home/u".into()), roots: Vec::new(),
+            };
+            let arguments = json!({ "command": line, "path": paths.first(), "host": hosts.first() });
+            let mut facts = Facts::new(&spec, &arguments, &Effects::NONE, "main", &world);
+            facts.paths = paths.iter().map(ToString::to_string).collect();
+            facts.hosts = hosts.iter().map(ToString::to_string).collect();
+            prop_assert_eq!(policy.decide(&facts), policy.decide_by_all_rules(&facts));
+        }
+    }
+}
