@@ -2,7 +2,8 @@
 //!
 //! A question is put to the approver of the run, and at the same time an answer is looked for in the run's
 //! inbox, where other processes leave theirs. The first one counts. An answer that lay there before the
-//! run was taken up again counts as well, if it was given after the question was first asked.
+//! run was taken up again counts as well, if it was given after the question was first asked and to what is
+//! asked now: other arguments, another change or another reason make it another question.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub struct Letter {
     /// The call that was asked about.
     pub call: CallId,
+    /// What stood for all that was shown. The answer holds for just that.
+    pub fingerprint: String,
     /// Whether it may run.
     pub approved: bool,
     /// For the model: why not, or what to do instead.
@@ -48,10 +51,11 @@ pub struct Letter {
 }
 
 impl Letter {
-    /// Says that a call may run.
-    pub const fn yes(call: CallId, at: Timestamp) -> Self {
+    /// Says that a call may run, as it was shown.
+    pub const fn yes(call: CallId, fingerprint: String, at: Timestamp) -> Self {
         Self {
             call,
+            fingerprint,
             approved: true,
             message: None,
             arguments: None,
@@ -62,8 +66,8 @@ impl Letter {
     }
 
     /// Says that a call may not run.
-    pub fn no(call: CallId, at: Timestamp) -> Self {
-        Self { approved: false, ..Self::yes(call, at) }
+    pub fn no(call: CallId, fingerprint: String, at: Timestamp) -> Self {
+        Self { approved: false, ..Self::yes(call, fingerprint, at) }
     }
 
     /// Returns it as something to put into an inbox.
@@ -108,9 +112,9 @@ impl Desk {
     }
 
     /// Waits until somebody has left an answer; forever, where nobody can.
-    async fn letter(&self, call: &CallId) -> Answer {
+    async fn letter(&self, asked: &Asked) -> Answer {
         loop {
-            if let Some(answer) = self.look(call).await {
+            if let Some(answer) = self.look(asked).await {
                 return answer;
             }
             if self.inbox.is_none() {
@@ -121,42 +125,58 @@ impl Desk {
     }
 
     /// Looks for an answer, and takes it.
-    async fn look(&self, call: &CallId) -> Option<Answer> {
-        let inbox = self.inbox.clone()?;
-        let asked = self.state.lock().questions().get(call).copied().unwrap_or_default();
-        let call = call.clone();
-        let looked = tokio::task::spawn_blocking(move || take(&inbox, &call, asked));
+    async fn look(&self, asked: &Asked) -> Option<Answer> {
+        let (inbox, asked) = (self.inbox.clone()?, asked.clone());
+        let looked = tokio::task::spawn_blocking(move || take(&inbox, &asked));
         looked.await.ok().flatten()
     }
 }
 
-/// Takes the first answer about a call that is not older than the question. All others about it are
-/// thrown away: there is one answer to a question.
-fn take(inbox: &Inbox, call: &CallId, asked: Timestamp) -> Option<Answer> {
-    let mut answer = None;
+/// What an answer has to be about.
+#[derive(Clone, Debug)]
+struct Asked {
+    call: CallId,
+    fingerprint: String,
+    since: Timestamp,
+}
+
+/// Takes the answer to a question: a no before any yes, else the newest. One that is older than the
+/// question, or about something else than was shown, is none. All are removed: there is one answer to a
+/// question.
+fn take(inbox: &Inbox, asked: &Asked) -> Option<Answer> {
+    let mut counts: Option<Letter> = None;
     for item in inbox.waiting().ok()?.items {
-        let Some(letter) = Letter::of(&item).filter(|letter| letter.call == *call) else {
+        let Some(letter) = Letter::of(&item).filter(|letter| letter.call == asked.call) else {
             continue;
         };
         // An item that cannot be removed would be seen again, by another question.
-        if inbox.done(&item).is_ok() && letter.at >= asked && answer.is_none() {
-            answer = Some(letter.into_answer());
+        let is_valid = inbox.done(&item).is_ok()
+            && letter.at >= asked.since
+            && letter.fingerprint == asked.fingerprint;
+        let refused = counts.as_ref().is_some_and(|before| !before.approved);
+        if is_valid && (!letter.approved || !refused) {
+            counts = Some(letter);
         }
     }
-    answer
+    counts.map(Letter::into_answer)
 }
 
 #[async_trait]
 impl Approver for Desk {
     async fn ask(&self, question: Question) -> Answer {
-        let call = question.call.clone();
+        // A question that the run does not know of is answered here or not at all.
+        let Some(since) = self.state.lock().questions().get(&question.call).copied() else {
+            return self.approver.ask(question).await;
+        };
+        let fingerprint = question.fingerprint.clone();
+        let asked = Asked { call: question.call.clone(), fingerprint, since };
         // What was answered while nobody worked on the run comes first.
-        if let Some(answer) = self.look(&call).await {
+        if let Some(answer) = self.look(&asked).await {
             return answer;
         }
         tokio::select! {
             answer = self.approver.ask(question) => answer,
-            answer = self.letter(&call) => answer,
+            answer = self.letter(&asked) => answer,
         }
     }
 }

@@ -33,10 +33,14 @@ impl RunState {
 impl Observer for RunState {
     fn observe(&self, event: &Event) {
         self.lock().apply(event);
-        if let EventBody::ApprovalAsked { .. }
-        | EventBody::ApprovalAnswered { .. }
-        | EventBody::ApprovalDeferred { .. } = event.body
-        {
+        let changes = matches!(
+            event.body,
+            EventBody::ApprovalAsked { .. }
+                | EventBody::ApprovalAnswered { .. }
+                | EventBody::ApprovalDeferred { .. }
+                | EventBody::ToolCallStarted { .. }
+        );
+        if changes || event.body.ends_call() {
             self.waiting_changed.notify_one();
         }
     }

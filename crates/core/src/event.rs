@@ -329,6 +329,9 @@ pub enum EventBody {
         /// When nobody will be waited for any more.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
+        /// Stands for all that was shown: an answer holds for just that.
+        #[serde(default)]
+        fingerprint: String,
     },
     /// Somebody answered.
     ApprovalAnswered {
@@ -360,7 +363,7 @@ pub enum EventBody {
         hook: String,
         /// When it was called.
         moment: Moment,
-        /// `denied`, `changed` or `failed`.
+        /// `denied`, `changed`, `failed`, or `ignored` where it had nothing to decide.
         action: String,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -33,6 +33,7 @@ mod conversation;
 mod decide;
 mod repetition;
 mod settings;
+mod stopwatch;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -47,6 +48,7 @@ use serde_json::Value;
 use self::batch::Batch;
 use self::conversation::Conversation;
 use self::repetition::Repetition;
+use self::stopwatch::Stopwatch;
 use crate::id::{CallId, RunId};
 use crate::message::{Message, Part, Role};
 use crate::outcome::{Cause, Outcome};
@@ -177,46 +179,6 @@ enum Due {
 struct Failure {
     cause: Cause,
     message: String,
-}
-
-/// Counts time, but not while somebody is waited for, and not while nobody works on the run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Stopwatch {
-    started: Timestamp,
-    waited_ms: i64,
-    /// When something last happened.
-    last: Timestamp,
-    /// The questions that are open, and since when there is one.
-    open: BTreeSet<CallId>,
-    since: Timestamp,
-}
-
-impl Stopwatch {
-    fn ask(&mut self, call: &CallId, now: Timestamp) {
-        if self.open.is_empty() {
-            self.since = now;
-        }
-        self.open.insert(call.clone());
-    }
-
-    fn answer(&mut self, call: &CallId, now: Timestamp) {
-        if self.open.remove(call) && self.open.is_empty() {
-            self.waited_ms += (now.as_millis() - self.since.as_millis()).max(0);
-        }
-    }
-
-    /// Nothing was done since the last event. Whoever was waited for has to be asked again.
-    fn resume(&mut self, now: Timestamp) {
-        let until = if self.open.is_empty() { self.last } else { self.since };
-        self.waited_ms += (now.as_millis() - until.as_millis()).max(0);
-        self.open.clear();
-    }
-
-    fn elapsed(&self, now: Timestamp) -> Duration {
-        let until = if self.open.is_empty() { now } else { self.since };
-        let millis = until.as_millis() - self.started.as_millis() - self.waited_ms;
-        Duration::from_millis(u64::try_from(millis).unwrap_or_default())
-    }
 }
 
 impl Run {
@@ -386,9 +348,9 @@ impl Run {
         self.clock.elapsed(now)
     }
 
-    /// Returns how long what is under way may still take; nothing while a person is waited for.
+    /// Returns how long what is under way may still take; nothing while there is only a person to wait for.
     pub fn time_left(&self, now: Timestamp) -> Option<Duration> {
-        if !self.clock.open.is_empty() {
+        if self.clock.only_waits() {
             return None;
         }
         let budget = &self.settings.budget;

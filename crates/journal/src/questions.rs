@@ -32,6 +32,8 @@ pub struct OpenQuestion<'e> {
     pub rules: &'e [RuleSpec],
     /// Since when.
     pub asked: Timestamp,
+    /// Stands for all that was shown.
+    pub fingerprint: &'e str,
     /// When nobody is waited for any more, unless the run is parked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
@@ -53,6 +55,7 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
                 reason,
                 rules,
                 until,
+                fingerprint,
             } => {
                 let before = open.iter().position(concerns).map(|index| open.remove(index));
                 open.push(OpenQuestion {
@@ -69,6 +72,7 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
                     // A question that is asked again is still the same question.
                     asked: before.map_or(event.ts, |before| before.asked),
                     until: *until,
+                    fingerprint,
                 });
             }
             EventBody::ApprovalAnswered { .. } => open.retain(|question| !concerns(question)),

@@ -32,6 +32,8 @@ pub struct Question {
     pub rules: Vec<RuleSpec>,
     /// When nobody will be waited for any more.
     pub until: Timestamp,
+    /// Stands for all of this: an answer that was given elsewhere holds only if it names the same.
+    pub fingerprint: String,
 }
 
 /// A person's answer, or that there is nobody.

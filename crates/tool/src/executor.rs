@@ -17,12 +17,12 @@ mod prepare;
 mod run;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::policy::RuleSpec;
 use convoke_core::{ToolCall, ToolResult};
-use tokio::sync::{RwLock, Semaphore};
+use tokio::sync::{RwLock, Semaphore, watch};
 
 use crate::approve::{Approver, NobodyToAsk};
 use crate::artifact::{ArtifactStore, NoArtifacts};
@@ -33,6 +33,7 @@ use crate::locks::PathLocks;
 use crate::record::{NullSink, Recorder};
 use crate::view::ToolView;
 
+pub(crate) use end::for_event;
 pub use limits::Limits;
 pub use prepare::{Decided, PreparedCall};
 
@@ -46,7 +47,7 @@ struct Parts {
     authorizer: Arc<dyn Authorizer>,
     approver: Arc<dyn Approver>,
     /// What people allowed for the rest of the run.
-    granted: Mutex<Vec<RuleSpec>>,
+    granted: watch::Sender<Vec<RuleSpec>>,
     hooks: Hooks,
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
@@ -99,16 +100,14 @@ impl ToolExecutor {
 
     /// Runs one call with wishes of its own.
     pub async fn execute_with(&self, call: ToolCall, options: CallOptions) -> ToolResult {
-        let result = match self.prepare_hooked(call, options).await {
+        match self.prepare(call, options).await {
             Decided::Answered(result) => *result,
             Decided::Ready(prepared) => self.run(prepared).await,
             Decided::Ask(prepared) => match self.ask(prepared).await {
                 Ok(prepared) => self.run(prepared).await,
                 Err(result) => *result,
             },
-        };
-        self.tell_of(&result).await;
-        result
+        }
     }
 
     /// Returns who has a say.
@@ -233,7 +232,7 @@ impl ExecutorBuilder {
             context: self.context,
             authorizer: self.authorizer,
             approver: self.approver,
-            granted: Mutex::new(self.granted),
+            granted: watch::Sender::new(self.granted),
             hooks: self.hooks,
             recorder: self.recorder,
             artifacts: self.artifacts,

@@ -1,11 +1,13 @@
 //! Others who have a say: before and after a tool, before the model is asked, when a person is, at the end.
 //!
 //! A hook that **guards** decides: it may refuse what is about to happen, or change the arguments of a
-//! call, which then is checked and decided about like any other. If it fails or takes too long, the answer
+//! call, which then is checked and decided about like any other; what it has changed it has to leave so
+//! when it is asked again. If it fails or takes too long, the answer
 //! is no. A hook that **watches** is told, and whatever becomes of it changes nothing; that it failed is
 //! said. What a hook did is part of the stream.
 
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,8 +16,15 @@ use convoke_core::hook::Moment;
 use convoke_core::{CallId, Event, EventBody};
 use serde_json::Value;
 
+use crate::executor::for_event;
 use crate::record::Recorder;
 use crate::task::Contained;
+use crate::truncate::cut_middle;
+
+/// How much of what a hook says is told.
+const MAX_TEXT_BYTES: usize = 4 * 1024;
+/// How much of the arguments it leaves an event carries.
+const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 
 /// Somebody who has a say.
 #[async_trait]
@@ -205,7 +214,9 @@ impl Hooks {
         }
     }
 
-    /// Asks one after the other; each sees the arguments as the one before left them.
+    /// Asks one after the other; each sees the arguments as the one before left them. Where they were
+    /// changed, all who guard are asked once more about what came of it, and have to leave it so: nobody's
+    /// refusal can be got around by whoever comes after.
     pub(crate) async fn ask(
         &self,
         moment: Moment,
@@ -216,61 +227,124 @@ impl Hooks {
         if self.is_empty() {
             return Said::Go;
         }
+        let about = About { moment, call, recorder };
         let mut event = recorder.preview(call, body.clone());
         let mut changed = None;
         for hook in self.0.iter() {
-            if !hook.wants(moment, &event) {
-                continue;
-            }
-            let guards = hook.guards() && moment.can_be_guarded();
-            let (action, reason, arguments) = match (heard(hook, moment, &event).await, guards) {
-                (Ok(Verdict::Change { arguments }), true) if moment == Moment::BeforeTool => {
+            match about.asked(hook, &event, false).await {
+                Said::Go => {}
+                Said::Changed(arguments) => {
                     if let EventBody::ToolCallRequested { params, .. } = &mut event.body {
                         *params = Arc::new(arguments.clone());
                     }
-                    changed = Some(arguments.clone());
-                    ("changed", None, Some(Arc::new(arguments)))
+                    changed = Some(arguments);
                 }
-                (Ok(Verdict::Deny { reason }), true) => ("denied", Some(reason), None),
-                // Who only watches, or has nothing to decide about, is not asked what it thinks.
-                (Ok(_), _) => continue,
-                (Err(problem), _) => ("failed", Some(problem), None),
-            };
-            let acted = EventBody::HookActed {
-                hook: hook.name().to_owned(),
-                moment,
-                action: action.to_owned(),
-                message: reason.clone(),
-                arguments,
-            };
-            // What cannot be recorded closes the stream, which the next event reports.
-            drop(recorder.record(call, acted));
-            match (action, guards) {
-                ("denied", _) => {
-                    let reason = reason.unwrap_or_default();
-                    return Said::Denied(format!(
-                        "the hook `{}` refused it: {reason}",
-                        hook.name()
-                    ));
-                }
-                ("failed", true) => {
-                    let problem = reason.unwrap_or_default();
-                    return Said::Denied(format!(
-                        "the hook `{}` that guards it failed: {problem}",
-                        hook.name()
-                    ));
-                }
-                _ => {}
+                denied @ Said::Denied(_) => return denied,
             }
         }
-        changed.map_or(Said::Go, Said::Changed)
+        let Some(changed) = changed else { return Said::Go };
+        for hook in self.0.iter() {
+            match about.asked(hook, &event, true).await {
+                Said::Changed(arguments) if arguments != changed => {
+                    return Said::Denied("hooks do not agree about its arguments".to_owned());
+                }
+                Said::Go | Said::Changed(_) => {}
+                denied @ Said::Denied(_) => return denied,
+            }
+        }
+        Said::Changed(changed)
     }
 }
 
+/// What hooks are asked about.
+struct About<'a> {
+    moment: Moment,
+    call: Option<&'a CallId>,
+    recorder: &'a Recorder,
+}
+
+/// What a hook says about itself.
+struct Known {
+    name: String,
+    wanted: bool,
+    guards: bool,
+    timeout: Duration,
+}
+
+impl About<'_> {
+    /// Asks one hook, and records what it did. When asking again, only who guards is asked.
+    async fn asked(&self, hook: &Arc<dyn Hook>, event: &Event, again: bool) -> Said {
+        let known = catch_unwind(AssertUnwindSafe(|| Known {
+            name: cut(hook.name()),
+            wanted: hook.wants(self.moment, event),
+            guards: hook.guards() && self.moment.can_be_guarded(),
+            timeout: hook.timeout(),
+        }));
+        let Ok(Known { name, wanted, guards, timeout }) = known else {
+            // Nobody knows whether it guards.
+            self.record("a hook", "failed", Some("it broke down"), None);
+            let stops = self.moment.can_be_guarded();
+            return if stops { Said::Denied("a hook broke down".to_owned()) } else { Said::Go };
+        };
+        if !wanted || (again && !guards) {
+            return Said::Go;
+        }
+        let changes = self.moment == Moment::BeforeTool;
+        match (heard(hook, self.moment, event, timeout).await, guards) {
+            (Ok(Verdict::Go), _) => Said::Go,
+            (Ok(Verdict::Change { arguments }), true) if changes => {
+                if !again {
+                    self.record(&name, "changed", None, Some(&arguments));
+                }
+                Said::Changed(arguments)
+            }
+            (Ok(Verdict::Deny { reason }), true) => {
+                let reason = cut(&reason);
+                self.record(&name, "denied", Some(&reason), None);
+                Said::Denied(format!("the hook `{name}` refused it: {reason}"))
+            }
+            // That somebody forgot to let it guard has to be seen.
+            (Ok(Verdict::Deny { .. } | Verdict::Change { .. }), _) => {
+                self.record(&name, "ignored", Some("it only watches here"), None);
+                Said::Go
+            }
+            (Err(problem), guards) => {
+                let problem = cut(&problem);
+                self.record(&name, "failed", Some(&problem), None);
+                if guards {
+                    Said::Denied(format!("the hook `{name}` that guards it failed: {problem}"))
+                } else {
+                    Said::Go
+                }
+            }
+        }
+    }
+
+    /// What cannot be recorded closes the stream, which the next event reports.
+    fn record(&self, hook: &str, action: &str, message: Option<&str>, arguments: Option<&Value>) {
+        let acted = EventBody::HookActed {
+            hook: hook.to_owned(),
+            moment: self.moment,
+            action: action.to_owned(),
+            message: message.map(str::to_owned),
+            arguments: arguments.map(|arguments| for_event(arguments, MAX_ARGUMENT_BYTES)),
+        };
+        drop(self.recorder.record(self.call, acted));
+    }
+}
+
+fn cut(text: &str) -> String {
+    cut_middle(text, MAX_TEXT_BYTES).unwrap_or_else(|| text.to_owned())
+}
+
 /// Calls a hook so that its failure stays its own.
-async fn heard(hook: &Arc<dyn Hook>, moment: Moment, event: &Event) -> Result<Verdict, String> {
+async fn heard(
+    hook: &Arc<dyn Hook>,
+    moment: Moment,
+    event: &Event,
+    timeout: Duration,
+) -> Result<Verdict, String> {
     let (hook, event) = (Arc::clone(hook), event.clone());
-    let timeout = hook.timeout();
     let asked = Contained::spawn(async move { hook.call(moment, &event).await });
     match tokio::time::timeout(timeout, asked).await {
         Ok(Ok(verdict)) => verdict,

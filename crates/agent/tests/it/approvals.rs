@@ -97,7 +97,7 @@ impl World {
 }
 
 fn hit_and_look() -> Turn {
-    Turn::call("hit", json!({ "word": "x" })).and_call("echo", json!({ "word": "y" }))
+    Turn::call("echo", json!({ "word": "y" })).and_call("hit", json!({ "word": "x" }))
 }
 
 fn now() -> convoke_core::Timestamp {
@@ -105,8 +105,8 @@ fn now() -> convoke_core::Timestamp {
     SystemClock.now()
 }
 
-/// Starts a run that parks, and returns the call that waits.
-async fn parked(world: &World) -> CallId {
+/// Starts a run that parks, and returns the call that waits, with what stands for what was shown.
+async fn parked(world: &World) -> (CallId, String) {
     let agent = world.agent(vec![hit_and_look()], NobodyToAsk);
     let (events, report) = read(agent.start_as(RunId::new("r"), "Go.")).await;
     assert_eq!(
@@ -117,16 +117,22 @@ async fn parked(world: &World) -> CallId {
     assert_eq!(world.hits(), 0);
     let echoed = |body: &EventBody| matches!(body, EventBody::ToolCallCompleted { tool_name, .. } if tool_name == "echo");
     assert!(events.iter().any(|event| echoed(&event.body)), "what can be done is done");
-    let asked = events.iter().find(|event| matches!(event.body, EventBody::ApprovalAsked { .. }));
-    asked.unwrap().call.clone().unwrap()
+    let asked = events.iter().find_map(|event| match &event.body {
+        EventBody::ApprovalAsked { fingerprint, .. } => {
+            Some((event.call.clone().unwrap(), fingerprint.clone()))
+        }
+        _ => None,
+    });
+    asked.unwrap()
 }
 
 #[tokio::test]
 async fn a_parked_run_goes_on_with_an_answer_from_another_process() {
     for (yes, hits) in [(true, 1), (false, 0)] {
         let world = World::new();
-        let call = parked(&world).await;
-        let letter = if yes { Letter::yes(call, now()) } else { Letter::no(call, now()) };
+        let (call, shown) = parked(&world).await;
+        let letter =
+            if yes { Letter::yes(call, shown, now()) } else { Letter::no(call, shown, now()) };
         world.leave(letter);
         let report = world.go_on(vec![Turn::text("done")], NobodyToAsk).await;
         assert_eq!((report.text().as_deref(), world.hits()), (Some("done"), hits));
@@ -151,7 +157,7 @@ async fn an_answer_that_is_older_than_the_question_does_not_count() {
     let agent = world.agent(vec![Turn::text("first")], NobodyToAsk);
     read(agent.start_as(RunId::new("r"), "Go.")).await;
     let before = convoke_core::Timestamp::from_millis(1);
-    world.leave(Letter::yes(CallId::new("call_1"), before));
+    world.leave(Letter::yes(CallId::new("call_1"), String::new(), before));
     let reopened = world.journals().reopen(&RunId::new("r")).unwrap();
     let agent = world.agent(vec![Turn::call("hit", json!({ "word": "x" }))], NobodyToAsk);
     let run = agent.resume(reopened.paused, Some("More.".into())).unwrap();
@@ -166,7 +172,7 @@ async fn an_answer_from_elsewhere_ends_the_wait_of_whoever_is_asked_here() {
     let other = Arc::clone(&world);
     // The person at the terminal never answers; somebody else does.
     let approver = ask_with(move |question| {
-        other.leave(Letter::yes(question.call, now()));
+        other.leave(Letter::yes(question.call, question.fingerprint, now()));
         std::future::pending()
     });
     let agent = world.agent(vec![hit_and_look(), Turn::text("done")], approver);
@@ -181,9 +187,9 @@ async fn an_answer_from_elsewhere_ends_the_wait_of_whoever_is_asked_here() {
 #[tokio::test]
 async fn what_was_allowed_for_always_is_remembered_when_the_run_is_taken_up() {
     let world = World::new();
-    let call = parked(&world).await;
+    let (call, shown) = parked(&world).await;
     let rules = vec![RuleSpec::tool(Permission::Allow, "hit")];
-    let mut letter = Letter::yes(call, now());
+    let mut letter = Letter::yes(call, shown, now());
     letter.rules.clone_from(&rules);
     letter.arguments = Some(json!({ "word": "softly" }));
     letter.by = Some("somebody".into());
@@ -201,5 +207,69 @@ async fn what_was_allowed_for_always_is_remembered_when_the_run_is_taken_up() {
     let run = agent.resume(reopened.paused, Some("Once more.".into())).unwrap();
     let (_, report) = read(run).await;
     assert_eq!((report.text().as_deref(), world.hits()), (Some("done again"), 3));
+    world.check();
+}
+
+#[tokio::test]
+async fn a_no_that_was_left_after_a_yes_counts() {
+    for yes_first in [true, false] {
+        let world = World::new();
+        let (call, shown) = parked(&world).await;
+        let yes = Letter::yes(call.clone(), shown.clone(), now());
+        let no = Letter::no(call, shown, now());
+        let letters = if yes_first { [yes, no] } else { [no, yes] };
+        for letter in letters {
+            world.leave(letter);
+        }
+        let report = world.go_on(vec![Turn::text("done")], NobodyToAsk).await;
+        assert_eq!((report.text().as_deref(), world.hits()), (Some("done"), 0));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_something_else_than_was_shown_does_not_count() {
+    let world = World::new();
+    let (call, _) = parked(&world).await;
+    world.leave(Letter::yes(call, "something else".to_owned(), now()));
+    let report = world.go_on(vec![], NobodyToAsk).await;
+    assert_eq!((report.outcome.cause, world.hits()), (Cause::AwaitsApproval, 0));
+}
+
+#[tokio::test]
+async fn a_yes_for_always_answers_the_questions_that_are_open() {
+    let world = World::new();
+    let asked = AtomicU32::new(0);
+    let approver = ask_with(move |_| {
+        // The first one is answered; the others would wait forever.
+        let first = asked.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            if !first {
+                std::future::pending::<()>().await;
+            }
+            Answer::always(vec![RuleSpec::tool(Permission::Allow, "hit")])
+        }
+    });
+    let hit = |turn: Turn| turn.and_call("hit", json!({ "word": "x" }));
+    let turn = hit(hit(Turn::call("hit", json!({ "word": "x" }))));
+    let agent = world.agent(vec![turn, Turn::text("done")], approver);
+    let (_, report) = read(agent.start_as(RunId::new("r"), "Go.")).await;
+    assert_eq!((report.text().as_deref(), world.hits()), (Some("done"), 3));
+    world.check();
+}
+
+#[tokio::test]
+async fn what_comes_after_a_call_that_waits_waits_with_it() {
+    let world = World::new();
+    let turn = Turn::call("hit", json!({ "word": "x" })).and_call("echo", json!({ "word": "y" }));
+    let agent = world.agent(vec![turn], NobodyToAsk);
+    let (events, report) = read(agent.start_as(RunId::new("r"), "Go.")).await;
+    assert_eq!(report.outcome.cause, Cause::AwaitsApproval);
+    let begun = |event: &EventBody| matches!(event, EventBody::ToolCallStarted { .. });
+    assert!(
+        !events.iter().any(|event| begun(&event.body)),
+        "a program may change what is looked at"
+    );
+    let report = world.go_on(vec![Turn::text("done")], ask_with(async |_| Answer::yes())).await;
+    assert_eq!((report.text().as_deref(), world.hits()), (Some("done"), 1));
     world.check();
 }

@@ -189,7 +189,8 @@ fn the_tools_say_what_they_are() {
 async fn a_call_says_beforehand_what_it_does_and_whom_it_reaches() {
     let arguments = json!({ "url": "http://EXA\tmple.org.:81/x" });
     let call = ToolCall::new("c", "http_get", arguments);
-    let Decided::Ready(prepared) = executor(open()).prepare(call, CallOptions::default()) else {
+    let Decided::Ready(prepared) = executor(open()).prepare(call, CallOptions::default()).await
+    else {
         panic!("not ready");
     };
     assert_eq!(prepared.description(), "GET http://example.org.:81/x");

@@ -184,7 +184,8 @@ async fn a_call_without_a_path_reads_the_working_directory() {
                 arguments["path"] = json!(path);
             }
             let call = ToolCall::new("c", tool, arguments.clone());
-            let Decided::Ready(prepared) = workspace.executor.prepare(call, CallOptions::default())
+            let Decided::Ready(prepared) =
+                workspace.executor.prepare(call, CallOptions::default()).await
             else {
                 unreachable!("{tool} may run");
             };

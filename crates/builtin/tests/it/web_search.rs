@@ -146,7 +146,8 @@ async fn the_tool_says_what_it_is_and_whom_it_asks() {
     assert_eq!((spec.category, spec.kind), (Category::Network, Kind::Fetch));
     assert_eq!(spec.repeat, Repeat::Idempotent);
     let call = ToolCall::new("c", "web_search", json!({ "query": "x" }));
-    let Decided::Ready(prepared) = executor(tool).prepare(call, CallOptions::default()) else {
+    let Decided::Ready(prepared) = executor(tool).prepare(call, CallOptions::default()).await
+    else {
         panic!("not ready");
     };
     assert_eq!(prepared.description(), "search the web for \"x\"");

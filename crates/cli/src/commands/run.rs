@@ -54,8 +54,8 @@ Examples:
 
 Exit codes:
   0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 a budget or limit was reached,
-  5 stuck, 6 the model did not answer, 7 configuration wrong, 9 the run cannot be kept,
-  130 interrupted, 143 terminated";
+  5 stuck, 6 the model did not answer, 7 configuration wrong, 8 parked until somebody
+  answers, 9 the run cannot be kept, 130 interrupted, 143 terminated";
 
 /// Work on a task
 #[derive(Debug, Args)]

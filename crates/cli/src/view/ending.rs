@@ -24,11 +24,17 @@ pub(crate) fn failure(totals: &Totals, outcome: &Outcome) -> Option<Failure> {
     let cause = outcome.cause;
     let failure = reason(totals, outcome)?.any_hint(hint(cause, totals));
     // Who was refused often tries again until a limit ends it.
-    let refused = totals.denied > 0 && matches!(cause.status(), Status::Limited | Status::Stuck);
+    let refused =
+        would_modes_help(totals) && matches!(cause.status(), Status::Limited | Status::Stuck);
     Some(failure.any_hint(refused.then(|| {
-        let calls = amounts::count(totals.denied.into(), "call");
+        let calls = amounts::count((totals.denied - totals.refused).into(), "call");
         format!("{calls} had no permission; {MODES}")
     })))
+}
+
+/// A mode changes nothing about what a person or a hook said no to.
+const fn would_modes_help(totals: &Totals) -> bool {
+    totals.denied > totals.refused
 }
 
 /// Says why a run did not reach its goal; nothing, if it did.
@@ -132,7 +138,7 @@ pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
                 "`convoke runs approve {run}` or `deny {run}` answers, then `convoke runs resume {run}` goes on"
             )
         }
-        Cause::Denied | Cause::AwaitsApproval => MODES.to_owned(),
+        Cause::Denied | Cause::AwaitsApproval if would_modes_help(totals) => MODES.to_owned(),
         Cause::Interrupted | Cause::Terminated if totals.is_kept => {
             format!("`convoke runs resume {}` goes on where it was", totals.run)
         }
@@ -221,7 +227,6 @@ mod tests {
         error: the run failed (error)
         error: the run was asked for wrongly (usage)
         error: the run was not allowed to do what it wanted (denied)
-        hint: `--mode auto_edit` permits changes to files, `--mode full` everything
         error: stopped after 30 turns (max_turns)
         hint: `--max-turns 60` lets it go on for longer
         error: stopped after 10 m 00 s (timeout)
@@ -243,7 +248,6 @@ mod tests {
         error: the configuration is wrong (configuration)
         hint: `convoke config check` says where
         error: an approval is awaited (awaits_approval)
-        hint: `--mode auto_edit` permits changes to files, `--mode full` everything
         error: the state directory cannot be used (state)
         error: the run was interrupted (interrupted)
         error: the run was ended by the system (terminated)

@@ -72,6 +72,8 @@ pub(crate) struct Totals {
     pub(crate) exceeded: Option<Limit>,
     /// Calls that a person or the policy said no to.
     pub(crate) denied: u32,
+    /// Calls that a person or a hook said no to, whatever the mode.
+    pub(crate) refused: u32,
     /// Why the main agent's model did not answer when it was last asked.
     pub(crate) error: Option<ModelFailure>,
     /// What there was to know that stopped nothing.

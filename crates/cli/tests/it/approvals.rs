@@ -135,7 +135,7 @@ fn an_answer_from_another_terminal_reaches_a_run_that_waits_at_its_own() {
     let told = world.scene.run(&["runs", "approve", &id]);
     assert!(told.stderr.contains("the run goes on"), "{told:?}");
     here.wait_until("the answer", |text| {
-        text.contains("answered elsewhere") && text.contains("Written.")
+        text.contains("no answer is needed any more") && text.contains("Written.")
     });
     assert_eq!(world.scene.read("a.txt"), "x");
 }

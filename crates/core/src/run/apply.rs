@@ -119,7 +119,8 @@ impl Run {
                 self.questions.entry(call.clone()).or_insert(now);
             }
             EventBody::ApprovalAnswered { rules, .. } => {
-                self.answered(call, now);
+                self.clock.answer(call, now);
+                self.questions.remove(call);
                 self.granted.extend_from_slice(rules);
             }
             EventBody::ApprovalDeferred { .. } => {
@@ -129,6 +130,7 @@ impl Run {
                 }
             }
             EventBody::ToolCallStarted { effects, repeat, .. } => {
+                self.clock.begin(call, now);
                 let begun_before = match &mut self.phase {
                     Phase::Calling(batch) => batch.begin(call, *repeat),
                     _ => false,
@@ -139,14 +141,14 @@ impl Run {
                 }
             }
             EventBody::ToolCallCompleted { tool_name, result, content, duration_ms, .. } => {
-                self.answered(call, now);
+                self.over_with(call, now);
                 self.denied = false;
                 let value = (tool_name == COMPLETE_TASK).then_some(&**result);
                 self.answer_call(call, tool_name, Ok(value), content, *duration_ms);
             }
             EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
             | EventBody::ToolCallDenied { tool_name, error, content, duration_ms } => {
-                self.answered(call, now);
+                self.over_with(call, now);
                 self.denied |= matches!(body, EventBody::ToolCallDenied { .. });
                 let said = error.message.as_str();
                 self.answer_call(call, tool_name, Err(said), content, *duration_ms);
@@ -155,9 +157,9 @@ impl Run {
         }
     }
 
-    /// Nobody has to be asked about a call any more.
-    fn answered(&mut self, call: &CallId, now: Timestamp) {
-        self.clock.answer(call, now);
+    /// A call is over: nobody has to be asked about it any more.
+    fn over_with(&mut self, call: &CallId, now: Timestamp) {
+        self.clock.end(call, now);
         self.questions.remove(call);
     }
 
@@ -208,7 +210,7 @@ impl Run {
         }
         self.phase = Phase::Ready;
         self.before = Before { turns: self.turn.number, tool_calls: self.tool_calls };
-        self.clock = Stopwatch { started: now, ..Stopwatch::default() };
+        self.clock = Stopwatch::start(now);
         self.turn = Turn { open: false, answered: false, ..self.turn };
         self.warned.clear();
         self.due.retain(|due| matches!(due, Due::Plan | Due::Reflect | Due::Shorten));

@@ -723,6 +723,7 @@ fn asked(tool_name: &str) -> EventBody {
         reason: String::new(),
         rules: Vec::new(),
         until: None,
+        fingerprint: String::new(),
     }
 }
 

@@ -132,6 +132,7 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
             reason: text(),
             rules: rules(),
             until: None,
+            fingerprint: String::new(),
         },
         22 => EventBody::ApprovalAnswered {
             tool_name: text(),

@@ -72,6 +72,7 @@ pub(crate) fn events() -> Vec<convoke_core::Event> {
             reason: text(),
             rules: vec![RuleSpec::command(Permission::Allow, HOSTILE)],
             until: None,
+            fingerprint: String::new(),
         },
     );
     stream.about(

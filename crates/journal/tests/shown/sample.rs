@@ -393,6 +393,7 @@ fn repair(stream: &mut Stream) {
             reason: "edits are asked about".into(),
             rules: vec![RuleSpec::tool(Permission::Allow, "edit_file")],
             until: None,
+            fingerprint: String::new(),
         },
     );
     stream.wait(4_200).about(
@@ -572,6 +573,7 @@ fn ask_for_more(stream: &mut Stream) {
             reason: "commands are asked about".into(),
             rules: Vec::new(),
             until: None,
+            fingerprint: String::new(),
         },
     );
     stream.wait(3_000).about(

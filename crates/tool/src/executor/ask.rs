@@ -1,15 +1,57 @@
 //! Between the halves: a person is asked, and nothing is held meanwhile.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use convoke_core::hook::Moment;
-use convoke_core::{EventBody, ToolCall, ToolError, ToolResult};
+use convoke_core::policy::RuleSpec;
+use convoke_core::{Display, Effects, EventBody, ToolCall, ToolError, ToolResult};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use super::ToolExecutor;
 use super::end::for_event;
-use super::prepare::PreparedCall;
+use super::prepare::{Decided, PreparedCall, decide_contained};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
+use crate::authorize::{Decision, Request};
+use crate::registry::Entry;
 use crate::task::Contained;
+
+/// Who answered where a rule did that was granted meanwhile.
+const BY_RULE: &str = "a rule that was granted meanwhile";
+
+/// What came of asking.
+pub(super) enum Asked {
+    /// It may run.
+    Consented(Box<PreparedCall>),
+    /// It is over.
+    Refused(Box<ToolResult>),
+    /// Nobody answered, and it waits.
+    Deferred(Box<ToolResult>),
+}
+
+/// What came of asking once.
+enum Once {
+    Ended(Asked),
+    /// What was consented to became something else, about which somebody has to be asked.
+    Again(Box<PreparedCall>),
+}
+
+/// What is decided about once more when a rule is granted.
+struct Matter {
+    entry: Option<Arc<Entry>>,
+    effects: Effects,
+    description: String,
+}
+
+impl Matter {
+    fn of(prepared: &PreparedCall) -> Self {
+        Self {
+            entry: prepared.ticket.entry().cloned(),
+            effects: prepared.effects.clone(),
+            description: prepared.description.clone(),
+        }
+    }
+}
 
 /// How a question ended.
 enum Heard {
@@ -22,38 +64,102 @@ enum Heard {
 
 impl ToolExecutor {
     /// Asks about a call and waits for the answer, holding nothing.
-    pub async fn ask(&self, mut prepared: PreparedCall) -> Result<PreparedCall, Box<ToolResult>> {
-        let Some(mut question) = prepared.question.take() else { return Ok(prepared) };
-        question.preview = prepared.invocation.preview(&self.0.context).await;
+    pub async fn ask(&self, prepared: PreparedCall) -> Result<PreparedCall, Box<ToolResult>> {
+        match self.ask_until_answered(prepared).await {
+            Asked::Consented(prepared) => Ok(*prepared),
+            Asked::Refused(result) | Asked::Deferred(result) => Err(result),
+        }
+    }
+
+    pub(super) async fn ask_until_answered(&self, prepared: PreparedCall) -> Asked {
+        let mut prepared = Box::new(prepared);
+        loop {
+            match self.ask_once(*prepared).await {
+                Once::Again(next) => prepared = next,
+                Once::Ended(asked) => {
+                    if let Asked::Refused(result) = &asked {
+                        self.tell_of(result).await;
+                    }
+                    return asked;
+                }
+            }
+        }
+    }
+
+    async fn ask_once(&self, mut prepared: PreparedCall) -> Once {
+        let ended = |result| Once::Ended(Asked::Refused(result));
+        let Some(mut question) = prepared.question.take() else {
+            return Once::Ended(Asked::Consented(Box::new(prepared)));
+        };
+        match self.previewed(&mut prepared).await {
+            Ok(preview) => question.preview = preview,
+            Err(error) => return ended(prepared.ticket.failed(error, None)),
+        }
+        self.make_showable(&mut question);
         let asked = self.asked(&question);
         if let Err(error) = prepared.ticket.record(asked.clone()) {
-            return Err(prepared.ticket.failed(error, None));
+            return ended(prepared.ticket.failed(error, None));
         }
-        let (hooks, call) = (&self.0.hooks, &question.call);
-        let told = hooks.tell(Moment::Approval, Some(call), &asked, &self.0.recorder).await;
+        let stopped = || ToolError::cancelled("the run was stopped");
+        let hooks =
+            self.0.hooks.tell(Moment::Approval, Some(&question.call), &asked, &self.0.recorder);
+        let told = tokio::select! {
+            biased;
+            () = self.0.context.cancelled() => {
+                return ended(prepared.ticket.failed(stopped(), None));
+            }
+            told = hooks => told,
+        };
         if let Err(reason) = told {
             let objection = Objection { message: Some(reason.clone()), by: Some("a hook".into()) };
-            return Err(refused(prepared, objection, reason));
+            return ended(refused(prepared, objection, reason));
         }
         let reason = question.reason.clone();
-        let nobody = match self.put(question.clone()).await {
+        let nobody = match self.put(&question, Matter::of(&prepared)).await {
             Heard::Answer(Answer::Yes(consent)) => {
-                return self.consented(prepared, question, consent);
+                return self.consented(prepared, question, consent).await;
             }
-            Heard::Answer(Answer::No(objection)) => return Err(objected(prepared, objection)),
-            Heard::Stopped => {
-                let stopped = ToolError::cancelled("the run was stopped");
-                return Err(prepared.ticket.failed(stopped, None));
-            }
+            Heard::Answer(Answer::No(objection)) => return ended(objected(prepared, objection)),
+            Heard::Stopped => return ended(prepared.ticket.failed(stopped(), None)),
             Heard::Answer(Answer::Nobody) => format!("{reason}, and nobody can be asked here"),
             Heard::Silence => format!("{reason}, and nobody answered in time"),
         };
-        Err(match self.0.limits.unanswered {
-            Unanswered::Park => prepared.ticket.deferred(nobody),
+        match self.0.limits.unanswered {
+            Unanswered::Park => Once::Ended(Asked::Deferred(prepared.ticket.deferred(nobody))),
             Unanswered::Deny => {
-                refused(prepared, Objection { message: Some(nobody.clone()), by: None }, nobody)
+                let objection = Objection { message: Some(nobody.clone()), by: None };
+                ended(refused(prepared, objection, nobody))
             }
-        })
+        }
+    }
+
+    /// Asks the tool what the call would change.
+    async fn previewed(&self, prepared: &mut PreparedCall) -> Result<Option<Display>, ToolError> {
+        let context = &self.0.context;
+        let patience = self.0.limits.preview_timeout;
+        let previewed = tokio::time::timeout(patience, prepared.invocation.preview(context));
+        tokio::select! {
+            biased;
+            () = context.cancelled() => Err(ToolError::cancelled("the run was stopped")),
+            previewed = previewed => previewed.map_err(|_| {
+                ToolError::failed("the tool took too long to say what it would change")
+            }),
+        }
+    }
+
+    /// Makes a question ready to be shown: without secrets, and with what stands for all of it.
+    fn make_showable(&self, question: &mut Question) {
+        let secrets = self.0.recorder.secrets();
+        question.description = secrets.hide(&question.description).into_owned();
+        if let Some(preview) = &mut question.preview {
+            preview.text = secrets.hide(&preview.text).into_owned();
+        }
+        let Question { tool_name, arguments, description, preview, reason, .. } = &*question;
+        let all = serde_json::json!([tool_name, arguments, description, preview, reason]);
+        let hash = Sha256::digest(all.to_string());
+        let number =
+            hash.iter().take(16).fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+        question.fingerprint = format!("{number:032x}");
     }
 
     fn asked(&self, question: &Question) -> EventBody {
@@ -66,29 +172,59 @@ impl ToolExecutor {
             reason: question.reason.clone(),
             rules: question.rules.clone(),
             until: Some(question.until),
+            fingerprint: question.fingerprint.clone(),
         }
     }
 
-    async fn put(&self, question: Question) -> Heard {
-        let approver = Arc::clone(&self.0.approver);
-        let asked = Contained::spawn(async move { approver.ask(question).await });
-        tokio::select! {
-            biased;
-            () = self.0.context.cancelled() => Heard::Stopped,
-            // An approver that breaks down is nobody.
-            answer = asked => Heard::Answer(answer.unwrap_or(Answer::Nobody)),
-            () = tokio::time::sleep(self.0.limits.approval_timeout) => Heard::Silence,
+    /// Puts a question to whoever answers. A rule that is granted meanwhile may answer it, too.
+    async fn put(&self, question: &Question, matter: Matter) -> Heard {
+        let mut granted = self.0.granted.subscribe();
+        granted.mark_changed();
+        let (approver, asked) = (Arc::clone(&self.0.approver), question.clone());
+        let mut answer = Contained::spawn(async move { approver.ask(asked).await });
+        let mut silence = std::pin::pin!(tokio::time::sleep(self.0.limits.approval_timeout));
+        loop {
+            tokio::select! {
+                biased;
+                () = self.0.context.cancelled() => return Heard::Stopped,
+                Ok(()) = granted.changed() => {
+                    let rules = granted.borrow_and_update().clone();
+                    if self.is_granted(question, &matter, &rules) {
+                        return Heard::Answer(Answer::yes().by(BY_RULE));
+                    }
+                }
+                // An approver that breaks down is nobody.
+                answer = &mut answer => return Heard::Answer(answer.unwrap_or(Answer::Nobody)),
+                () = &mut silence => return Heard::Silence,
+            }
         }
     }
 
-    /// Somebody said yes. Other arguments make it another call: it is checked and decided about like any,
-    /// only that nobody has to be asked once more.
-    fn consented(
+    fn is_granted(&self, question: &Question, matter: &Matter, granted: &[RuleSpec]) -> bool {
+        let (false, Some(entry)) = (granted.is_empty(), &matter.entry) else { return false };
+        let arguments = Value::clone(&question.arguments);
+        let request = Request {
+            call: &ToolCall::new(question.call.clone(), &question.tool_name, arguments),
+            spec: entry.tool.spec(),
+            effects: &matter.effects,
+            description: &matter.description,
+            agent: &question.agent,
+            granted,
+            context: &self.0.context,
+        };
+        let decision = decide_contained(self.0.authorizer.as_ref(), &request);
+        matches!(decision, Decision::Allow { .. })
+    }
+
+    /// Somebody said yes. Other arguments make it another call: it is checked, decided about and shown to
+    /// hooks like any, only that nobody has to be asked about just what they wrote.
+    async fn consented(
         &self,
         prepared: PreparedCall,
         question: Question,
         consent: Consent,
-    ) -> Result<PreparedCall, Box<ToolResult>> {
+    ) -> Once {
+        let ended = |result| Once::Ended(Asked::Refused(result));
         let Consent { arguments, rules, by } = consent;
         let changed = arguments.filter(|arguments| *arguments != *question.arguments);
         let limit = self.0.limits.max_event_bytes;
@@ -101,20 +237,27 @@ impl ToolExecutor {
             rules: rules.clone(),
         };
         if let Err(error) = prepared.ticket.record(answered) {
-            return Err(prepared.ticket.failed(error, None));
+            return ended(prepared.ticket.failed(error, None));
         }
-        self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).extend(rules);
-        let Some(arguments) = changed else { return Ok(prepared) };
-
+        if !rules.is_empty() {
+            self.0.granted.send_modify(|granted| granted.extend(rules));
+        }
+        let Some(arguments) = changed else {
+            return Once::Ended(Asked::Consented(Box::new(prepared)));
+        };
         let PreparedCall { mut ticket, options, .. } = prepared;
-        ticket.note(format!(
-            "The user changed the arguments before it ran. It ran with: {}",
-            for_event(&arguments, limit)
-        ));
+        let shown = for_event(&arguments, limit);
+        ticket.note(format!("The user changed the arguments of this call to: {shown}"));
         let call = ToolCall::new(question.call, question.tool_name, arguments);
-        match self.decide(ticket, call, options) {
-            Ok((prepared, _)) => Ok(prepared),
-            Err((ticket, error)) => Err(ticket.answered(error)),
+        let mut prepared = match self.decide(ticket, call, options) {
+            Ok((prepared, _)) => prepared,
+            Err((ticket, error)) => return ended(ticket.answered(error)),
+        };
+        prepared.question = None;
+        match self.asked_hooks(Decided::Ready(prepared)).await {
+            Decided::Ready(prepared) => Once::Ended(Asked::Consented(Box::new(prepared))),
+            Decided::Ask(prepared) => Once::Again(Box::new(prepared)),
+            Decided::Answered(result) => ended(result),
         }
     }
 }

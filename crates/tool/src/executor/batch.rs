@@ -1,32 +1,39 @@
 //! Several calls at once, answered in call order.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use convoke_core::{ToolCall, ToolResult};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use super::ask::Asked;
 use super::prepare::{Decided, PreparedCall};
 use super::{CallOptions, ToolExecutor};
 use crate::schedule::{Footprint, waits};
+
+/// How a call of a batch stands, for those that come after it.
+#[derive(Default)]
+struct Standing {
+    /// It is over, or waits for an answer that does not come now.
+    over: CancellationToken,
+    /// It waits for an answer, and so does whatever has to come after it.
+    parked: AtomicBool,
+}
 
 impl ToolExecutor {
     /// Runs calls side by side where nothing could be noticed of it, and in call order where it could.
     /// The results are in call order.
     pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let prepared: Vec<Decided> =
-            calls.into_iter().map(|call| self.prepare(call, CallOptions::default())).collect();
-        let decided = join_all(prepared.into_iter().map(|decided| self.hooked(decided))).await;
+        let first: Vec<Decided> =
+            calls.into_iter().map(|call| self.decide_first(call, CallOptions::default())).collect();
+        let decided = join_all(first.into_iter().map(|decided| self.hooked(decided))).await;
         let waits = waits(&footprints(&decided).await);
-        let over: Vec<CancellationToken> =
-            decided.iter().map(|_| CancellationToken::new()).collect();
+        let standing: Vec<Standing> = decided.iter().map(|_| Standing::default()).collect();
 
-        let calls = decided.into_iter().zip(waits).zip(&over);
+        let calls = decided.into_iter().zip(waits).zip(&standing);
         join_all(calls.map(|((decided, waits_for), own)| {
-            let earlier = waits_for.into_iter().filter_map(|index| over.get(index)).collect();
-            async move {
-                let result = self.take_part(decided, earlier, own).await;
-                self.tell_of(&result).await;
-                result
-            }
+            let earlier = waits_for.into_iter().filter_map(|index| standing.get(index)).collect();
+            self.take_part(decided, earlier, own)
         }))
         .await
     }
@@ -34,21 +41,31 @@ impl ToolExecutor {
     async fn take_part(
         &self,
         decided: Decided,
-        earlier: Vec<&CancellationToken>,
-        own: &CancellationToken,
+        earlier: Vec<&Standing>,
+        own: &Standing,
     ) -> ToolResult {
         // However this call ends, those that wait for it go on.
-        let _over = own.clone().drop_guard();
+        let _over = own.over.clone().drop_guard();
+        let parks = |result: Box<ToolResult>| {
+            own.parked.store(true, Ordering::Relaxed);
+            *result
+        };
         let prepared = match decided {
             Decided::Answered(result) => return *result,
             Decided::Ready(prepared) => prepared,
-            Decided::Ask(prepared) => match self.ask(prepared).await {
-                Ok(prepared) => prepared,
-                Err(result) => return *result,
+            Decided::Ask(prepared) => match self.ask_until_answered(prepared).await {
+                Asked::Consented(prepared) => *prepared,
+                Asked::Refused(result) => return *result,
+                Asked::Deferred(result) => return parks(result),
             },
         };
+        let mut parked = false;
         for call in earlier {
-            call.cancelled().await;
+            call.over.cancelled().await;
+            parked |= call.parked.load(Ordering::Relaxed);
+        }
+        if parked {
+            return parks(prepared.ticket.deferred("an earlier call waits for an answer".into()));
         }
         self.run(prepared).await
     }

@@ -20,15 +20,6 @@ use crate::tool::{Content, ToolOutput};
 use crate::truncate::{cut_middle, cut_parts, floor_char_boundary};
 use crate::validate::MAX_DEPTH;
 
-/// Marks the error of a call that is not over: somebody has to allow it first.
-const WAITS: &str = "waitsForApproval";
-
-/// Tells whether a result only says that the call waits.
-pub(super) fn only_waits(result: &ToolResult) -> bool {
-    let details = result.error().and_then(|error| error.details.as_ref());
-    details.is_some_and(|details| details.get(WAITS) == Some(&Value::Bool(true)))
-}
-
 /// A call under way.
 pub(super) struct Ticket {
     parts: Arc<Parts>,
@@ -38,7 +29,7 @@ pub(super) struct Ticket {
     started_at: Timestamp,
     started: Instant,
     /// What the model is told with the result.
-    note: Option<String>,
+    notes: Vec<String>,
     open: bool,
 }
 
@@ -62,7 +53,7 @@ impl Ticket {
             call,
             tool_name,
             entry: None,
-            note: None,
+            notes: Vec::new(),
             open: true,
         };
         match recorded {
@@ -92,6 +83,11 @@ impl Ticket {
         &self.call
     }
 
+    /// Returns its tool, if there is one.
+    pub(super) fn entry(&self) -> Option<&Arc<Entry>> {
+        self.entry.as_ref()
+    }
+
     pub(super) fn tool_name(&self) -> &str {
         &self.tool_name
     }
@@ -107,7 +103,7 @@ impl Ticket {
 
     /// Tells the model something with the result.
     pub(super) fn note(&mut self, text: String) {
-        self.note = Some(text);
+        self.notes.push(text);
     }
 
     /// The call ended before it began: it was wrong, or not allowed.
@@ -120,9 +116,7 @@ impl Ticket {
     pub(super) fn deferred(mut self, reason: String) -> Box<ToolResult> {
         let tool_name = self.tool_name.clone();
         self.close(EventBody::ApprovalDeferred { tool_name });
-        let mut error = ToolError::permission(reason);
-        error.details = Some(json!({ WAITS: true }));
-        Box::new(self.result(Some(error), ToolOutput::default()))
+        Box::new(self.result(Some(ToolError::permission(reason)), ToolOutput::default()))
     }
 
     /// The call was refused before it began.
@@ -200,9 +194,7 @@ impl Ticket {
             let text = format!("Error ({}): {}", error.kind, error.message);
             shown.parts.insert(0, Part::text(text));
         }
-        if let Some(note) = &self.note {
-            shown.parts.push(Part::text(note));
-        }
+        shown.parts.extend(self.notes.iter().map(Part::text));
         let duration = self.started.elapsed();
         ToolResult {
             tool_name: self.tool_name.clone(),
@@ -335,7 +327,7 @@ fn as_text(value: &Value) -> Cow<'_, str> {
 }
 
 /// Returns a value as an event carries it: whole if it is small, and its beginning if not.
-pub(super) fn for_event(value: &Value, limit: usize) -> Arc<Value> {
+pub(crate) fn for_event(value: &Value, limit: usize) -> Arc<Value> {
     if fits(value, &mut limit.clone()) {
         return Arc::new(value.clone());
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use convoke_core::hook::Moment;
 use convoke_core::{CallOutcome, ErrorKind, EventBody, ToolCall, ToolError, ToolResult};
 
-use super::end::{for_event, only_waits};
+use super::ToolExecutor;
+use super::end::for_event;
 use super::prepare::{Decided, PreparedCall};
-use super::{CallOptions, ToolExecutor};
 use crate::authorize::Decision;
 use crate::hook::Said;
 
@@ -15,9 +15,19 @@ impl ToolExecutor {
     /// Lets hooks refuse a call that may run, or change its arguments. A changed call is checked and
     /// decided about from the start, so a hook cannot allow what policy does not.
     pub(super) async fn hooked(&self, decided: Decided) -> Decided {
+        if self.0.hooks.is_empty() {
+            return decided;
+        }
+        let decided = self.asked_hooks(decided).await;
+        if let Decided::Answered(result) = &decided {
+            self.tell_of(result).await;
+        }
+        decided
+    }
+
+    pub(super) async fn asked_hooks(&self, decided: Decided) -> Decided {
         let (prepared, asks) = match decided {
             Decided::Answered(_) => return decided,
-            _ if self.0.hooks.is_empty() => return decided,
             Decided::Ready(prepared) => (prepared, false),
             Decided::Ask(prepared) => (prepared, true),
         };
@@ -52,7 +62,7 @@ impl ToolExecutor {
     fn decide_again(&self, prepared: PreparedCall, call: ToolCall) -> Decided {
         let PreparedCall { mut ticket, options, .. } = prepared;
         let shown = for_event(&call.arguments, self.0.limits.max_event_bytes);
-        ticket.note(format!("A hook changed the arguments before it ran. It ran with: {shown}"));
+        ticket.note(format!("A hook changed the arguments of this call to: {shown}"));
         match self.decide(ticket, call, options) {
             Ok((prepared, Decision::Ask { .. })) => Decided::Ask(prepared),
             Ok((prepared, _)) => Decided::Ready(prepared),
@@ -60,14 +70,9 @@ impl ToolExecutor {
         }
     }
 
-    /// Runs the first half, with hooks.
-    pub(super) async fn prepare_hooked(&self, call: ToolCall, options: CallOptions) -> Decided {
-        self.hooked(self.prepare(call, options)).await
-    }
-
     /// Tells hooks what came of a call.
     pub(super) async fn tell_of(&self, result: &ToolResult) {
-        if self.0.hooks.is_empty() || only_waits(result) {
+        if self.0.hooks.is_empty() {
             return;
         }
         let (tool_name, content) = (result.tool_name.clone(), result.llm_content.clone());

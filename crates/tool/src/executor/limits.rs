@@ -22,6 +22,8 @@ pub struct Limits {
     pub longest_timeout: Duration,
     /// How long a call that was told to stop may take to return what it has.
     pub stop_grace: Duration,
+    /// How long a tool may take to show what a call would change, before a person is asked.
+    pub preview_timeout: Duration,
     /// How long an answer of a person is waited for.
     pub approval_timeout: Duration,
     /// What becomes of a question that nobody answers.
@@ -46,6 +48,7 @@ impl Default for Limits {
             tool_timeouts: BTreeMap::new(),
             longest_timeout: Duration::from_mins(10),
             stop_grace: Duration::from_secs(2),
+            preview_timeout: Duration::from_secs(10),
             approval_timeout: Duration::from_hours(24),
             unanswered: Unanswered::Deny,
             max_argument_bytes: 4 * 1024 * 1024,

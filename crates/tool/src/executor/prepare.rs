@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::{
@@ -27,6 +27,8 @@ pub struct PreparedCall {
     pub(super) invocation: Held,
     pub(super) effects: Effects,
     places: Vec<(Access, Place)>,
+    /// Where the places led to when it was decided.
+    led_to: Vec<PathBuf>,
     alone: bool,
     pub(super) description: String,
     pub(super) timeout: Duration,
@@ -64,6 +66,13 @@ impl PreparedCall {
     fn places(&self, wanted: Access) -> Vec<Place> {
         let places = self.places.iter().filter(|(access, _)| *access == wanted);
         places.map(|(_, place)| place.clone()).collect()
+    }
+
+    /// Returns a path that leads elsewhere now than when the call was decided about.
+    pub(super) fn redirected(&self) -> Option<&str> {
+        let mut places = self.places.iter().zip(&self.led_to);
+        let moved = places.find(|((_, place), before)| place.resolved() != **before);
+        moved.map(|((_, place), _)| place.spelled())
     }
 
     /// Tells whether any number of such calls can run side by side.
@@ -113,8 +122,14 @@ impl Decided {
 }
 
 impl ToolExecutor {
-    /// Looks up, validates and authorises a call. From here on the stream knows it as requested.
-    pub fn prepare(&self, call: ToolCall, options: CallOptions) -> Decided {
+    /// Looks up, validates and authorises a call, and lets hooks have their say. From here on the stream
+    /// knows it as requested.
+    pub async fn prepare(&self, call: ToolCall, options: CallOptions) -> Decided {
+        self.hooked(self.decide_first(call, options)).await
+    }
+
+    /// Decides about a call, before hooks have had their say.
+    pub(crate) fn decide_first(&self, call: ToolCall, options: CallOptions) -> Decided {
         let opened =
             Ticket::open(&self.0, call.id.clone(), brief_name(&call.name), &call.arguments);
         let ticket = match opened {
@@ -162,7 +177,8 @@ impl ToolExecutor {
             Ok(places) => places,
             Err(error) => return Err((ticket, error)),
         };
-        let granted = self.0.granted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let led_to = places.iter().map(|(_, place)| place.resolved()).collect();
+        let granted = self.0.granted.borrow().clone();
         let request = Request {
             call: &call,
             spec,
@@ -196,6 +212,7 @@ impl ToolExecutor {
                 reason: reason.clone(),
                 rules: proposal.clone(),
                 until: self.0.context.clock().now().after(limits.approval_timeout),
+                fingerprint: String::new(),
             }),
         };
         let timeout = limits.timeout_of(spec, options.timeout, timeout);
@@ -206,6 +223,7 @@ impl ToolExecutor {
                 invocation,
                 effects,
                 places,
+                led_to,
                 alone: spec.concurrency == Concurrency::Exclusive,
                 description,
                 timeout,
@@ -241,7 +259,7 @@ impl ToolExecutor {
 }
 
 /// An authorizer that breaks down has not allowed anything.
-fn decide_contained(authorizer: &dyn Authorizer, request: &Request<'_>) -> Decision {
+pub(super) fn decide_contained(authorizer: &dyn Authorizer, request: &Request<'_>) -> Decision {
     catch_unwind(AssertUnwindSafe(|| authorizer.decide(request))).unwrap_or_else(|_| {
         Decision::Deny {
             rule: "the authorizer broke down".into(),

@@ -34,8 +34,18 @@ enum Stop {
 }
 
 impl ToolExecutor {
-    /// Runs a call that may run.
+    /// Runs a call that may run. One that somebody has to be asked about does not.
     pub async fn run(&self, prepared: PreparedCall) -> ToolResult {
+        let result = self.run_in_turn(prepared).await;
+        self.tell_of(&result).await;
+        result
+    }
+
+    async fn run_in_turn(&self, prepared: PreparedCall) -> ToolResult {
+        if let Some(question) = &prepared.question {
+            let reason = format!("{}, and nobody was asked", question.reason);
+            return *prepared.ticket.denied(ToolError::permission(reason));
+        }
         let (context, kind, alone) = (&self.0.context, prepared.kind, prepared.wants_to_be_alone());
         let places = prepared.written_places();
         let waiting = async {
@@ -49,6 +59,11 @@ impl ToolExecutor {
             }
             waited = waiting => waited,
         };
+        // Somebody may have put a link there while the call waited for its turn, or for an answer.
+        if let Some(path) = prepared.redirected() {
+            let reason = format!("`{path}` leads elsewhere now than when it was decided about");
+            return *prepared.ticket.denied(ToolError::permission(reason));
+        }
         let turn = Arc::new(turn);
         let result = self.run_now(prepared, Arc::clone(&turn)).await;
         self.forget_what_changed(kind, &writes);

@@ -1,14 +1,15 @@
 //! What people can answer, and what becomes of it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use convoke_core::policy::RuleSpec;
 use convoke_core::{Effects, Event, EventBody, Kind, Permission, ToolCall, ToolResult};
 use convoke_tool::{
-    Answer, Authorizer, Decision, FunctionTool, Limits, MemorySink, Question, Recorder, Request,
-    SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered, ask_with,
+    Answer, Authorizer, CallOptions, Decision, FunctionTool, Limits, MemorySink, Question,
+    Recorder, Request, SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered,
+    ask_with,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -178,4 +179,116 @@ async fn nobody_is_waited_for_longer_than_was_said() {
     assert_eq!(began.elapsed(), approval_timeout);
     let message = &result.error().unwrap().message;
     assert!(message.contains("nobody answered in time"), "{message}");
+}
+
+#[tokio::test]
+async fn what_has_to_be_asked_about_does_not_run_without_asking() {
+    let asking = asking(Answer::yes(), Limits::default());
+    let call = ToolCall::new("c", "grow", json!({ "size": 20 }));
+    let convoke_tool::Decided::Ask(prepared) =
+        asking.executor.prepare(call, CallOptions::default()).await
+    else {
+        panic!("somebody has to be asked")
+    };
+    let result = asking.executor.run(prepared).await;
+    assert!(result.error().unwrap().message.contains("nobody was asked"), "{result:?}");
+    assert_balanced(&asking.events());
+}
+
+#[derive(Deserialize, schemars::JsonSchema)]
+struct At {
+    path: String,
+}
+
+/// Lasts until its other end is gone.
+type Until = Arc<Mutex<mpsc::Receiver<()>>>;
+
+/// Asks about everything.
+#[derive(Debug)]
+struct AsksAlways;
+
+impl Authorizer for AsksAlways {
+    fn decide(&self, _: &Request<'_>) -> Decision {
+        Decision::Ask { rule: "always".into(), reason: "always".into(), proposal: Vec::new() }
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_is_put_there_while_somebody_is_asked_leads_nowhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    std::fs::create_dir(root.join("open")).unwrap();
+    std::fs::create_dir(root.join("closed")).unwrap();
+    let registry = ToolRegistry::new();
+    let put = |at: At, context: ToolContext| async move {
+        let place = context.locate(&at.path)?;
+        std::fs::write(place.absolute(), "x").map_err(|error| place.error(&error, "write"))?;
+        Ok::<_, convoke_tool::ToolError>(())
+    };
+    let tool = FunctionTool::new("put", "Puts.", put).kind(Kind::Edit).writes("path");
+    registry.register(tool).unwrap();
+    let context = ToolContext::builder("t")
+        .roots(convoke_tool::Roots::open([&root]).unwrap())
+        .working_directory(root.clone())
+        .build();
+    let swapped = root.clone();
+    let executor = ToolExecutor::builder(ToolView::of(registry), context)
+        .authorizer(AsksAlways)
+        .approver(ask_with(move |_| {
+            std::fs::remove_dir(swapped.join("open")).unwrap();
+            std::os::unix::fs::symlink("closed", swapped.join("open")).unwrap();
+            std::future::ready(Answer::yes())
+        }))
+        .build();
+    let arguments = json!({ "path": "open/file" });
+    let result = executor.execute(ToolCall::new("c", "put", arguments)).await;
+    let message = &result.error().unwrap().message;
+    assert!(message.contains("leads elsewhere now"), "{message}");
+    assert!(!root.join("closed/file").exists());
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_say_what_it_would_change_holds_up_nobody() {
+    #[derive(Debug)]
+    struct Slow(convoke_core::ToolSpec, Until);
+    impl convoke_tool::Tool for Slow {
+        fn spec(&self) -> &convoke_core::ToolSpec {
+            &self.0
+        }
+        fn prepare(
+            &self,
+            _: Value,
+        ) -> Result<Box<dyn convoke_tool::Invocation>, convoke_tool::ToolError> {
+            Ok(Box::new(Never(Arc::clone(&self.1))))
+        }
+    }
+    #[derive(Debug)]
+    struct Never(Until);
+    #[async_trait::async_trait]
+    impl convoke_tool::Invocation for Never {
+        fn preview(&self, _: &ToolContext) -> Option<convoke_core::Display> {
+            assert!(self.0.lock().unwrap().recv().is_err(), "nothing is ever sent");
+            None
+        }
+        async fn run(
+            self: Box<Self>,
+            _: ToolContext,
+        ) -> Result<convoke_tool::ToolOutput, convoke_tool::ToolError> {
+            Ok(convoke_tool::ToolOutput::default())
+        }
+    }
+    let registry = ToolRegistry::new();
+    let spec = convoke_core::ToolSpec::new("slow", "Thinks.", Kind::Edit);
+    let (_until_the_end, end) = mpsc::channel();
+    let busy = Arc::new(Mutex::new(end));
+    registry
+        .register(Arc::new(Slow(spec, Arc::clone(&busy))) as Arc<dyn convoke_tool::Tool>)
+        .unwrap();
+    let executor = ToolExecutor::builder(ToolView::of(registry), ToolContext::builder("t").build())
+        .authorizer(AsksAlways)
+        .limits(Limits { preview_timeout: Duration::from_millis(20), ..Limits::default() })
+        .build();
+    let result = executor.execute(ToolCall::new("c", "slow", json!({}))).await;
+    let message = &result.error().unwrap().message;
+    assert!(message.contains("took too long to say"), "{message}");
 }

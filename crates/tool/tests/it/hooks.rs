@@ -79,7 +79,9 @@ async fn changed_arguments_are_checked_and_decided_about_from_the_start() {
     let (executor, bench) = with(change(json!({ "size": 7 })));
     let result = executor.execute(call(1)).await;
     assert_eq!(result.value(), Some(&json!(7)));
-    assert!(format!("{:?}", result.llm_content).contains("A hook changed the arguments"));
+    assert!(
+        format!("{:?}", result.llm_content).contains("A hook changed the arguments of this call")
+    );
     assert_balanced(&bench.sink.events());
 
     let (executor, _) = with(change(json!({ "size": "many" })));
@@ -100,18 +102,91 @@ async fn changed_arguments_are_checked_and_decided_about_from_the_start() {
     assert!(!executor.execute(call(1)).await.success(), "policy still asks");
 }
 
+/// A guard that puts a number in the place of a smaller one.
+fn at_least(least: u64) -> impl Hook + 'static {
+    FunctionHook::new("least", [Moment::BeforeTool], move |_, event: Event| async move {
+        let EventBody::ToolCallRequested { params, .. } = event.body else { unreachable!() };
+        let size = params["size"].as_u64().unwrap().max(least);
+        Ok(Verdict::Change { arguments: json!({ "size": size }) })
+    })
+    .guarding()
+}
+
 #[tokio::test]
 async fn each_guard_sees_what_the_one_before_left() {
-    let plus_one = || {
-        FunctionHook::new("plus", [Moment::BeforeTool], |_, event: Event| async move {
+    let (executor, _) = with(Hooks::default().and(at_least(5)).and(at_least(3)).and(at_least(7)));
+    assert_eq!(executor.execute(call(1)).await.value(), Some(&json!(7)));
+}
+
+#[tokio::test]
+async fn no_guard_is_got_around_by_one_that_comes_after_it() {
+    let small = FunctionHook::new("small", [Moment::BeforeTool], |_, event: Event| async move {
+        let EventBody::ToolCallRequested { params, .. } = event.body else { unreachable!() };
+        let large = params["size"].as_u64().unwrap() > 10;
+        let deny = Verdict::Deny { reason: "too large".into() };
+        Ok(if large { deny } else { Verdict::Go })
+    });
+    let (executor, bench) = with(Hooks::default().and(small.guarding()).and(at_least(50)));
+    let message = executor.execute(call(1)).await.error().unwrap().message.clone();
+    assert!(message.contains("`small` refused it: too large"), "{message}");
+    assert_balanced(&bench.sink.events());
+
+    let never_content = || {
+        FunctionHook::new("more", [Moment::BeforeTool], |_, event: Event| async move {
             let EventBody::ToolCallRequested { params, .. } = event.body else { unreachable!() };
-            let size = params["size"].as_u64().unwrap();
-            Ok(Verdict::Change { arguments: json!({ "size": size + 1 }) })
+            let size = params["size"].as_u64().unwrap() + 1;
+            Ok(Verdict::Change { arguments: json!({ "size": size }) })
         })
         .guarding()
     };
-    let (executor, _) = with(Hooks::default().and(plus_one()).and(plus_one()));
-    assert_eq!(executor.execute(call(1)).await.value(), Some(&json!(3)));
+    let (executor, _) = with(Hooks::default().and(never_content()));
+    let message = executor.execute(call(1)).await.error().unwrap().message.clone();
+    assert!(message.contains("do not agree"), "{message}");
+}
+
+#[tokio::test]
+async fn guards_judge_what_a_person_wrote_too() {
+    let bench = bench(empty());
+    bench.registry.register(grow()).unwrap();
+    let small = FunctionHook::new("small", [Moment::BeforeTool], |_, event: Event| async move {
+        let EventBody::ToolCallRequested { params, .. } = event.body else { unreachable!() };
+        let deny = Verdict::Deny { reason: "too large".into() };
+        Ok(if params["size"] == 99 { deny } else { Verdict::Go })
+    });
+    let executor = bench
+        .builder
+        .authorizer(KindAuthorizer::default().with(Kind::Edit, Permission::Ask))
+        .approver(ask_with(async |_| Answer::with_arguments(json!({ "size": 99 }))))
+        .hooks(Hooks::default().and(small.guarding()))
+        .build();
+    let message = executor.execute(call(1)).await.error().unwrap().message.clone();
+    assert!(message.contains("too large"), "{message}");
+    assert_balanced(&bench.sink.events());
+}
+
+#[tokio::test]
+async fn a_hook_that_breaks_down_before_it_is_asked_stays_contained() {
+    #[derive(Debug)]
+    struct Broken;
+    #[async_trait::async_trait]
+    impl Hook for Broken {
+        fn name(&self) -> &'static str {
+            "broken"
+        }
+        fn wants(&self, _: Moment, event: &Event) -> bool {
+            assert!(event.call.is_none(), "broken");
+            true
+        }
+        fn guards(&self) -> bool {
+            false
+        }
+        async fn call(&self, _: Moment, _: &Event) -> Result<Verdict, String> {
+            Ok(Verdict::Go)
+        }
+    }
+    let (executor, bench) = with(Hooks::default().and(Broken));
+    assert!(!executor.execute(call(1)).await.success(), "it may have been a guard");
+    assert_balanced(&bench.sink.events());
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,8 +217,13 @@ async fn a_guard_that_fails_closes_and_a_watcher_that_fails_does_not() {
         let watcher = FunctionHook::new("w", [Moment::BeforeTool], move |_, _| {
             std::future::ready(verdict.clone())
         });
-        let (executor, _) = with(Hooks::default().and(watcher));
+        let (executor, bench) = with(Hooks::default().and(watcher));
         assert!(executor.execute(call(1)).await.success());
+        let acted = bench.sink.events().iter().find_map(|event| match &event.body {
+            EventBody::HookActed { action, .. } => Some(action.clone()),
+            _ => None,
+        });
+        assert!(matches!(acted.as_deref(), Some("failed" | "ignored")), "{acted:?}");
     }
 }
 

@@ -205,10 +205,8 @@ async fn a_call_nobody_waits_for_is_recorded_as_cancelled() {
     let running = executor.execute(call("wait", json!({ "millis": 9_000 })));
     assert!(tokio::time::timeout(Duration::from_secs(1), running).await.is_err());
     assert_eq!(types(&bench.sink.events()).last().unwrap(), "tool_call_failed");
-    drop(executor.prepare(
-        convoke_core::ToolCall::new("c2", "wait", json!({ "millis": 1 })),
-        CallOptions::default(),
-    ));
+    let call = convoke_core::ToolCall::new("c2", "wait", json!({ "millis": 1 }));
+    drop(executor.prepare(call, CallOptions::default()).await);
     assert_balanced(&bench.sink.events());
     assert_eq!(bench.registry.stats().call_stats["wait"].failures, 2);
 }
@@ -293,7 +291,7 @@ async fn the_careful_default_denies_programs_and_asks_about_changes() {
     assert_eq!(kind("look").await, None);
     assert_eq!(kind("change").await, Some(ErrorKind::Permission));
     assert_eq!(kind("run").await, Some(ErrorKind::Permission));
-    let decided = executor.prepare(call("change", json!({})), CallOptions::default());
+    let decided = executor.prepare(call("change", json!({})), CallOptions::default()).await;
     assert!(matches!(decided, Decided::Ask(prepared) if prepared.question().is_some()));
 }
 

@@ -89,7 +89,7 @@ impl<'a> Watch<'a> {
         person: Option<Person<'_>>,
         output: &Output,
     ) -> Result<(), Failure> {
-        let mut open = Open { question: None, person };
+        let mut open = Open { question: None, leaving: None, person };
         let watched = threads.block_on(self.watch(run, &mut open, output));
         open.let_go(&run.handle());
         watched.inspect_err(|_| self.view.abandon())
@@ -153,7 +153,7 @@ impl<'a> Watch<'a> {
                         }
                     }
                     Heard::Withdrawn => {
-                        output.err.line("\n(answered elsewhere, or over)");
+                        output.err.line("\n(no answer is needed any more)");
                         self.view.go_on();
                         open.listen(&mut self.view);
                     }
@@ -162,7 +162,11 @@ impl<'a> Watch<'a> {
                         open.show(&mut self.view);
                     }
                 },
-                question = self.approvals.next(), if open.question.is_none() => {
+                question = self.approvals.next(), if open.question.is_none() && open.leaving.is_none() => {
+                    // A rule that was granted meanwhile may have answered it.
+                    if question.is_withdrawn() {
+                        continue;
+                    }
                     open.let_go(&handle);
                     self.view.pause();
                     if !self.view.is_fresh() {
@@ -205,7 +209,7 @@ fn left_over(replay: &Replay) -> Option<String> {
 /// What was heard from the person.
 enum Heard {
     /// An answer to a question.
-    Answer(Asked, Said),
+    Answer(Box<Asked>, Said),
     /// The question is not asked any more.
     Withdrawn,
     /// Lines that were typed; the draft changed in any case.
@@ -216,12 +220,18 @@ enum Heard {
 struct Open<'a> {
     /// A question that was put, and the line that is awaited.
     question: Option<Unanswered>,
+    /// What still has the terminal for a question that is not asked any more.
+    leaving: Option<Awaited>,
     person: Option<Person<'a>>,
 }
 
 impl Open<'_> {
     /// Waits for the person. While there is a question, everything typed is the answer.
     async fn next(&mut self) -> Heard {
+        if self.leaving.is_some() {
+            self.left().await;
+            return Heard::Withdrawn;
+        }
         if let Some((question, line)) = &mut self.question {
             let said = async {
                 match line {
@@ -235,14 +245,28 @@ impl Open<'_> {
                 () = question.withdrawn() => None,
             };
             return match (self.question.take(), said) {
-                (Some((question, _)), Some(said)) => Heard::Answer(question, said),
-                _ => Heard::Withdrawn,
+                (Some((question, _)), Some(said)) => Heard::Answer(Box::new(question), said),
+                (Some((_, line)), None) => {
+                    self.leaving = line;
+                    self.left().await;
+                    Heard::Withdrawn
+                }
+                (None, _) => Heard::Withdrawn,
             };
         }
         match &mut self.person {
             Some(person) => Heard::Typed(person.typing.next().await),
             None => std::future::pending().await,
         }
+    }
+
+    /// Waits until the terminal is free again.
+    async fn left(&mut self) {
+        if let Some(line) = &mut self.leaving {
+            line.give_up();
+            line.next().await;
+        }
+        self.leaving = None;
     }
 
     fn listen(&mut self, view: &mut View) {

@@ -1,32 +1,36 @@
 //! `convoke runs approve` and `convoke runs deny`: a run's question is answered from another terminal.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use convoke::agent::Letter;
 use convoke::journal::{JournalError, OpenQuestion, Store, open_questions};
 use convoke::tools::{Clock, SystemClock};
 use convoke_core::policy::RuleSpec;
-use convoke_core::{CallId, Cause, ExitCode, RunId};
+use convoke_core::{CallId, Cause, DisplayFormat, Event, ExitCode, RunId};
 use serde_json::Value;
 
 use super::super::run::approve::save;
-use super::named;
 use super::state::State;
+use super::{ask, named};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 use crate::view::brief::one_line;
+use crate::view::diff;
 
 /// How much of a description is shown in a list.
 const BRIEF: usize = 100;
 
 const APPROVE_HELP: &str = "\
 A run that works takes the answer at once; one that is parked or was interrupted takes it when it is resumed. \
-Without an ITEM the only open question is meant; `convoke runs show ID` lists them.
+An answer holds for what is asked now and for nothing else. `convoke runs show ID` lists the questions; without an \
+ITEM the only open one is shown, and you are asked.
 
 Examples:
-  convoke runs approve 1k2m
+  convoke runs approve 1k2m call_7
   convoke runs approve 1k2m call_7 --always
-  convoke runs approve 1k2m --arguments '{\"command\": \"cargo test\"}'";
+  convoke runs approve 1k2m call_7 --arguments '{\"command\": \"cargo test\"}'";
 
 const DENY_HELP: &str = "\
 Without an ITEM the only open question is meant; `convoke runs show ID` lists them.
@@ -82,24 +86,33 @@ impl Approve {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let arguments = self.arguments.as_deref().map(object).transpose()?;
-        self.meant.answer(session, output, |letter, rules| {
-            letter.approved = true;
-            letter.arguments = arguments;
-            if !self.always && !self.save {
-                return Ok(());
+        let found = self.meant.find(session)?;
+        let question = self.meant.question(&found)?;
+        if self.meant.item.is_none() {
+            shown_and_confirmed(&question, output)?;
+        }
+        let mut letter = letter(&question, "approve", session);
+        letter.approved = true;
+        letter.arguments = arguments;
+        if self.always || self.save {
+            if question.rules.is_empty() {
+                let message = "no rule would allow this; it is asked about each time";
+                return Err(Failure::usage(message).hint("leave out --always and --save"));
             }
-            if rules.is_empty() {
-                return Err(Failure::usage(
-                    "no rule would allow this; it is asked about each time",
-                )
-                .hint("leave out --always and --save"));
-            }
-            if self.save {
-                keep(rules, session)?;
-            }
-            letter.rules = rules.to_vec();
-            Ok(())
-        })
+            letter.rules = question.rules.to_vec();
+        }
+        let rules = letter.rules.clone();
+        found.leave(letter)?;
+        let changed = if self.arguments.is_some() { ", with other arguments" } else { "" };
+        output.out.line(format_args!("approved {}{changed}", described(&question)));
+        if self.save {
+            let path = keep(&rules, session)?;
+            output.out.line(format_args!("saved {} in {}", shown(&rules), path.display()));
+        } else if self.always {
+            output.out.line(format_args!("allowed from now on in this run: {}", shown(&rules)));
+        }
+        found.tell_next_step(output);
+        Ok(ExitCode::Done)
     }
 }
 
@@ -110,68 +123,107 @@ impl Deny {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        self.meant.answer(session, output, |letter, _| {
-            letter.approved = false;
-            letter.message = self.message;
-            Ok(())
-        })
+        let found = self.meant.find(session)?;
+        let question = self.meant.question(&found)?;
+        let mut letter = letter(&question, "deny", session);
+        letter.message = self.message;
+        found.leave(letter)?;
+        output.out.line(format_args!("refused {}", described(&question)));
+        found.tell_next_step(output);
+        Ok(ExitCode::Done)
     }
+}
+
+/// A run whose questions are answered.
+struct Found {
+    store: Store,
+    run: RunId,
+    events: Vec<Event>,
 }
 
 impl Meant {
-    /// Leaves an answer to the question for the run.
-    fn answer(
-        &self,
-        session: &Session<'_>,
-        output: &mut Output,
-        fill: impl FnOnce(&mut Letter, &[RuleSpec]) -> Result<(), Failure>,
-    ) -> Result<ExitCode, Failure> {
+    fn find(&self, session: &Session<'_>) -> Result<Found, Failure> {
         let store = session.existing_store()?;
         let run = named::find(&store, &self.run)?;
         let recorded = store.read(&run).map_err(|error| named::failure(&error))?;
-        if let Some(damage) = recorded.damage {
-            return Err(named::failure(&JournalError::Damaged { run, damage }));
+        match recorded.damage {
+            Some(damage) => Err(named::failure(&JournalError::Damaged { run, damage })),
+            None => Ok(Found { store, run, events: recorded.events }),
         }
-        let open = open_questions(&recorded.events);
-        let question = self.question(&run, &open)?;
-        let now = SystemClock.now();
-        let mut letter = Letter::no(question.call.clone(), now);
-        letter.by = Some(who(session));
-        fill(&mut letter, question.rules)?;
-        let said = if letter.approved { "approved" } else { "refused" };
-        let inbox = store.inbox(&run).map_err(|error| named::failure(&error))?;
-        inbox.put(&letter.into_item(), now).map_err(|error| named::failure(&error))?;
-        output.out.line(format_args!("{said} {}", described(question)));
-        if !output.is_quiet() {
-            output.err.line(next_step(&store, &run));
-        }
-        Ok(ExitCode::Done)
     }
 
-    fn question<'q, 'e>(
-        &self,
-        run: &RunId,
-        open: &'q [OpenQuestion<'e>],
-    ) -> Result<&'q OpenQuestion<'e>, Failure> {
-        let wanted = |call: &CallId| self.item.as_deref().is_none_or(|item| begins(call, item));
-        let exact = |question: &&OpenQuestion<'_>| {
-            self.item.as_deref() == Some(question.call.to_string().as_str())
-        };
+    fn question<'f>(&self, found: &'f Found) -> Result<OpenQuestion<'f>, Failure> {
+        let open = open_questions(&found.events);
+        let item = self.item.as_deref();
+        let exact = |question: &&OpenQuestion<'_>| item == Some(question.call.as_str());
         if let Some(question) = open.iter().find(exact) {
-            return Ok(question);
+            return Ok(question.clone());
         }
+        let wanted = |call: &CallId| item.is_none_or(|item| call.as_str().starts_with(item));
         let meant: Vec<_> = open.iter().filter(|question| wanted(question.call)).collect();
-        match (meant.as_slice(), open) {
-            ([question], _) => Ok(question),
-            (_, []) => Err(Failure::usage(format!("run `{run}` waits for no answer"))),
-            ([], _) => Err(listed(Failure::usage("there is no such question"), open)),
-            _ => Err(listed(Failure::usage("several questions are meant; name one"), open)),
+        match (meant.as_slice(), open.as_slice()) {
+            ([question], _) => Ok((*question).clone()),
+            (_, []) => Err(Failure::usage(format!("run `{}` waits for no answer", found.run))),
+            ([], _) => Err(listed(Failure::usage("there is no such question"), &open)),
+            _ => Err(listed(Failure::usage("several questions are meant; name one"), &open)),
         }
     }
 }
 
-fn begins(call: &CallId, item: &str) -> bool {
-    call.to_string().starts_with(item)
+impl Found {
+    fn leave(&self, letter: Letter) -> Result<(), Failure> {
+        let now = letter.at;
+        let inbox = self.store.inbox(&self.run).map_err(|error| named::failure(&error))?;
+        inbox.put(&letter.into_item(), now).map_err(|error| named::failure(&error))
+    }
+
+    fn tell_next_step(&self, output: &Output) {
+        if output.is_quiet() {
+            return;
+        }
+        let all = self.store.list().unwrap_or_default();
+        let state = all.iter().find(|summary| summary.run == self.run).map(State::of);
+        match state {
+            Some(State::Running) => output.err.line("the run goes on"),
+            _ => output.err.line(format_args!("`convoke runs resume {}` goes on", self.run)),
+        }
+    }
+}
+
+/// What is approved has to be seen first: by its name, or here.
+fn shown_and_confirmed(question: &OpenQuestion<'_>, output: &Output) -> Result<(), Failure> {
+    let stream = &output.err;
+    stream.line(stream.printable(&described(question)));
+    match question.preview {
+        Some(preview) if preview.format == DisplayFormat::Diff => diff::show(stream, &preview.text),
+        Some(preview) => stream.line(stream.printable(&preview.text)),
+        None => {
+            let arguments = serde_json::to_string_pretty(question.arguments).unwrap_or_default();
+            arguments
+                .lines()
+                .for_each(|line| stream.line(format_args!("  {}", stream.printable(line))));
+        }
+    }
+    match ask::yes("Approve it?", output) {
+        Some(true) => Ok(()),
+        Some(false) => Err(Failure::usage("nothing was approved")),
+        None => Err(listed(
+            Failure::usage("nobody can be asked, so the question has to be named"),
+            std::slice::from_ref(question),
+        )),
+    }
+}
+
+/// Starts an answer to a question: no, unless somebody says otherwise.
+fn letter(question: &OpenQuestion<'_>, verb: &str, session: &Session<'_>) -> Letter {
+    let (call, fingerprint) = (question.call.clone(), question.fingerprint.to_owned());
+    let mut letter = Letter::no(call, fingerprint, SystemClock.now());
+    letter.by = Some(who(verb, session));
+    letter
+}
+
+fn shown(rules: &[RuleSpec]) -> String {
+    rules.iter().map(RuleSpec::shown).collect::<Vec<_>>().join("; ")
 }
 
 fn listed(failure: Failure, open: &[OpenQuestion<'_>]) -> Failure {
@@ -180,37 +232,32 @@ fn listed(failure: Failure, open: &[OpenQuestion<'_>]) -> Failure {
 
 fn described(question: &OpenQuestion<'_>) -> String {
     let OpenQuestion { call, tool_name, description, .. } = question;
-    format!("{call}  {tool_name}  {}", one_line(description, BRIEF))
-}
-
-fn next_step(store: &Store, run: &RunId) -> String {
-    let all = store.list().unwrap_or_default();
-    let state = all.iter().find(|summary| summary.run == *run).map(State::of);
-    match state {
-        Some(State::Running) => "the run goes on".to_owned(),
-        _ => format!("`convoke runs resume {run}` goes on"),
-    }
+    let call = one_line(call.as_str(), BRIEF);
+    format!("{call}  {}  {}", one_line(tool_name, BRIEF), one_line(description, BRIEF))
 }
 
 /// Says who answers, as the journal will have it.
-fn who(session: &Session<'_>) -> String {
+fn who(verb: &str, session: &Session<'_>) -> String {
     let variables = session.environment().variables();
     let user = ["USER", "LOGNAME"].into_iter().find_map(|name| variables.get(name));
     match user {
-        Some(user) => format!("{user} (runs approve)"),
-        None => "runs approve".to_owned(),
+        Some(user) => format!("{user} (runs {verb})"),
+        None => format!("runs {verb}"),
     }
 }
 
-fn keep(rules: &[RuleSpec], session: &Session<'_>) -> Result<(), Failure> {
+fn keep(rules: &[RuleSpec], session: &Session<'_>) -> Result<PathBuf, Failure> {
     let Some(path) = session.rules_file() else {
         return Err(Failure::usage("there is no place to save rules")
             .hint("they are kept beside the usual configuration file, not beside a named one"));
     };
-    save(&path, rules).map_err(|error| {
-        let message = format!("`{}` cannot be written", path.display());
-        Failure::new(Cause::State, message).because(&error)
-    })
+    match save(&path, rules) {
+        Ok(()) => Ok(path),
+        Err(error) => {
+            let message = format!("the rule cannot be saved in `{}`", path.display());
+            Err(Failure::new(Cause::State, message).because(&error))
+        }
+    }
 }
 
 fn object(text: &str) -> Result<Value, Failure> {

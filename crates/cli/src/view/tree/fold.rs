@@ -5,6 +5,7 @@ mod notes;
 use std::time::Duration;
 
 use convoke_core::event::Progress;
+use convoke_core::hook::Moment;
 use convoke_core::run::COMPLETE_TASK;
 use convoke_core::{
     Cause, Display, DisplayFormat, Ending, Event, EventBody, Limit, Message, Money, Outcome, Part,
@@ -64,6 +65,14 @@ impl Tree {
                 self.totals.usage += *usage;
             }
             EventBody::Warning { message } => self.totals.warn(message),
+            EventBody::ApprovalAnswered { approved: false, by: Some(_), .. } => {
+                self.totals.refused += 1;
+            }
+            EventBody::HookActed { moment: Moment::BeforeTool, action, .. }
+                if action == "denied" =>
+            {
+                self.totals.refused += 1;
+            }
             EventBody::ToolCallDenied { .. } => {
                 // One that was only left out, at a limit for instance, has not been judged.
                 let agent = self.agents.get_mut(&event.run);
@@ -307,6 +316,14 @@ impl Agent {
                 let what = what.unwrap_or_else(|| one_line(tool_name, NAME));
                 let note = format!("{} asks: {}", what.trim_end(), one_line(reason, REMARK));
                 return Some(vec![(Weight::Passing, Said::Note(note))]);
+            }
+            EventBody::HookActed { arguments: Some(changed), .. }
+            | EventBody::ApprovalAnswered { arguments: Some(changed), .. } => {
+                if let Some(call) = self.call(event.call.as_ref()) {
+                    call.summary = brief::arguments(changed);
+                    call.enter(CallState::Waiting, at);
+                }
+                return None;
             }
             EventBody::ApprovalAnswered { .. } | EventBody::ApprovalDeferred { .. } => {
                 if let Some(call) = self.call(event.call.as_ref()) {

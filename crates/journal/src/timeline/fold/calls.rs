@@ -96,6 +96,9 @@ impl<'e> Fold<'e> {
                     return false;
                 };
                 call.state = CallState::Requested;
+                if let Some(changed) = arguments {
+                    call.arguments = changed;
+                }
                 if let Some(approval) = &mut call.approval {
                     approval.approved = Some(*approved);
                     approval.words = message.as_deref();
@@ -105,6 +108,13 @@ impl<'e> Fold<'e> {
                     approval.span = closed(approval.span, now);
                 }
                 true
+            }
+            EventBody::HookActed { arguments: Some(changed), .. } => {
+                if let Some(call) = known {
+                    call.arguments = changed;
+                }
+                // What the hook did is told beside it.
+                false
             }
             // It waits as before; the end of the run says so.
             EventBody::ApprovalDeferred { .. } => {

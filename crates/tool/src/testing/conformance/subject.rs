@@ -106,7 +106,7 @@ impl Subject {
         let executor = &self.executor;
         // The executor is made for panics of tools: it keeps no lock across them.
         let half = catch_unwind(AssertUnwindSafe(|| {
-            match executor.prepare(call, CallOptions::default()) {
+            match executor.decide_first(call, CallOptions::default()) {
                 Decided::Answered(result) => Some(*result),
                 Decided::Ready(_) | Decided::Ask(_) => None,
             }

@@ -1,7 +1,7 @@
 //! Changing the arguments of a call in the person's editor.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -14,17 +14,20 @@ use crate::files;
 pub(super) struct Editor {
     program: String,
     arguments: Vec<String>,
+    /// Where the text lies meanwhile: where programs of a run cannot reach it.
+    private: Option<PathBuf>,
 }
 
 impl Editor {
     /// Finds the person's editor: what `VISUAL` or `EDITOR` says, or one that is usually there.
     pub(super) fn find(environment: &Environment) -> Option<Self> {
         let variables = environment.variables();
+        let private = environment.config_directory();
         let named = ["VISUAL", "EDITOR"].into_iter().filter_map(|name| variables.get(name));
         for named in named {
             let mut words = named.split_whitespace().map(str::to_owned);
             if let Some(program) = words.next() {
-                return Some(Self { program, arguments: words.collect() });
+                return Some(Self { program, arguments: words.collect(), private });
             }
         }
         let there = |name: &&str| {
@@ -32,13 +35,13 @@ impl Editor {
             directories.any(|directory| directory.join(name).is_file())
         };
         let program = ["nano", "vi"].into_iter().find(there)?.to_owned();
-        Some(Self { program, arguments: Vec::new() })
+        Some(Self { program, arguments: Vec::new(), private })
     }
 
     /// Lets the person change a value.
     pub(super) fn edit(&self, value: &Value) -> Result<Value, String> {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let directory = self.directory().map_err(|error| error.to_string())?;
         let path = directory.path().join("arguments.json");
         let changed = files::write_private(&path, &text)
             .and_then(|()| self.open(&path))
@@ -46,6 +49,16 @@ impl Editor {
         let changed =
             changed.map_err(|error| format!("`{}` did not work: {error}", self.program))?;
         serde_json::from_str(&changed).map_err(|error| format!("this is no JSON: {error}"))
+    }
+
+    fn directory(&self) -> io::Result<tempfile::TempDir> {
+        match &self.private {
+            Some(private) => {
+                files::make_directory(private)?;
+                tempfile::tempdir_in(private)
+            }
+            None => tempfile::tempdir(),
+        }
     }
 
     #[expect(

@@ -26,8 +26,8 @@ pub(in crate::commands::run) enum Said {
 #[derive(Debug)]
 pub(in crate::commands::run) struct Awaited {
     said: JoinHandle<Said>,
-    /// Dropping it ends the wait.
-    _stop: PipeWriter,
+    /// Dropping it ends the wait for a line.
+    stop: Option<PipeWriter>,
 }
 
 impl Awaited {
@@ -44,7 +44,13 @@ impl Awaited {
         let said = tokio::task::spawn_blocking(move || {
             first().unwrap_or_else(|| Said::Line(read_line(terminal, &stopped)))
         });
-        Some(Self { said, _stop: stop })
+        Some(Self { said, stop: Some(stop) })
+    }
+
+    /// Gives up waiting for a line. Whatever has the terminal, a pager or an editor, keeps it until the person
+    /// leaves it: what is typed there must not be taken for something else.
+    pub(in crate::commands::run) fn give_up(&mut self) {
+        self.stop = None;
     }
 
     /// Returns it.

@@ -3,10 +3,12 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use convoke_core::policy::RuleSpec;
 use convoke_core::{DisplayFormat, Kind};
 use convoke_tool::{Answer, Question};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::keyboard::{Awaited, Said, forget_what_was_typed};
@@ -17,6 +19,13 @@ use crate::view::diff::{show, whole};
 
 /// How many lines somebody can be expected to read without paging.
 const LONG: usize = 20;
+/// How many bytes of a line somebody can be expected to read.
+const WIDE: usize = 400;
+const HELP: &str = "\
+y  yes, this once          a  yes, and the like for the rest of the run
+n  no                      s  as a, and keep the rule for all runs to come
+v  see all of it           e  change the arguments in your editor first
+Anything else is a no, and the model reads what you wrote.";
 /// Who answered, as the journal has it.
 const BY: &str = "terminal";
 
@@ -25,6 +34,8 @@ const BY: &str = "terminal";
 pub(in crate::commands::run) struct Asked {
     question: Question,
     answer: oneshot::Sender<Answer>,
+    /// The arguments as the person left them, which count only when the person has seen them again.
+    edited: Option<Value>,
 }
 
 /// A question that is not answered yet: something is done first, and another line is awaited.
@@ -39,6 +50,7 @@ enum Meaning {
     Refuse,
     Edit,
     View,
+    Help,
     /// Anything else is for the model.
     Message,
 }
@@ -52,6 +64,7 @@ impl Meaning {
             None | Some("" | "n" | "no") => Self::Refuse,
             Some("e" | "edit") => Self::Edit,
             Some("v" | "view") => Self::View,
+            Some("?" | "h" | "help") => Self::Help,
             Some(_) => Self::Message,
         }
     }
@@ -59,7 +72,12 @@ impl Meaning {
 
 impl Asked {
     pub(super) const fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
-        Self { question, answer }
+        Self { question, answer, edited: None }
+    }
+
+    /// Tells whether nobody wants to know the answer any more.
+    pub(in crate::commands::run) fn is_withdrawn(&self) -> bool {
+        self.answer.is_closed()
     }
 
     /// Waits until nobody wants to know the answer any more: somebody else gave it, or the time is up.
@@ -91,7 +109,13 @@ impl Asked {
                 show(stream, &preview.text);
             }
             Some(preview) => indented(stream, &preview.text),
-            None => indented(stream, &what(question)),
+            None => {
+                let lines = harmless_lines(&what(question), stream);
+                lines.iter().take(LONG).for_each(|line| stream.line(format_args!("  {line}")));
+                if let Some(more) = lines.len().checked_sub(LONG).filter(|more| *more > 0) {
+                    stream.line(format_args!("  … {more} more lines"));
+                }
+            }
         }
         stream.text(self.prompt(&approvals.tools, stream));
         stream.flush();
@@ -100,21 +124,30 @@ impl Asked {
     /// Returns the question itself, with the answers that make sense here.
     fn prompt(&self, tools: &Tools, stream: &Stream) -> String {
         let question = &self.question;
-        let lines = question.preview.as_ref().map_or(0, |preview| preview.text.lines().count());
         let mut answers = vec!["[y]es", "[n]o"];
-        if lines > LONG {
+        if self.is_long() {
             answers.push("[v]iew all");
         }
         if tools.editor.is_some() {
             answers.push("[e]dit");
         }
         let answers = format!("{}, or say what to do instead: ", answers.join(", "));
-        if question.rules.is_empty() {
+        // What was changed by hand is one thing; no rule was proposed for it.
+        if question.rules.is_empty() || self.edited.is_some() {
             return answers;
         }
         let rules = shown(&question.rules);
         let saves = if tools.rules.is_some() { "; [s]ave allows it in all runs" } else { "" };
         format!("[a]lways allows {} in this run{saves}\n{answers}", stream.printable(&rules))
+    }
+
+    /// Tells whether not all of it was shown.
+    fn is_long(&self) -> bool {
+        let text = match &self.question.preview {
+            Some(preview) => preview.text.clone(),
+            None => what(&self.question),
+        };
+        text.lines().count() > LONG || text.lines().any(|line| line.len() > WIDE)
     }
 
     /// Takes in what the person said. Returns the question if that was no answer yet.
@@ -124,14 +157,26 @@ impl Asked {
         approvals: &Approvals,
         stream: &Stream,
     ) -> Option<Unanswered> {
+        let tools = &approvals.tools;
         let line = match said {
-            Said::Edited(arguments) => return self.answer(Answer::with_arguments(arguments)),
+            Said::Edited(arguments) => return Some(self.with(arguments, tools, stream)),
             Said::Line(line) => line,
         };
-        let tools = &approvals.tools;
+        if line.is_none() {
+            // The end of input leaves the cursor behind the question.
+            stream.line("");
+        }
         let rules = self.question.rules.clone();
         match Meaning::of(line.as_deref()) {
-            Meaning::Once => self.answer(Answer::yes()),
+            Meaning::Once => match self.edited.clone() {
+                Some(arguments) => self.answer(Answer::with_arguments(arguments)),
+                None => self.answer(Answer::yes()),
+            },
+            Meaning::Help => Some(self.again(HELP, tools, stream)),
+            Meaning::Always | Meaning::Save if self.edited.is_some() => {
+                let problem = "what you changed can be allowed once; say yes or no";
+                Some(self.again(problem, tools, stream))
+            }
             Meaning::Refuse => self.answer(Answer::no()),
             Meaning::Message => {
                 let message = line.as_deref().unwrap_or_default().trim().to_owned();
@@ -163,6 +208,15 @@ impl Asked {
         // A call that was stopped meanwhile does not wait for it any more.
         drop(self.answer.send(answer.by(BY)));
         None
+    }
+
+    /// Shows the arguments as the person left them, and asks about them.
+    fn with(mut self, arguments: Value, tools: &Tools, stream: &Stream) -> Unanswered {
+        self.question.preview = None;
+        self.question.arguments = Arc::new(arguments.clone());
+        self.edited = Some(arguments);
+        let changed = format!("it would run with:\n{}", what(&self.question));
+        self.again(&changed, tools, stream)
     }
 
     /// Says why that was no answer, and asks again.
@@ -250,10 +304,12 @@ fn harmless_lines(text: &str, stream: &Stream) -> Vec<String> {
 }
 
 /// What a call would do, as a person reads it: a command whole, and everything else that is said with it.
+/// What does not say of itself what it changes is shown with all of its arguments.
 fn what(question: &Question) -> String {
     let arguments = question.arguments.as_object();
     let Some(command) = arguments.and_then(|all| all.get("command")?.as_str()) else {
-        return question.description.clone();
+        let all = serde_json::to_string_pretty(&*question.arguments).unwrap_or_default();
+        return format!("{}\n{all}", question.description);
     };
     let others = arguments.into_iter().flatten().filter(|(name, _)| *name != "command");
     let others = others.map(|(name, value)| format!("\n({name}: {value})"));
@@ -374,19 +430,56 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn edited_arguments_are_shown_before_they_count() {
+        let scene = Scene::new();
+        let (asked, mut answer) = scene.asked(3).await;
+        let changed = json!({ "path": "b.txt", "content": "other" });
+        let next = asked.hear(Said::Edited(changed.clone()), &scene.approvals, &scene.output.err);
+        let (asked, _) = next.unwrap();
+        assert!(answer.try_recv().is_err(), "nothing is said yet");
+        let shown = scene.output.err.contents();
+        assert!(shown.contains("it would run with:") && shown.contains("\"b.txt\""), "{shown}");
+        let said = |line: &str| Said::Line(Some(line.to_owned()));
+        let (asked, _) = asked.hear(said("a"), &scene.approvals, &scene.output.err).unwrap();
+        assert!(asked.hear(said("y"), &scene.approvals, &scene.output.err).is_none());
+        let expected = Answer::with_arguments(changed).by(BY);
+        assert_eq!(answer.try_recv().unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn what_says_nothing_of_itself_is_shown_with_its_arguments() {
+        let scene = Scene::new();
+        let (mut asked, _answer) = scene.asked(3).await;
+        asked.question.preview = None;
+        asked.question.arguments =
+            Arc::new(json!({ "content": vec!["line"; 50], "encoding": "base64" }));
+        asked.show(&scene.approvals, &scene.output.err);
+        let shown = scene.output.err.contents();
+        assert!(shown.contains("more lines") && shown.contains("[v]iew all"), "{shown}");
+        asked.all(&scene.approvals.tools, &scene.output.err).show(Ok(Stdio::null()));
+        assert!(scene.output.err.contents().contains("base64"));
+    }
+
+    #[tokio::test]
     async fn what_cannot_be_done_is_said_and_asked_again() {
         let mut scene = Scene::new();
         scene.approvals.tools.rules = None;
         scene.approvals.tools.editor = None;
         assert_eq!(scene.say(Some("s")).await, None);
         assert_eq!(scene.say(Some("e")).await, None);
+        assert_eq!(scene.say(Some("?")).await, None);
         let (mut asked, _answer) = scene.asked(3).await;
         asked.question.rules.clear();
         let said = Said::Line(Some("a".to_owned()));
         let next = asked.hear(said, &scene.approvals, &scene.output.err);
         assert!(next.is_some());
         let shown = scene.output.err.contents();
-        for part in ["no place to save rules", "EDITOR names one", "asked about each time"] {
+        for part in [
+            "no place to save rules",
+            "EDITOR names one",
+            "the model reads",
+            "asked about each time",
+        ] {
             assert!(shown.contains(part), "{part} in {shown}");
         }
     }

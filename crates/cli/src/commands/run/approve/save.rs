@@ -4,9 +4,10 @@
 //! ever changed. It is a configuration file like any other: `policy check` names its lines, and a rule that
 //! is not wanted any more is a line to delete.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
+use convoke::config::{Sources, load};
 use convoke_core::policy::RuleSpec;
 
 use crate::files;
@@ -17,22 +18,39 @@ policy:
   rules:
 ";
 
-/// Adds rules to the file.
+/// Adds rules to the file. One that somebody wrote so that nothing can be added is left as it is.
 pub(crate) fn save(path: &Path, rules: &[RuleSpec]) -> io::Result<()> {
-    let mut text = String::new();
-    if files::read_if_there(path)?.is_none_or(|text| text.trim().is_empty()) {
-        text.push_str(HEAD);
+    let before = files::read_if_there(path)?.filter(|text| !text.trim().is_empty());
+    let mut text = before.clone().unwrap_or_else(|| HEAD.to_owned());
+    if !text.ends_with('\n') {
+        text.push('\n');
     }
     for rule in rules {
         // JSON is YAML, and leaves nothing open.
         text.push_str(&format!("    - {}\n", serde_json::to_string(rule)?));
     }
-    files::append_private(path)?.write_all(text.as_bytes())
+    let known = before.map_or(Ok(Vec::new()), |text| read(&text))?;
+    let expected: Vec<RuleSpec> = known.into_iter().chain(rules.iter().cloned()).collect();
+    match read(&text) {
+        Ok(found) if found == expected => files::write_private(path, &text),
+        _ => Err(io::Error::other("rules cannot be added at its end; put its list in order first")),
+    }
+}
+
+/// Reads the rules of a text as the configuration would.
+fn read(text: &str) -> io::Result<Vec<RuleSpec>> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("rules.yml");
+    files::write_private(&file, text)?;
+    let mut sources = Sources::new(directory.path());
+    sources.project_directory = None;
+    sources.user_file = Some(file);
+    let loaded = load(&sources).map_err(|_| io::Error::other("what is in it is not in order"))?;
+    Ok(loaded.config.policy.rules)
 }
 
 #[cfg(test)]
 mod tests {
-    use convoke::config::{Sources, load};
     use convoke_core::Permission;
 
     use super::*;
@@ -62,5 +80,20 @@ mod tests {
         assert_eq!(rules[1..], expected);
         files::write(&own, "tools:\n  timeout: 5s\n").unwrap();
         assert_eq!(load(&sources).unwrap().config.policy.rules, expected);
+    }
+
+    #[test]
+    fn what_somebody_wrote_by_hand_is_never_broken() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rules.yml");
+        for text in [
+            "policy: { rules: [ {effect: deny, tool: x} ] }\n",
+            "policy:\n  rules:\n    - {effect: deny, tool: x}\ntools:\n  timeout: 5s\n",
+            "policy: [\n",
+        ] {
+            files::write(&path, text).unwrap();
+            assert!(save(&path, &[RuleSpec::tool(Permission::Allow, "t")]).is_err(), "{text}");
+            assert_eq!(files::read(&path).unwrap(), text);
+        }
     }
 }

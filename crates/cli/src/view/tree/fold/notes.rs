@@ -55,7 +55,10 @@ pub(super) fn notes(body: &EventBody) -> Told {
             } else {
                 format!(", and from now on {}", shown.join("; "))
             };
-            (Weight::Detail, line(&format!("{answer} {tool_name}{by}{reason}{always}")))
+            // What the person at this terminal said, the person knows.
+            let here = by == " by terminal" || by.is_empty();
+            let weight = if here { Weight::Detail } else { Weight::Usual };
+            (weight, line(&format!("{answer} {tool_name}{by}{reason}{always}")))
         }
         EventBody::ApprovalDeferred { tool_name } => {
             (Weight::Usual, line(&format!("{tool_name} waits for an approval")))
