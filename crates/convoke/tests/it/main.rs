@@ -11,3 +11,4 @@
 mod config;
 mod hooks;
 mod runtime;
+mod workspace;
