@@ -3,10 +3,12 @@
 //! Nothing is decided here. Every effect ends in events, and events are all that changes the run. What
 //! needs neither a model nor a tool is settled in `settle`; the rest is carried out here.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::hook::Moment;
-use convoke_core::{Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall};
+use convoke_core::{
+    Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall, WorkspaceReport,
+};
 use convoke_tool::{Clock, RecordError, Recorder, ToolExecutor};
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +41,8 @@ pub(crate) struct Driver {
     pub(crate) stop_tools: CancellationToken,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) control: Control,
+    /// What was changed in the workspace, once that was looked at.
+    pub(crate) changed: Mutex<Option<WorkspaceReport>>,
 }
 
 impl Driver {
@@ -53,7 +57,9 @@ impl Driver {
             Ok(outcome) => outcome,
             Err(Unrecorded(error)) => Outcome::from(Cause::State).because(error.to_string()),
         };
-        RunReport::new(&self.state.lock(), outcome, began, self.now())
+        let workspace = self.changed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        RunReport { workspace, ..RunReport::new(&self.state.lock(), outcome, began, now) }
     }
 
     async fn to_the_end(&self) -> Result<Outcome, Unrecorded> {
@@ -74,6 +80,7 @@ impl Driver {
             if let (Effect::Finish { .. }, [(_, ended)]) = (&effect, settled.as_slice()) {
                 // They watch: the run ends either way.
                 drop(self.tools.hooks().tell(Moment::End, None, ended, &self.recorder).await);
+                self.look_at_the_workspace().await?;
             }
             for (call, body) in settled {
                 self.recorder.record(call.as_ref(), body)?;
@@ -114,6 +121,20 @@ impl Driver {
             self.cancel(cause)?;
         }
         Ok(())
+    }
+
+    /// What was changed is part of what came of the run, however it ends.
+    async fn look_at_the_workspace(&self) -> Result<(), Unrecorded> {
+        let Some(workplace) = &self.agent.workplace else { return Ok(()) };
+        self.record(match workplace.changes().await {
+            Ok(report) => {
+                let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+                EventBody::WorkspaceChanged(changed.insert(report).clone())
+            }
+            Err(why) => EventBody::Warning {
+                message: format!("what changed in the workspace is not known: {why}"),
+            },
+        })
     }
 
     fn cancel(&self, cause: Cause) -> Result<(), Unrecorded> {

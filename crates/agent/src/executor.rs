@@ -1,6 +1,6 @@
 //! What the runs of one agent share, and how one starts.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use convoke_core::run::{Budget, COMPLETE_TASK, OutputSpec};
 use convoke_core::{
@@ -19,6 +19,7 @@ use crate::keeper::{Keeper, OneSink, Place, Refusing};
 use crate::prompts;
 use crate::running::{Control, Rest, Running, shown};
 use crate::state::RunState;
+use crate::workplace::Workplace;
 
 /// What an agent is asked to do.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +112,7 @@ pub(crate) struct Agent {
     pub(crate) origin: Value,
     pub(crate) secrets: Secrets,
     keeper: Arc<dyn Keeper>,
+    pub(crate) workplace: Option<Arc<dyn Workplace>>,
     cancellation: CancellationToken,
 }
 
@@ -134,6 +136,7 @@ impl AgentExecutor {
             origin: Value::Null,
             secrets: Secrets::default(),
             keeper: Arc::new(OneSink(Arc::new(NullSink))),
+            workplace: None,
             cancellation: CancellationToken::new(),
         }
     }
@@ -141,7 +144,7 @@ impl AgentExecutor {
     /// Starts a run. A place for its events is made at once; nothing else happens until the stream is
     /// polled.
     pub fn start(&self, task: impl Into<Task>) -> Running {
-        self.start_as(new_id(self.0.context.clock().now()), task)
+        self.start_as(new_run_id(self.0.context.clock().now()), task)
     }
 
     /// Starts a run under this id.
@@ -162,7 +165,12 @@ impl AgentExecutor {
         let refusing = |error| Place::new(Arc::new(Refusing(error)));
         let place = agent.keeper.keep(&id).unwrap_or_else(refusing);
         let state = Arc::new(RunState::of(Run::new(id)));
-        Self::drive(agent, state, place, 0, vec![started])
+        let prepared = agent.workplace.as_ref().map(|workplace| EventBody::WorkspacePrepared {
+            place: workplace.place(),
+            notes: workplace.notes(),
+        });
+        let first = [started].into_iter().chain(prepared).collect();
+        Self::drive(agent, state, place, 0, first)
     }
 
     pub(crate) const fn agent(&self) -> &Arc<Agent> {
@@ -197,8 +205,18 @@ impl AgentExecutor {
         let origin = agent.origin.clone();
         let rest = Rest { state: Arc::clone(&state), place, recorder: recorder.clone(), origin };
         let completion = agent.completion_of(&state);
-        let driver =
-            Driver { agent, state, completion, recorder, tools, stop_tools, clock, control };
+        let changed = Mutex::default();
+        let driver = Driver {
+            agent,
+            state,
+            completion,
+            recorder,
+            tools,
+            stop_tools,
+            clock,
+            control,
+            changed,
+        };
         Running::new(driver.run(first), reader, handle, rest)
     }
 }
@@ -233,6 +251,7 @@ pub struct AgentBuilder {
     origin: Value,
     secrets: Secrets,
     keeper: Arc<dyn Keeper>,
+    workplace: Option<Arc<dyn Workplace>>,
     cancellation: CancellationToken,
 }
 
@@ -310,6 +329,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Works in a place of its own, and tells at the end of each run what it changed there.
+    pub fn workplace(mut self, workplace: Arc<dyn Workplace>) -> Self {
+        self.workplace = Some(workplace);
+        self
+    }
+
     /// Puts names in the place of these secrets in everything that is recorded, shown or said to the
     /// model.
     pub fn secrets(mut self, secrets: Secrets) -> Self {
@@ -370,6 +395,7 @@ impl AgentBuilder {
             origin: self.origin,
             secrets: self.secrets,
             keeper: self.keeper,
+            workplace: self.workplace,
             cancellation: self.cancellation,
         })))
     }
@@ -380,7 +406,7 @@ fn declared(view: &ToolView) -> Vec<Declaration> {
 }
 
 /// Makes up an id that no other run has. Ids of later runs come later in the alphabet.
-pub(crate) fn new_id(now: Timestamp) -> RunId {
+pub fn new_run_id(now: Timestamp) -> RunId {
     const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let letters = |number: u64, count: u32| {
         (0..count).rev().map(move |place| {

@@ -86,7 +86,7 @@ impl Journals {
     /// Makes a new run of the first events of another, up to and including number `at`.
     pub fn fork(&self, run: &RunId, at: u64) -> Result<Reopened, JournalError> {
         let now = self.clock.now();
-        let new = crate::executor::new_id(now);
+        let new = crate::executor::new_run_id(now);
         let mut opened = self.store.fork(run, at, &new, now)?;
         let forked = Event {
             v: VERSION,

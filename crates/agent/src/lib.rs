@@ -17,6 +17,7 @@
 //! | `ask` | one use of the model: deltas, deadline, cancellation, cost |
 //! | `completion` | `complete_task` and answers that have to have a shape |
 //! | `compact`, `look_back` | summing up, planning, looking back |
+//! | `workplace` | the place of its own in which a run works |
 //! | `surroundings` | what an agent is told about where it works |
 //! | [`prompts`] | every text a model is told, from files beside the source |
 
@@ -36,16 +37,18 @@ pub mod running;
 mod settle;
 mod state;
 mod surroundings;
+mod workplace;
 
 pub use convoke_core::run::OutputSpec;
 pub use desk::Letter;
-pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task};
+pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};
 pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::{Keeper, Place};
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};
 pub use running::{NotHeard, RunHandle, RunReport, Running};
 pub use surroundings::Surroundings;
+pub use workplace::Workplace;
 
 /// The main agent is driven like any other; what makes it the main one is how it is set up.
 pub type MainAgent = AgentExecutor;

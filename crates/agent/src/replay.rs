@@ -165,6 +165,8 @@ impl Again {
             | EventBody::ApprovalAnswered { .. }
             | EventBody::ApprovalDeferred { .. }
             | EventBody::HookActed { .. }
+            | EventBody::WorkspacePrepared { .. }
+            | EventBody::WorkspaceChanged(_)
             | EventBody::AgentSpawned { .. }
             | EventBody::AgentEnded { .. }
             | EventBody::McpServerState { .. }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use convoke_core::{
     Cause, Event, ExitCode, Message, Millis, Outcome, Run, RunId, TaskContext, Timestamp, Usage,
+    WorkspaceReport,
 };
 use convoke_tool::{EventSink, RecordError, Recorder, Synced};
 use futures_util::Stream;
@@ -52,6 +53,9 @@ pub struct RunReport {
     /// What was done and learned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskContext>,
+    /// What it changed in its own workspace, where it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceReport>,
 }
 
 impl RunReport {
@@ -67,6 +71,7 @@ impl RunReport {
             tool_calls: run.tool_calls(),
             duration_ms: Millis::new(Duration::from_millis(millis)),
             task: run.task().cloned(),
+            workspace: None,
         }
     }
 

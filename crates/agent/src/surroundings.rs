@@ -10,6 +10,8 @@ pub struct Surroundings {
     pub platform: String,
     /// Today, as `2026-03-01`.
     pub date: String,
+    /// What is special about the files there, where something is.
+    pub workspace: Option<String>,
     /// Notes for agents, the nearest first: where they are, and what they say.
     pub notes: Vec<(String, String)>,
     /// Notes that are there but could not be read: where they are, and why.
@@ -27,6 +29,9 @@ impl Surroundings {
             "\n\nWorking directory: {}\nSystem: {}\nDate: {}\n",
             self.working_directory, self.platform, self.date
         ));
+        if let Some(workspace) = &self.workspace {
+            text.push_str(&format!("Workspace: {workspace}\n"));
+        }
         for (path, note, kept) in self.kept() {
             text.push_str(&format!("\nFrom {path}:\n{}\n", kept.trim_end()));
             if kept.len() < note.len() {
@@ -77,6 +82,7 @@ mod tests {
             working_directory: "/work".into(),
             platform: "linux".into(),
             date: "2026-03-01".into(),
+            workspace: None,
             notes: vec![
                 ("AGENTS.md".into(), "ä".repeat(9_000)),
                 ("../AGENTS.md".into(), "Use tabs.".into()),

@@ -11,6 +11,7 @@ mod run;
 mod runs;
 mod sandbox;
 mod tools;
+mod workspace;
 
 use clap::Subcommand;
 use convoke_core::ExitCode;

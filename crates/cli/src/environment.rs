@@ -8,6 +8,7 @@
 //! | `CONVOKE__…` | one setting each: `CONVOKE__TOOLS__TIMEOUT=5000` |
 //! | `XDG_CONFIG_HOME` | where configuration lives, if not in `~/.config` |
 //! | `XDG_STATE_HOME` | where state lives, if not in `~/.local/state` |
+//! | `XDG_DATA_HOME` | where workspaces of runs live, if not in `~/.local/share` |
 //! | `HOME` | the home directory |
 //! | `PATH` | where `convoke doctor` looks for programs |
 //! | `NO_COLOR`, `CLICOLOR_FORCE`, `TERM` | no colour, colour always, a terminal without (`dumb`) |
@@ -68,6 +69,12 @@ impl Environment {
             Some(base.or_else(|| Some(self.home()?.join(".local/state")))?.join("convoke"))
         };
         self.directory(STATE).or_else(usual)
+    }
+
+    /// Returns the directory of what is made for the user, beside state that is hidden from programs.
+    pub(crate) fn data_directory(&self) -> Option<PathBuf> {
+        let base = self.directory("XDG_DATA_HOME");
+        Some(base.or_else(|| Some(self.home()?.join(".local/share")))?.join("convoke"))
     }
 
     /// Returns the configuration file that is named in place of the usual one.

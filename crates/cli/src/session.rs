@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use convoke::Runtime;
 use convoke::config::{Config, Loaded, Sources, Trust, load};
 use convoke::journal::Store;
+use convoke::{Runtime, Workspace, Workspaces};
 use convoke_core::{Cause, Mode};
 
 use crate::cli::Global;
@@ -84,7 +84,7 @@ impl<'a> Session<'a> {
 
     /// Makes a runtime that works here.
     pub(crate) fn runtime(&self, config: Config) -> Result<Runtime, Failure> {
-        self.runtime_in(Mode::Default, config, None)
+        self.runtime_in(Mode::Default, config, None, None)
     }
 
     /// Makes a runtime that works here, as freely as the mode says, and keeps runs in the store.
@@ -93,8 +93,10 @@ impl<'a> Session<'a> {
         mode: Mode,
         config: Config,
         store: Option<Store>,
+        workspace: Option<Workspace>,
     ) -> Result<Runtime, Failure> {
         Ok(Runtime::builder(&self.working_directory)
+            .workspace(workspace)
             .config(config)
             .mode(mode)
             .store(store)
@@ -130,6 +132,20 @@ impl<'a> Session<'a> {
             )
             .hint(format!("--state or {STATE} names one"))
         })
+    }
+
+    /// Returns where workspaces of runs are kept, if there is such a place.
+    pub(crate) fn workspaces(&self, config: &Config) -> Option<Workspaces> {
+        let directory = self.environment.data_directory()?.join("workspaces");
+        Some(self.workspaces_at(&directory, config))
+    }
+
+    /// Returns workspaces that are kept in this directory.
+    pub(crate) fn workspaces_at(&self, directory: &Path, config: &Config) -> Workspaces {
+        Workspaces::at(directory)
+            .environment(self.environment.variables())
+            .home(self.environment.home())
+            .sandbox(config.sandbox.clone())
     }
 
     fn state_directory(&self) -> Option<PathBuf> {

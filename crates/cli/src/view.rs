@@ -28,6 +28,7 @@ mod plain;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tree;
+pub(crate) mod workspace;
 
 use std::time::Instant;
 
@@ -265,6 +266,11 @@ impl View {
         match &mut self.teller {
             Teller::Live(live) => live.close(&summary),
             Teller::Plain(plain) => plain.close(&summary),
+        }
+        if let (Some(changed), Format::Text | Format::Json) = (&report.workspace, self.format)
+            && !output.is_quiet()
+        {
+            workspace::tell(changed, &report.run, &output.err);
         }
         let ended = self.tree.ended()?;
         Some((self.tree.totals().clone(), ended.outcome.clone()))

@@ -27,6 +27,7 @@ mod notes;
 mod origin;
 mod programs;
 mod runtime;
+pub mod workspace;
 
 pub use authorize::PolicyAuthorizer;
 pub use convoke_agent as agent;
@@ -39,9 +40,10 @@ pub use convoke_sandbox as sandbox;
 pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
-pub use origin::Origin;
+pub use origin::{Origin, OriginWorkspace};
 pub use programs::Programs;
 pub use runtime::{ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};
+pub use workspace::{Workspace, WorkspaceError, Workspaces};
 
 /// What most programs need.
 pub mod prelude {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use convoke_core::policy::wildcard;
-use convoke_core::{Event, EventBody, Mode};
+use convoke_core::{Event, EventBody, Mode, WorkspaceKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::config::OnAsk;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Origin {
-    /// The directory it works in.
+    /// The directory it was started in, and works in unless it has files of its own.
     pub working_directory: PathBuf,
     /// How freely it may act.
     pub mode: Mode,
@@ -28,6 +28,20 @@ pub struct Origin {
     /// The tools it was given, where somebody chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// Where it works, if not with its user's files as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<OriginWorkspace>,
+}
+
+/// The workspace of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct OriginWorkspace {
+    /// What kind it is.
+    pub kind: WorkspaceKind,
+    /// Its root.
+    pub path: PathBuf,
 }
 
 impl Origin {
@@ -72,6 +86,7 @@ mod tests {
             on_ask: OnAsk::Deny,
             sandbox: None,
             tools: tools.map(names),
+            workspace: None,
         };
         let chosen = origin(Some(&["read_file", "run_command", "grep"]));
         let now = names(&["read_*", "grep"]);

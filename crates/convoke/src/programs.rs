@@ -88,6 +88,9 @@ impl Programs {
     }
 }
 
+/// The directory for temporary files, if nobody names another.
+const TEMPORARY: &str = "/tmp";
+
 /// What programs of a runtime may do: read all but secrets, write where tools may and in the directory
 /// for temporary files.
 pub(crate) fn confinement(
@@ -95,10 +98,23 @@ pub(crate) fn confinement(
     temporary: Option<&String>,
     home: Option<&Path>,
     hidden: Vec<PathBuf>,
+    untouched: &[PathBuf],
 ) -> Confinement {
-    let temporary = temporary.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let confinement = Confinement::for_commands(roots, temporary, home);
+    let temporary = temporary.map_or_else(|| PathBuf::from(TEMPORARY), PathBuf::from);
+    let mut confinement = Confinement::for_commands(roots, temporary, home);
+    confinement.scratch.retain(|scratch| !holds(scratch, untouched));
     hidden.into_iter().fold(confinement, Confinement::hide)
+}
+
+/// Tells whether programs need another directory for temporary files, since something lies in the usual one
+/// that they must not write.
+pub(crate) fn needs_own_temporary(temporary: Option<&String>, untouched: &[PathBuf]) -> bool {
+    holds(Path::new(temporary.map_or(TEMPORARY, String::as_str)), untouched)
+}
+
+fn holds(directory: &Path, untouched: &[PathBuf]) -> bool {
+    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    untouched.iter().any(|path| path.starts_with(&real) || real.starts_with(path))
 }
 
 /// Starts nothing, and says why.

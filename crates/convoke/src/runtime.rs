@@ -15,7 +15,8 @@ use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
 use convoke_core::policy::{self, Authority, Rule, RuleError, RuleSpec};
 use convoke_core::{
-    AgentPath, Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolError, ToolSpec,
+    AgentPath, Category, Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolError,
+    ToolSpec, WorkspaceKind,
 };
 use convoke_journal::Store;
 use convoke_model::{
@@ -29,12 +30,15 @@ use convoke_tool::{
 use serde_json::Value;
 
 use crate::authorize::PolicyAuthorizer;
-use crate::config::{CommandConfig, Config, HookConfig, ToolsConfig, WebSearchProvider};
+use crate::config::{
+    CommandConfig, Config, HookConfig, SandboxConfig, ToolsConfig, WebSearchProvider,
+};
 use crate::hooks::CommandHook;
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
-use crate::origin::Origin;
+use crate::origin::{Origin, OriginWorkspace};
 use crate::programs::{self, Programs};
+use crate::workspace::Workspace;
 
 /// How many bytes of unchanged files are remembered.
 const READ_CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -109,6 +113,7 @@ pub struct Runtime {
     mode: Mode,
     journals: Option<Journals>,
     programs: Programs,
+    workspace: Option<Workspace>,
 }
 
 impl Runtime {
@@ -127,6 +132,7 @@ impl Runtime {
             hidden: Vec::new(),
             hooks: Hooks::default(),
             tools: Vec::new(),
+            workspace: None,
         }
     }
 
@@ -168,6 +174,11 @@ impl Runtime {
     /// Returns the permission of each kind of call.
     pub const fn permissions(&self) -> &BTreeMap<Kind, Permission> {
         &self.permissions
+    }
+
+    /// Returns the workspace, where it is not simply the working directory.
+    pub const fn workspace(&self) -> Option<&Workspace> {
+        self.workspace.as_ref()
     }
 
     /// Returns how programs are started.
@@ -253,6 +264,10 @@ impl Runtime {
             .origin(self.origin().to_json())
             .secrets(self.secrets())
             .system(self.surroundings().with(prompts::SYSTEM));
+        let agent = match self.workspace.as_ref().filter(|workspace| workspace.kind().is_own()) {
+            Some(workspace) => agent.workplace(Arc::new(workspace.clone())),
+            None => agent,
+        };
         match &self.journals {
             Some(journals) => agent.keeper(Arc::new(journals.clone())),
             None => agent,
@@ -269,7 +284,14 @@ impl Runtime {
 
     fn origin(&self) -> Origin {
         Origin {
-            working_directory: self.context.working_directory().to_owned(),
+            working_directory: match &self.workspace {
+                Some(workspace) => workspace.start().to_owned(),
+                None => self.context.working_directory().to_owned(),
+            },
+            workspace: self.workspace.as_ref().map(|workspace| OriginWorkspace {
+                kind: workspace.kind(),
+                path: workspace.root().unwrap_or(workspace.start()).to_owned(),
+            }),
             mode: self.mode,
             on_ask: self.config.policy.on_ask,
             sandbox: Some(self.programs.word().to_owned()),
@@ -284,6 +306,7 @@ impl Runtime {
         surroundings.working_directory = directory.display().to_string();
         std::env::consts::OS.clone_into(&mut surroundings.platform);
         surroundings.date = self.context.clock().now().date();
+        surroundings.workspace = self.workspace.as_ref().and_then(described);
         let notes = notes::find(directory, self.home.as_deref());
         surroundings.notes = notes.told;
         surroundings.unread = notes.unread;
@@ -333,6 +356,7 @@ pub struct RuntimeBuilder {
     hidden: Vec<PathBuf>,
     hooks: Hooks,
     tools: Vec<ToolHandle>,
+    workspace: Option<Workspace>,
 }
 
 /// A tool that has not been registered yet.
@@ -408,6 +432,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Works in this workspace, in place of the working directory. A runtime with files of its own is for
+    /// the one run they were made for.
+    pub fn workspace(mut self, workspace: Option<Workspace>) -> Self {
+        self.workspace = workspace;
+        self
+    }
+
     /// Adds a tool.
     pub fn tool(mut self, tool: impl IntoTool) -> Self {
         self.tools.push(ToolHandle(tool.into_tool()));
@@ -429,23 +460,31 @@ impl RuntimeBuilder {
             mut hidden,
             hooks,
             tools,
+            workspace,
         } = self;
+        let workspace = workspace.filter(|workspace| workspace.kind() != WorkspaceKind::Shared);
+        let place = Place::of(workspace.as_ref(), working_directory, &config.tools, variables)?;
+        let Place { working_directory, roots, writable, untouched, variables } = place;
         hidden.extend(store.as_ref().map(|store| store.root().to_owned()));
         let journals = store.map(|store| Journals::new(store, Arc::clone(&clock)));
-        let working_directory = working_directory
-            .canonicalize()
-            .map_err(|source| RuntimeError::WorkingDirectory { path: working_directory, source })?;
         let mut permissions = permissions(&config, mode);
+        let is_readonly = workspace.as_ref().map(Workspace::kind) == Some(WorkspaceKind::Readonly);
+        if is_readonly {
+            for kind in WRITES {
+                permissions.insert(*kind, Permission::Deny);
+            }
+        }
         let (programs, spawner) = match spawner {
             Some(spawner) => (Programs::Given, spawner),
             None => Programs::choose(
-                &config.sandbox,
+                &sandbox(&config, is_readonly),
                 permissions.get(&Kind::Execute).copied(),
                 programs::confinement(
-                    root_paths(&config.tools, &working_directory),
+                    writable,
                     variables.get("TMPDIR"),
                     home.as_deref(),
                     hidden,
+                    &untouched,
                 ),
             ),
         };
@@ -453,6 +492,9 @@ impl RuntimeBuilder {
         let mut policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
         if programs.limit(Permission::Allow) != Permission::Allow {
             policy = policy.layer(ask_before_programs()?);
+        }
+        if is_readonly {
+            policy = policy.layer(nothing_is_written()?);
         }
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
@@ -467,7 +509,7 @@ impl RuntimeBuilder {
         let callable = all.select(&Selection::all().without(exclude.clone()))?;
         let offered = callable.select(&offered(&config.tools, &callable, &built_in))?;
         let context = ToolContext::builder(task)
-            .roots(roots(&config.tools, &working_directory)?)
+            .roots(Roots::open(roots)?)
             .working_directory(working_directory)
             .environment(
                 SessionEnvironment::new(variables.clone())
@@ -499,6 +541,7 @@ impl RuntimeBuilder {
             mode,
             journals,
             programs,
+            workspace,
         })
     }
 }
@@ -510,6 +553,102 @@ fn ask_before_programs() -> Result<policy::Layer, RuleError> {
     ask.reason = Some("programs cannot be confined here".to_owned());
     let rule = Rule::new(ask, None, Some("sandbox".to_owned()))?;
     Ok(policy::Layer::new(policy::Scope::User, vec![rule]))
+}
+
+/// Kinds of calls that change files.
+const WRITES: &[Kind] = &[Kind::Edit, Kind::Delete, Kind::Move];
+
+/// In a workspace that is only looked at, no tool writes, whatever else is allowed. Programs are held by the
+/// sandbox: they may write temporary files, which no rule could tell from others.
+fn nothing_is_written() -> Result<policy::Layer, RuleError> {
+    let deny = |kind: &Kind, category: &Category| {
+        let mut deny = RuleSpec::new(Permission::Deny);
+        (deny.kind, deny.category) = (Some(*kind), Some(*category));
+        deny.reason = Some("the workspace is `readonly`: nothing is changed here".to_owned());
+        Rule::new(deny, None, Some("workspace".to_owned()))
+    };
+    let writers = Category::ALL.iter().filter(|category| {
+        !matches!(category, Category::Code | Category::System | Category::Agent)
+    });
+    let rules = writers.flat_map(|category| WRITES.iter().map(move |kind| deny(kind, category)));
+    Ok(policy::Layer::new(policy::Scope::User, rules.collect::<Result<_, _>>()?))
+}
+
+/// Directories that programs may write elsewhere are not part of what is only looked at.
+fn sandbox(config: &Config, is_readonly: bool) -> SandboxConfig {
+    let mut sandbox = config.sandbox.clone();
+    if is_readonly {
+        sandbox.write.clear();
+    }
+    sandbox
+}
+
+/// Where a runtime works, and what may be written there.
+struct Place {
+    working_directory: PathBuf,
+    roots: Vec<PathBuf>,
+    /// Where programs may write.
+    writable: Vec<PathBuf>,
+    /// Where they must not, whatever else they may.
+    untouched: Vec<PathBuf>,
+    variables: BTreeMap<String, String>,
+}
+
+impl Place {
+    fn of(
+        workspace: Option<&Workspace>,
+        working_directory: PathBuf,
+        tools: &ToolsConfig,
+        mut variables: BTreeMap<String, String>,
+    ) -> Result<Self, RuntimeError> {
+        let wanted = workspace.map_or(working_directory, Workspace::working_directory);
+        let working_directory = wanted
+            .canonicalize()
+            .map_err(|source| RuntimeError::WorkingDirectory { path: wanted, source })?;
+        let roots = match workspace.and_then(|it| it.root().map(|root| (it, root))) {
+            // What was allowed elsewhere is not part of the workspace.
+            Some((own, root)) => match &tools.allowed_paths {
+                Some(paths) => paths.iter().filter_map(|path| own.own_path(path)).collect(),
+                None => vec![root.to_owned()],
+            },
+            None => root_paths(tools, &working_directory),
+        };
+        let mut untouched = workspace.map(Workspace::untouched).unwrap_or_default();
+        let mut writable = match workspace {
+            Some(workspace) if workspace.kind() == WorkspaceKind::Readonly => {
+                untouched.extend(roots.iter().cloned());
+                Vec::new()
+            }
+            Some(workspace) => [roots.clone(), workspace.writable()].concat(),
+            None => roots.clone(),
+        };
+        if let Some(workspace) = workspace
+            && programs::needs_own_temporary(variables.get("TMPDIR"), &untouched)
+        {
+            let own = workspace.temporary().map_err(|source| RuntimeError::WorkingDirectory {
+                path: working_directory.clone(),
+                source,
+            })?;
+            writable.push(own.clone());
+            variables.insert("TMPDIR".to_owned(), own.to_string_lossy().into_owned());
+        }
+        Ok(Self { working_directory, roots, writable, untouched, variables })
+    }
+}
+
+/// Says what a model has to know about its workspace.
+fn described(workspace: &Workspace) -> Option<String> {
+    let said = match workspace.kind() {
+        WorkspaceKind::Shared => return None,
+        WorkspaceKind::Readonly => "read-only; files cannot be changed",
+        WorkspaceKind::Worktree => {
+            "a git worktree of your own; your user decides later what is taken over, so do not merge or push"
+        }
+        WorkspaceKind::Copy => {
+            "a copy of your own, without git; your user decides later what is taken over"
+        }
+    };
+    Some(said.to_owned())
 }
 
 fn permissions(config: &Config, mode: Mode) -> BTreeMap<Kind, Permission> {
@@ -546,10 +685,6 @@ const fn engine(provider: WebSearchProvider) -> SearchEngine {
         WebSearchProvider::Bing => SearchEngine::Bing,
         WebSearchProvider::Duckduckgo => SearchEngine::DuckDuckGo,
     }
-}
-
-fn roots(tools: &ToolsConfig, working_directory: &Path) -> Result<Roots, RootError> {
-    Roots::open(root_paths(tools, working_directory))
 }
 
 fn root_paths(tools: &ToolsConfig, working_directory: &Path) -> Vec<PathBuf> {

@@ -24,6 +24,7 @@ use crate::run::{Limit, Purpose, RunSettings};
 use crate::spec::{Declaration, Kind, Repeat};
 use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
+use crate::workspace::{WorkspacePlace, WorkspaceReport};
 
 /// The version of the envelope and of all bodies.
 pub const VERSION: u32 = 1;
@@ -372,6 +373,17 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arguments: Option<Arc<Value>>,
     },
+    /// The run got a place of its own to work in.
+    WorkspacePrepared {
+        /// Which.
+        #[serde(flatten)]
+        place: WorkspacePlace,
+        /// What there is to know about it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+    },
+    /// What the run changed in its own place, as it was when the run ended.
+    WorkspaceChanged(WorkspaceReport),
     /// A subagent begins.
     AgentSpawned {
         /// Its run.

@@ -20,6 +20,7 @@
 //! | [`usage`] | tokens and money |
 //! | [`run`] | the run machine: what happened so far, and what to do next |
 //! | [`outcome`] | how a run or a command ends, and its exit code |
+//! | [`workspace`] | where a run works, and what it changed there |
 //! | [`word`] | enums whose values are words |
 //! | [`address`] | which addresses are not public |
 //! | [`causes`] | what led to an error |
@@ -46,6 +47,7 @@ pub mod spec;
 pub mod time;
 pub mod usage;
 pub mod word;
+pub mod workspace;
 
 pub use effect::{Access, EffectRules, Effects, Resource};
 pub use error::{ErrorKind, ToolError};
@@ -63,3 +65,4 @@ pub use secret::{Secrets, Withheld};
 pub use spec::{Category, Concurrency, Declaration, Kind, Repeat, ToolSpec};
 pub use time::{Millis, Timestamp};
 pub use usage::{ModelFacts, Money, Price, Usage};
+pub use workspace::{Change, FileChange, WorkspaceKind, WorkspacePlace, WorkspaceReport};

@@ -32,16 +32,19 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use clap::Args;
-use convoke::Origin;
 use convoke::agent::{Paused, Reopened};
-use convoke_core::{ExitCode, Mode};
+use convoke::config::Config;
+use convoke::journal::Store;
+use convoke::{Origin, Workspace};
+use convoke_core::{ExitCode, Mode, RunId, WorkspaceKind};
 
 use self::mention::{Attached, Places};
 use self::talk::Talk;
 use super::run::approve::Approvals;
-use super::run::flags::AgentFlags;
+use super::run::flags::{AgentFlags, WorkspaceFlag};
 use super::run::watch::threads;
 use super::runs::{journals, named};
+use super::workspace;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -70,6 +73,8 @@ Examples:
 pub(crate) struct Chat {
     #[command(flatten)]
     flags: AgentFlags,
+    #[command(flatten)]
+    workspace: WorkspaceFlag,
     /// Go on with this run
     #[arg(long, value_name = "ID", conflicts_with_all = ["last", "no_journal"])]
     resume: Option<String>,
@@ -85,9 +90,12 @@ impl Chat {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let Self { flags, resume, last } = self;
+        let Self { flags, workspace, resume, last } = self;
         if resume.is_none() && !last {
-            return talk(&flags, session, None, output);
+            return talk(&flags, workspace.workspace, session, None, output);
+        }
+        if workspace.workspace.is_some() {
+            return Err(Failure::usage("a run keeps its workspace").hint("leave out --workspace"));
         }
         let store = session.existing_store()?;
         let id = named::only(&store, resume.as_slice(), last)?;
@@ -95,9 +103,9 @@ impl Chat {
         let origin = Origin::of(&kept.events).filter(|_| !session.is_placed());
         match origin {
             Some(origin) => {
-                talk(&flags, &session.moved_to(&origin.working_directory), Some(kept), output)
+                talk(&flags, None, &session.moved_to(&origin.working_directory), Some(kept), output)
             }
-            None => talk(&flags, session, Some(kept), output),
+            None => talk(&flags, None, session, Some(kept), output),
         }
     }
 }
@@ -110,6 +118,7 @@ pub(crate) fn has_company() -> bool {
 /// Talks until somebody leaves, beginning with a conversation that nobody works on, or with a new one.
 fn talk(
     flags: &AgentFlags,
+    wanted: Option<WorkspaceKind>,
     session: &Session<'_>,
     kept: Option<Reopened>,
     output: &mut Output,
@@ -131,11 +140,52 @@ fn talk(
     let threads = threads()?;
     let mode = flags.mode.or(origin.map(|origin| origin.mode)).unwrap_or(Mode::Default);
     let store = if flags.no_journal { None } else { session.store(output) };
-    let runtime = flags.runtime(session, mode, config.clone(), store)?;
+    let (id, own) = if let Some(Reopened { paused, events, .. }) = &kept {
+        let id = paused.id();
+        let own = workspace::reopen(&id, events, session, &config, &threads, output)?;
+        (id, own)
+    } else {
+        let kind = wanted.unwrap_or(config.agent.workspace);
+        workspace::prepare(kind, store.is_some(), session, &config, &threads)?
+    };
+    let place = Place { config, mode, store, workspace: own.clone(), id };
+    let ended = talk_in(place, flags, session, kept, to_attach, &threads, output);
+    workspace::leave(own.as_ref(), &threads, output);
+    // What does not end by itself, reading a line for instance, ends with the process.
+    threads.shutdown_timeout(Duration::from_millis(200));
+    ended
+}
+
+/// Where a conversation takes place.
+struct Place {
+    config: Config,
+    mode: Mode,
+    store: Option<Store>,
+    workspace: Option<Workspace>,
+    /// Its run.
+    id: RunId,
+}
+
+fn talk_in(
+    place: Place,
+    flags: &AgentFlags,
+    session: &Session<'_>,
+    kept: Option<Reopened>,
+    to_attach: Vec<Attached>,
+    threads: &tokio::runtime::Runtime,
+    output: &mut Output,
+) -> Result<ExitCode, Failure> {
+    let Place { config, mode, store, workspace, id } = place;
+    let runtime = flags.runtime(session, mode, config.clone(), store, workspace)?;
+    let places = Places {
+        directory: runtime.context().working_directory().to_owned(),
+        home: session.environment().home(),
+    };
     Session::warn_of_programs(&runtime, output);
+    let first = kept.is_none().then_some(id);
     let paused = kept.map(|kept| kept.paused);
     let model = paused.as_ref().map(Paused::model);
-    let chosen = flags.choose_or(model.as_deref(), session, &runtime, &threads, output)?;
+    let chosen = flags.choose_or(model.as_deref(), session, &runtime, threads, output)?;
     let mut talk = Talk {
         flags,
         session,
@@ -152,13 +202,11 @@ fn talk(
         draft: String::new(),
         lines: VecDeque::new(),
         failed: None,
+        first,
     };
     // What cannot work is told before anybody has written anything.
     talk.agent()?;
     let mut input = talk.input(output);
     talk.greet(&input, output);
-    let ended = talk.go_on(&mut input, &threads, output);
-    // What does not end by itself, reading a line for instance, ends with the process.
-    threads.shutdown_timeout(Duration::from_millis(200));
-    ended
+    talk.go_on(&mut input, threads, output)
 }

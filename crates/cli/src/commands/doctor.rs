@@ -5,6 +5,7 @@ mod confinement;
 mod model;
 mod programs;
 mod sandbox;
+mod workspaces;
 
 use clap::Args;
 use convoke_core::ExitCode;

@@ -14,14 +14,17 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use convoke::Runtime;
 use convoke::agent::{AgentBuilder, AgentSetupError, OutputSpec, Task};
-use convoke_core::{ExitCode, Mode, Part};
+use convoke::config::Config;
+use convoke::journal::Store;
+use convoke::{Runtime, Workspace};
+use convoke_core::{ExitCode, Mode, Part, RunId};
 
 use self::approve::Approvals;
 use self::choose::Chosen;
-use self::flags::AgentFlags;
+use self::flags::{AgentFlags, WorkspaceFlag};
 use self::watch::Watch;
+use super::workspace;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
@@ -38,6 +41,10 @@ or fetched. Elsewhere, standard output is the answer and nothing else, and what 
 about is refused; --mode auto_edit or full allows it. What a run said that gave no answer is shown on \
 standard error.
 
+With --workspace worktree or copy it works with files of its own, and yours stay as they are: you are told at \
+the end what it changed, `convoke runs diff` shows it, and `convoke runs apply` takes it over. A worktree holds \
+your changes that are not committed, and new files that are not ignored. With readonly it changes nothing.
+
 --output json prints one report: how the run ended and why, the answer, what was used and done. \
 --output stream-json prints every event while it happens, and that report as the last line, with \
 \"type\": \"report\". `convoke config schema --all` has the schemas of both.
@@ -48,6 +55,7 @@ Examples:
   git diff | convoke run --mode plan -
   convoke run --model ollama/qwen3 --max-turns 10 --max-cost 0.50 \"…\"
   convoke run --file screen.png \"What is wrong in this picture?\"
+  convoke run --workspace worktree --mode full \"Try to update all dependencies\"
   convoke run --schema report.schema.json --output json \"List the public types\"
   convoke run --output stream-json \"…\" | jq -r .type
   convoke run --timeout 1h30m --turn-timeout 10m --max-tool-calls 100 \"…\"
@@ -66,12 +74,22 @@ pub(crate) struct Run {
     prompt: Option<String>,
     #[command(flatten)]
     flags: AgentFlags,
+    #[command(flatten)]
+    workspace: WorkspaceFlag,
     /// What to print
     #[arg(long, short, value_name = "FORMAT", default_value = "text", value_parser = format_parser())]
     output: Format,
     /// Want an answer that fits this JSON Schema
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
+}
+
+/// Where a run works, and where it is kept.
+struct Place {
+    config: Config,
+    store: Option<Store>,
+    workspace: Option<Workspace>,
+    id: RunId,
 }
 
 /// What is written to standard output.
@@ -123,10 +141,30 @@ impl Run {
         self.flags.apply(&mut config);
         let threads = watch::threads()?;
         let store = if self.flags.no_journal { None } else { session.store(output) };
+        let kind = self.workspace.workspace.unwrap_or(config.agent.workspace);
+        let (id, own) = workspace::prepare(kind, store.is_some(), session, &config, &threads)?;
+        let place = Place { config, store, workspace: own.clone(), id };
+        let ended = self.work_in(place, task, output_spec, session, &threads, output);
+        workspace::leave(own.as_ref(), &threads, output);
+        // What does not end by itself, reading from a terminal for instance, ends with the process.
+        threads.shutdown_timeout(Duration::from_millis(200));
+        ended
+    }
+
+    fn work_in(
+        &self,
+        place: Place,
+        task: Task,
+        output_spec: Option<OutputSpec>,
+        session: &Session<'_>,
+        threads: &tokio::runtime::Runtime,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let Place { config, store, workspace, id } = place;
         let mode = self.flags.mode.unwrap_or(Mode::Default);
-        let runtime = self.flags.runtime(session, mode, config, store)?;
+        let runtime = self.flags.runtime(session, mode, config, store, workspace)?;
         Session::warn_of_programs(&runtime, output);
-        let chosen = self.flags.choose(session, &runtime, &threads, output)?;
+        let chosen = self.flags.choose(session, &runtime, threads, output)?;
         let mut approvals = Approvals::new(output, session);
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
@@ -136,10 +174,7 @@ impl Run {
             view.warn(&warning, output);
         }
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
-        let ended = watch.until_the_end(&threads, agent.start(task), output);
-        // What does not end by itself, reading from a terminal for instance, ends with the process.
-        threads.shutdown_timeout(Duration::from_millis(200));
-        ended
+        watch.until_the_end(threads, agent.start_as(id, task), output)
     }
 
     fn task(&self, session: &Session<'_>) -> Result<Task, Failure> {

@@ -1,9 +1,11 @@
 //! `convoke runs`: what happened in runs, and how they go on.
 
 mod answer;
+mod apply;
 mod ask;
 mod audit;
 mod collect;
+mod diff;
 mod export;
 mod fork;
 mod goes_on;
@@ -38,6 +40,8 @@ pub(crate) enum Runs {
     Approve(answer::Approve),
     Deny(answer::Deny),
     Replay(replay::Replay),
+    Diff(diff::Diff),
+    Apply(apply::Apply),
     Export(export::Export),
     #[command(name = "rm", visible_alias = "remove")]
     Remove(remove::Remove),
@@ -61,6 +65,8 @@ impl Runs {
             Self::Approve(command) => command.run(session, output),
             Self::Deny(command) => command.run(session, output),
             Self::Replay(command) => command.run(session, output),
+            Self::Diff(command) => command.run(session, output),
+            Self::Apply(command) => command.run(session, output),
             Self::Export(command) => command.run(session, output),
             Self::Remove(command) => command.run(session, output),
             Self::Collect(command) => command.run(session, output),

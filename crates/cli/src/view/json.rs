@@ -1,6 +1,6 @@
 //! What programs read: the stream of events, or one object at the end.
 
-use convoke_core::{Cause, Millis, Outcome, Status, TaskContext, Usage};
+use convoke_core::{Cause, Millis, Outcome, Status, TaskContext, Usage, WorkspaceReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -71,6 +71,9 @@ pub(crate) struct RunReport {
     /// What was done, planned and learned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<TaskContext>,
+    /// What it changed in its own workspace, where it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workspace: Option<WorkspaceReport>,
     /// What the command exits with.
     pub(crate) exit_code: u8,
 }
@@ -103,6 +106,7 @@ impl RunReport {
             model: totals.model.clone(),
             run: totals.run.clone(),
             task: None,
+            workspace: totals.workspace.clone(),
             exit_code: outcome.cause.exit_code() as u8,
         }
     }

@@ -14,7 +14,9 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use convoke_core::{Budget, Event, EventBody, Limit, Outcome, RunId, Timestamp, Usage};
+use convoke_core::{
+    Budget, Event, EventBody, Limit, Outcome, RunId, Timestamp, Usage, WorkspaceReport,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -78,6 +80,8 @@ pub(crate) struct Totals {
     pub(crate) error: Option<ModelFailure>,
     /// What there was to know that stopped nothing.
     pub(crate) warnings: Vec<String>,
+    /// What the main agent changed in its own workspace.
+    pub(crate) workspace: Option<WorkspaceReport>,
     /// When the first event came.
     pub(crate) started: Timestamp,
     /// Whether the run is kept, so that it can be taken up again.

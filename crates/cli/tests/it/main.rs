@@ -34,3 +34,4 @@ mod support;
 mod terminal;
 mod tools;
 mod trust;
+mod workspace;

@@ -1,6 +1,6 @@
 //! The `agent` section: how a run goes about its task.
 
-use convoke_core::{ReflectionMode, RunSettings, Strategy};
+use convoke_core::{ReflectionMode, RunSettings, Strategy, WorkspaceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,11 @@ pub struct AgentConfig {
     /// calls. Without the key, one that plans looks back after failures, and any other never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<ReflectionMode>,
+    /// Where a run works: `shared` is the directory it was started in, `readonly` the same without the
+    /// right to change anything, `worktree` a git worktree of its own, `copy` a copy of the directory.
+    /// A project's file can only choose a stricter one: `readonly` before `worktree` and `copy`, these
+    /// before `shared`.
+    pub workspace: WorkspaceKind,
     /// How many times in a row the same may happen before the model is told.
     #[schemars(range(min = 2, max = 100))]
     pub max_repeats: u32,
@@ -35,6 +40,7 @@ impl Default for AgentConfig {
         Self {
             strategy: run.strategy,
             reflection: None,
+            workspace: WorkspaceKind::Shared,
             max_repeats: run.max_repeats,
             compact_at: run.compact_at_percent,
             max_concurrent_tools: None,

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use convoke_core::{Kind, Money, Permission};
+use convoke_core::{Kind, Money, Permission, WorkspaceKind};
 use convoke_sandbox::AllowedHost;
 
 use super::key::{Key, Segment};
@@ -36,6 +36,7 @@ pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Ve
     narrowing.sandbox_backend();
     narrowing.sandbox_hosts();
     narrowing.sandbox_paths(directory);
+    narrowing.workspace();
     narrowing.limits();
     narrowing.allowed_paths(directory);
     narrowing.private_hosts();
@@ -96,6 +97,21 @@ impl Narrowing<'_> {
                 let warning = Problem::new(&node.origin.place, &key, message);
                 self.warnings.push(warning.with_hint(HINT));
             }
+        }
+    }
+
+    /// Two workspaces that keep the user's files equally safe are the user's choice.
+    fn workspace(&mut self) {
+        let key = Key::default().name("agent").name("workspace");
+        let kind = |node: Option<&Node>| node.and_then(Node::text)?.parse::<WorkspaceKind>().ok();
+        // What is no such word is reported as a mistake elsewhere.
+        let Some(wanted) = kind(self.project.get(&key)) else { return };
+        let own = kind(self.allowed.get(&key)).unwrap_or(WorkspaceKind::Shared);
+        if (wanted != own && !wanted.is_stricter_than(own))
+            && let Some(Field { node, .. }) = self.project.take(&key)
+        {
+            let message = format!("`{wanted}` is ignored: a project cannot loosen your `{own}`");
+            self.warnings.push(Problem::new(&node.origin.place, &key, message).with_hint(HINT));
         }
     }
 

@@ -128,7 +128,14 @@ impl SandboxConfig {
         &self,
         confinement: Confinement,
     ) -> Result<ConfinedSpawner, NotEnforceable> {
-        let confinement = self.apply(confinement);
+        self.backed(self.apply(confinement))
+    }
+
+    /// Makes a spawner of programs that are confined by the chosen backend, exactly as it is said here.
+    pub(crate) fn backed(
+        &self,
+        confinement: Confinement,
+    ) -> Result<ConfinedSpawner, NotEnforceable> {
         match self.backend {
             SandboxBackend::Auto => ConfinedSpawner::new(confinement),
             SandboxBackend::Landlock => {

@@ -49,6 +49,8 @@ pub(crate) const HARMLESS: &[&str] = &[
     "budget",
     // How a run goes about its task, within its budget.
     "agent.strategy",
+    // Only ever stricter than what the user chose.
+    "agent.workspace",
     "agent.reflection",
     "agent.maxRepeats",
     "agent.compactAt",

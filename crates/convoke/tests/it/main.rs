@@ -12,3 +12,4 @@ mod config;
 mod hooks;
 mod matrix;
 mod runtime;
+mod workspace;

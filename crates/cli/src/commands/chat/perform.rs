@@ -6,6 +6,7 @@ use convoke::journal::Store;
 use convoke_core::Mode;
 
 use super::super::run::choose::{self, Chosen};
+use super::super::workspace;
 use super::line::Command;
 use super::runs::Kept;
 use super::show;
@@ -37,14 +38,18 @@ impl Talk<'_> {
             Command::Usage => show::usage(self.paused.as_ref(), self.facts(), output),
             Command::Compact => self.compact(output),
             Command::Clear => {
+                self.may_begin_another()?;
                 self.paused = None;
                 note("this is a new conversation", output);
             }
             Command::Resume(id) => {
+                self.may_begin_another()?;
                 let resumed = self.kept().resume(id.as_deref(), self.paused.as_ref())?;
+                workspace::refuse_move(&resumed.events)?;
                 self.take_up(resumed, output);
             }
             Command::Fork(seq) => {
+                self.may_begin_another()?;
                 let forked = self.kept().fork(self.begun()?, seq)?;
                 let tokens = amounts::tokens(forked.paused.context_tokens());
                 note(&format!("{} inherits about {tokens} tokens", forked.paused.id()), output);
@@ -78,7 +83,10 @@ impl Talk<'_> {
 
     /// Acts as freely as this from the next message on.
     fn act(&mut self, mode: Mode, output: &Output) -> Result<(), Failure> {
-        self.runtime = self.flags.runtime(self.session, mode, self.config.clone(), self.store())?;
+        self.runtime = {
+            let (config, own) = (self.config.clone(), self.runtime.workspace().cloned());
+            self.flags.runtime(self.session, mode, config, self.store(), own)?
+        };
         self.mode = mode;
         note(&format!("mode {mode} from now on"), output);
         Ok(())
@@ -104,6 +112,18 @@ impl Talk<'_> {
             }
         };
         note(&said, output);
+    }
+
+    /// Files of its own belong to one conversation.
+    fn may_begin_another(&self) -> Result<(), Failure> {
+        match self.runtime.workspace().filter(|workspace| workspace.kind().is_own()) {
+            None => Ok(()),
+            Some(workspace) => Err(Failure::usage(format!(
+                "this conversation works in a {} of its own, which no other can use",
+                workspace.kind()
+            ))
+            .hint("leave with /quit, and start another chat")),
+        }
     }
 
     fn kept(&self) -> Kept<'_> {

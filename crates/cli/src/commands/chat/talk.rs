@@ -7,7 +7,7 @@ use std::time::Duration;
 use convoke::Runtime;
 use convoke::agent::{AgentExecutor, Paused, Running, Task};
 use convoke::config::Config;
-use convoke_core::{Cause, ExitCode, Mode, ModelFacts, Outcome};
+use convoke_core::{Cause, ExitCode, Mode, ModelFacts, Outcome, RunId};
 
 use tokio::time::Instant;
 
@@ -56,6 +56,8 @@ pub(super) struct Talk<'a> {
     pub(super) lines: VecDeque<String>,
     /// How the first message ended that failed.
     pub(super) failed: Option<ExitCode>,
+    /// The id of the run that the first message begins.
+    pub(super) first: Option<RunId>,
 }
 
 /// Whether the person was told how to leave.
@@ -232,7 +234,12 @@ impl Talk<'_> {
     fn start(&mut self, task: Task) -> Result<Running, Failure> {
         let agent = self.agent()?;
         self.sum_up = false;
-        let Some(paused) = self.paused.take() else { return Ok(agent.start(task)) };
+        let Some(paused) = self.paused.take() else {
+            return Ok(match self.first.take() {
+                Some(id) => agent.start_as(id, task),
+                None => agent.start(task),
+            });
+        };
         match agent.resume(paused, Some(task.clone())) {
             Ok(run) => Ok(run),
             // Nothing of it could be recorded: there is nothing to go on with.

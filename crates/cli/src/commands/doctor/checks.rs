@@ -6,7 +6,7 @@ use convoke::Runtime;
 use convoke::config::{Config, FileState, Layer, Loaded, Trust, WebSearchProvider, load};
 use convoke_core::{ExitCode, Kind, Permission};
 
-use super::{Check, confinement, model, programs, sandbox};
+use super::{Check, confinement, model, programs, sandbox, workspaces};
 use crate::failure;
 use crate::output::{Output, Stream};
 use crate::session::Session;
@@ -27,6 +27,7 @@ pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
                 Err(_) => checks.push(roots_fail(&loaded.config)),
             }
             checks.push(programs::git(session.environment()));
+            checks.push(workspaces::check(session, &loaded.config));
             checks.push(web_search(&loaded.config));
         }
         Err(check) => {

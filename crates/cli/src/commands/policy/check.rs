@@ -55,7 +55,7 @@ impl Check {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
-        let runtime = session.runtime_in(self.mode, config, None)?;
+        let runtime = session.runtime_in(self.mode, config, None, None)?;
         let (name, arguments) = self.call()?;
         let tool = runtime.callable().get(name).ok_or_else(|| {
             Failure::usage(format!("there is no tool `{name}`"))

@@ -41,7 +41,7 @@ impl Show {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
-        let runtime = session.runtime_in(self.mode, config, None)?;
+        let runtime = session.runtime_in(self.mode, config, None, None)?;
         for policy in runtime.authority().policies() {
             let rules = self.rules(policy);
             if self.json {

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use convoke::Runtime;
 use convoke::config::{Config, OnAsk, Timeout};
 use convoke::journal::Store;
-use convoke_core::{Mode, Money, Strategy};
+use convoke::{Runtime, Workspace};
+use convoke_core::{Mode, Money, Strategy, WorkspaceKind};
 
 use super::choose::{self, Chosen};
 use super::overrides;
@@ -60,6 +60,15 @@ pub(in crate::commands) struct AgentFlags {
     pub(in crate::commands) verbose: bool,
 }
 
+/// Where a run that begins works.
+#[derive(Debug, Args)]
+pub(in crate::commands) struct WorkspaceFlag {
+    /// Where it works: with your files, with your files but without changing any, in a git worktree of its
+    /// own, or in a copy of the directory
+    #[arg(long, value_name = "KIND", value_parser = workspace_parser())]
+    pub(in crate::commands) workspace: Option<WorkspaceKind>,
+}
+
 /// The limits of a run.
 #[derive(Debug, Args)]
 pub(in crate::commands) struct LimitFlags {
@@ -96,8 +105,9 @@ impl AgentFlags {
         mode: Mode,
         config: Config,
         store: Option<Store>,
+        workspace: Option<Workspace>,
     ) -> Result<Runtime, Failure> {
-        session.runtime_in(mode, config, store).map_err(|failure| match self.tools {
+        session.runtime_in(mode, config, store, workspace).map_err(|failure| match self.tools {
             Some(_) => failure.into_usage(),
             None => failure,
         })
@@ -155,6 +165,11 @@ fn on_ask_parser() -> impl TypedValueParser<Value = OnAsk> {
         let known = OnAsk::WORDS.iter().find(|(known, _)| *known == word);
         known.map_or(OnAsk::Deny, |(_, on_ask)| *on_ask)
     })
+}
+
+fn workspace_parser() -> impl TypedValueParser<Value = WorkspaceKind> {
+    PossibleValuesParser::new(["shared", "readonly", "worktree", "copy"])
+        .try_map(|word| word.parse::<WorkspaceKind>())
 }
 
 fn strategy_parser() -> impl TypedValueParser<Value = Strategy> {

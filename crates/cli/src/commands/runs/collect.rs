@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
-use convoke::journal::{Collection, Policy, Store, Unfinished};
+use convoke::journal::{Policy, Store, Unfinished};
 use convoke::tools::{Clock, SystemClock};
+use convoke::{WorkspaceError, Workspaces};
 use convoke_core::{Cause, ExitCode, RunId, Timestamp};
 use serde::Serialize;
 
+use super::super::run::watch;
+use super::super::workspace;
 use super::named;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -20,7 +23,8 @@ const USUAL_AGE: Duration = Duration::from_hours(30 * 24);
 
 const AFTER_HELP: &str = "\
 Without --older-than, --keep and --max-bytes, runs go in which nothing happened for 30 days. A run that a process \
-works on never goes; one that can be resumed only with --unfinished.
+works on never goes; one that can be resumed only with --unfinished; one that changed files in its workspace that were \
+not applied only with `convoke runs rm`. Workspaces that belong to no run any more go as well.
 
 Examples:
   convoke runs gc --dry-run
@@ -52,6 +56,46 @@ pub(crate) struct Collect {
     json: bool,
 }
 
+/// The workspaces there are.
+struct Found {
+    workspaces: Option<Workspaces>,
+    threads: tokio::runtime::Runtime,
+    /// Those of runs that are not kept: somebody was killed while making one, for instance.
+    leftovers: Vec<RunId>,
+}
+
+impl Found {
+    fn look(store: &Store, session: &Session<'_>, output: &mut Output) -> Result<Self, Failure> {
+        let threads = watch::threads()?;
+        let workspaces = session.workspaces(&session.load(output)?.config);
+        let listed = workspaces.as_ref().map(Workspaces::list).transpose();
+        let listed = listed.map_err(|error| workspace::failure(&error))?.unwrap_or_default();
+        let is_kept = |run: &RunId| store.directory(run).is_ok_and(|path| path.exists());
+        let leftovers = listed.into_iter().filter(|run| !is_kept(run)).collect();
+        Ok(Self { workspaces, threads, leftovers })
+    }
+
+    fn is_needed(&self, run: &RunId) -> Result<bool, String> {
+        match self.workspaces.as_ref().filter(|workspaces| workspaces.has(run)) {
+            None => Ok(false),
+            Some(workspaces) => {
+                match self.threads.block_on(workspaces.is_needed(run)) {
+                    Ok(is_needed) => Ok(is_needed),
+                    Err(error @ WorkspaceError::InUse { .. }) => Err(workspace::said(&error)),
+                    // Where nobody can say, its repository is gone for instance, it may be.
+                    Err(_) => Ok(true),
+                }
+            }
+        }
+    }
+
+    fn remove(&self, run: &RunId) -> Result<(), String> {
+        let Some(workspaces) = &self.workspaces else { return Ok(()) };
+        let removed = self.threads.block_on(workspaces.remove(run));
+        removed.map_err(|error| workspace::said(&error))
+    }
+}
+
 /// What went, for programs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -63,6 +107,10 @@ struct Told {
     bytes: u64,
     /// How many would have gone if they had ended.
     unfinished: usize,
+    /// Those that stay because of changes in their workspaces that were not applied.
+    unapplied: Vec<RunId>,
+    /// Workspaces that belonged to no run any more, and went.
+    workspaces: Vec<RunId>,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,7 +133,8 @@ impl Collect {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
-        let told = self.collect(&store, SystemClock.now())?;
+        let found = Found::look(&store, session, output)?;
+        let told = self.collect(&store, &found, SystemClock.now())?;
         if self.json {
             output.json(&told);
         } else {
@@ -110,22 +159,48 @@ impl Collect {
         }
     }
 
-    fn collect(&self, store: &Store, now: Timestamp) -> Result<Told, Failure> {
+    fn collect(&self, store: &Store, found: &Found, now: Timestamp) -> Result<Told, Failure> {
         let policy = self.policy();
         let chosen = |policy: &Policy| {
             store.collectable(policy, now).map_err(|error| named::failure(&error))
         };
         let with_unfinished = chosen(&Policy { unfinished: Unfinished::Remove, ..policy })?.len();
         let unfinished = with_unfinished.saturating_sub(chosen(&policy)?.len());
-        let Collection { removed, failed } = if self.dry_run {
-            Collection { removed: chosen(&policy)?, failed: Vec::new() }
-        } else {
-            store.collect(&policy, now).map_err(|error| named::failure(&error))?
-        };
-        let stayed = |(run, error): (RunId, convoke::journal::JournalError)| Stayed {
-            run,
-            message: named::failure(&error).to_string(),
-        };
+        let (mut removed, mut failed, mut unapplied) = (Vec::new(), Vec::new(), Vec::new());
+        for run in chosen(&policy)? {
+            let gone = match found.is_needed(&run.run) {
+                Ok(true) => {
+                    unapplied.push(run.run);
+                    continue;
+                }
+                Ok(false) if self.dry_run => Ok(()),
+                Ok(false) => found.remove(&run.run).and_then(|()| {
+                    store.remove(&run.run).map_err(|error| named::failure(&error).to_string())
+                }),
+                Err(message) => Err(message),
+            };
+            match gone {
+                Ok(()) => removed.push(run),
+                Err(message) => failed.push(Stayed { run: run.run, message }),
+            }
+        }
+        let mut workspaces = Vec::new();
+        for run in &found.leftovers {
+            let gone = match found.is_needed(run) {
+                Ok(true) => {
+                    unapplied.push(run.clone());
+                    continue;
+                }
+                // Somebody works with it: a run that is about to begin.
+                Err(_) => continue,
+                Ok(false) if self.dry_run => Ok(()),
+                Ok(false) => found.remove(run),
+            };
+            match gone {
+                Ok(()) => workspaces.push(run.clone()),
+                Err(message) => failed.push(Stayed { run: run.clone(), message }),
+            }
+        }
         Ok(Told {
             dry_run: self.dry_run,
             bytes: removed.iter().map(|run| run.bytes).sum(),
@@ -133,8 +208,10 @@ impl Collect {
                 .into_iter()
                 .map(|gone| Gone { run: gone.run, bytes: gone.bytes })
                 .collect(),
-            failed: failed.into_iter().map(stayed).collect(),
+            failed,
             unfinished,
+            unapplied,
+            workspaces,
         })
     }
 
@@ -144,8 +221,18 @@ impl Collect {
         for run in &told.removed {
             output.out.line(format_args!("{went} {}, {}", run.run, bytes::show(run.bytes)));
         }
+        for run in &told.workspaces {
+            output
+                .out
+                .line(format_args!("{went} the workspace of {run}, which is no run any more"));
+        }
         if output.is_quiet() {
             return;
+        }
+        for run in &told.unapplied {
+            let said =
+                "kept, since its workspace holds, or may hold, changes that were not applied";
+            output.err.line(format_args!("{run} {said}; `convoke runs rm {run}` removes it"));
         }
         let count = amounts::count(told.removed.len() as u64, "run");
         output.err.line(format_args!("{count}, {} {freed}", bytes::show(told.bytes)));

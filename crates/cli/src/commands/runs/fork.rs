@@ -4,6 +4,7 @@ use clap::Args;
 use convoke::journal::JournalError;
 use convoke_core::{Cause, ExitCode, Run};
 
+use super::super::workspace;
 use super::goes_on::{GoesOn, journals};
 use super::named;
 use crate::failure::Failure;
@@ -59,6 +60,7 @@ impl Fork {
             let last = recorded.events.len();
             Failure::usage(format!("run `{id}` has {last} events, so there is no event {at}"))
         })?;
+        workspace::refuse_copies(shared)?;
         let run = Run::replay(id.clone(), shared);
         let inherits = |run: &Run| {
             let turns = amounts::count(run.turns().into(), "turn");

@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use clap::Args;
-use convoke::Origin;
-use convoke::agent::{Journals, NotResumable, Reopened, Task};
+use convoke::agent::{Journals, NotResumable, Paused, Reopened, Task};
+use convoke::config::Config;
 use convoke::journal::Store;
 use convoke::tools::SystemClock;
-use convoke_core::{Cause, ExitCode, Mode, RunSettings};
+use convoke::{Origin, Workspace};
+use convoke_core::{Cause, Event, ExitCode, Mode, RunSettings};
 
 use super::super::run::approve::Approvals;
 use super::super::run::flags::AgentFlags;
 use super::super::run::watch::{self, Watch};
 use super::super::run::{Format, agent, attach, cannot_start, format_parser, with_output};
+use super::super::workspace;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -31,6 +33,14 @@ pub(super) struct GoesOn {
     /// What to print
     #[arg(long, short, value_name = "FORMAT", default_value = "text", value_parser = format_parser())]
     pub(super) output: Format,
+}
+
+/// How a run goes on, and where.
+struct Place {
+    config: Config,
+    mode: Mode,
+    settings: RunSettings,
+    workspace: Option<Workspace>,
 }
 
 /// Opens runs of a store.
@@ -93,21 +103,38 @@ impl GoesOn {
         };
         let mode = self.flags.mode.or(origin.map(|origin| origin.mode)).unwrap_or(Mode::Default);
         let threads = watch::threads()?;
-        let runtime = self.flags.runtime(&session, mode, config, None)?;
+        let own = workspace::reopen(&paused.id(), &events, &session, &config, &threads, output)?;
+        let place = Place { config, mode, settings, workspace: own.clone() };
+        let reopened = (paused, events.as_slice());
+        let ended = self.work_in(place, reopened, task, &session, &threads, output);
+        workspace::leave(own.as_ref(), &threads, output);
+        threads.shutdown_timeout(Duration::from_millis(200));
+        ended
+    }
+
+    fn work_in(
+        &self,
+        place: Place,
+        (paused, events): (Paused, &[Event]),
+        task: Option<Task>,
+        session: &Session<'_>,
+        threads: &tokio::runtime::Runtime,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let Place { config, mode, settings, workspace } = place;
+        let runtime = self.flags.runtime(session, mode, config, None, workspace)?;
         Session::warn_of_programs(&runtime, output);
         let model = paused.model();
-        let chosen = self.flags.choose_or(Some(&model), &session, &runtime, &threads, output)?;
-        let mut approvals = Approvals::new(output, &session);
+        let chosen = self.flags.choose_or(Some(&model), session, &runtime, threads, output)?;
+        let mut approvals = Approvals::new(output, session);
         let agent = agent(&runtime, &chosen, &approvals).run_settings(settings.clone());
         let agent = with_output(agent, settings.output);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let run = agent.resume(paused, task).map_err(|error| cannot_go_on(&error))?;
         let mut view = self.output.view(&self.flags, output).kept(true);
-        view.recall(&events);
+        view.recall(events);
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
-        let ended = watch.until_the_end(&threads, run, output);
-        threads.shutdown_timeout(Duration::from_millis(200));
-        ended
+        watch.until_the_end(threads, run, output)
     }
 
     fn task(&self, message: Option<&str>, session: &Session<'_>) -> Result<Option<Task>, Failure> {

@@ -2,18 +2,22 @@
 
 use clap::Args;
 use convoke::journal::{Store, Summary};
+use convoke::{WorkspaceError, Workspaces};
 use convoke_core::{Cause, ExitCode, RunId};
 
+use super::super::run::watch;
+use super::super::workspace;
 use super::state::State;
 use super::{ask, named};
 use crate::bytes;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
 use crate::view::amounts;
 use crate::view::brief::one_line;
 
 const AFTER_HELP: &str = "\
+A run's own workspace goes with it, and changes in it that were not applied; that is said first. \
 A run that a process works on is not removed. Where one of several is not found or cannot be removed, none is. \
 On a terminal you are asked first; where nobody can be asked, --yes is needed.
 
@@ -55,6 +59,12 @@ impl Remove {
                 Failure::new(Cause::State, message).hint("wait until that ends, or stop it")
             );
         }
+        let threads = watch::threads()?;
+        let own = Own::find(&store, &runs, session, &threads, output)?;
+        for run in own.iter().filter(|own| own.is_needed).map(|own| &own.run) {
+            let said = "it changed files in its workspace that were not applied: they go with it";
+            failure::warning(output, &format!("{run}: {said}"));
+        }
         if !self.yes {
             for run in &runs {
                 output.err.line(described(run, about(run)));
@@ -77,6 +87,11 @@ impl Remove {
         }
         let mut freed = 0;
         for run in &runs {
+            // First what is found through the run, then the run.
+            if let Some(own) = own.iter().find(|own| own.run == *run) {
+                let removed = threads.block_on(own.workspaces.remove(run));
+                removed.map_err(|error| workspace::failure(&error))?;
+            }
             store.remove(run).map_err(|error| named::failure(&error))?;
             let size = about(run).map_or(0, |run| run.bytes);
             freed += size;
@@ -102,6 +117,47 @@ impl Remove {
             }
         }
         Ok(runs)
+    }
+}
+
+/// A workspace that goes with its run.
+struct Own {
+    run: RunId,
+    workspaces: Workspaces,
+    /// Whether there is something in it that is nowhere else. Where nobody can say, there may be.
+    is_needed: bool,
+}
+
+impl Own {
+    fn find(
+        store: &Store,
+        runs: &[RunId],
+        session: &Session<'_>,
+        threads: &tokio::runtime::Runtime,
+        output: &mut Output,
+    ) -> Result<Vec<Self>, Failure> {
+        let mut found = Vec::new();
+        let mut config = None;
+        for run in runs {
+            let Ok(recorded) = store.read(run) else { continue };
+            if !workspace::is_own(&recorded.events) {
+                continue;
+            }
+            let config = match &config {
+                Some(config) => config,
+                None => config.insert(session.load(output)?.config),
+            };
+            let Some(workspaces) = workspace::kept_by(&recorded.events, session, config) else {
+                continue;
+            };
+            let is_needed = threads.block_on(workspaces.is_needed(run));
+            if let Err(error @ WorkspaceError::InUse { .. }) = &is_needed {
+                return Err(workspace::failure(error));
+            }
+            let is_needed = is_needed.unwrap_or(true);
+            found.push(Self { run: run.clone(), workspaces, is_needed });
+        }
+        Ok(found)
     }
 }
 

@@ -223,7 +223,7 @@ fn state_of(store: &Store, id: &RunId, recorded: &Recorded) -> Result<State, Fai
 }
 
 /// Shows a text: page by page, if it is longer than the screen.
-fn page(lines: &[String], session: &Session<'_>, output: &Output) {
+pub(super) fn page(lines: &[String], session: &Session<'_>, output: &Output) {
     let is_long = output.out.screen().is_some_and(|screen| lines.len() >= screen.rows);
     if is_long && let Some(pager) = Pager::find(session.environment()) {
         let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();

@@ -96,6 +96,7 @@ impl Tree {
                     hint: hint.clone(),
                 });
             }
+            EventBody::WorkspaceChanged(report) => self.totals.workspace = Some(report.clone()),
             EventBody::BudgetExceeded { budget } => {
                 self.totals.exceeded.get_or_insert(*budget);
             }

@@ -142,6 +142,7 @@ fn every_leaf_is_listed_once_with_its_origin() {
     agent.compactAt = 50 (built-in)
     agent.maxRepeats = 3 (built-in)
     agent.strategy = "direct" (built-in)
+    agent.workspace = "shared" (built-in)
     budget.time = 600000 (built-in)
     budget.turnTime = 300000 (built-in)
     budget.turns = 30 (built-in)

@@ -1,6 +1,6 @@
 //! Events that are worth a line, and those that are shown as they stand.
 
-use convoke_core::EventBody;
+use convoke_core::{EventBody, FileChange};
 use serde_json::Value;
 
 use crate::timeline::{Note, Tone};
@@ -39,6 +39,20 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
             format!("Hook {hook}, {}: {action}", words(moment.as_str())),
             message.clone().unwrap_or_default(),
         ),
+        EventBody::WorkspacePrepared { place, notes } => (
+            Tone::Quiet,
+            format!("Works in a workspace of its own ({})", place.kind),
+            [std::slice::from_ref(&place.path), notes].concat().join("\n"),
+        ),
+        EventBody::WorkspaceChanged(report) => (
+            Tone::Quiet,
+            match report.files.len() {
+                0 => "Nothing changed in the workspace".to_owned(),
+                1 => "1 file changed in the workspace".to_owned(),
+                count => format!("{count} files changed in the workspace"),
+            },
+            report.files.iter().map(changed).collect::<Vec<_>>().join("\n"),
+        ),
         EventBody::Warning { message } => (Tone::Warning, "Warning".to_owned(), message.clone()),
         EventBody::Error { message } => (Tone::Error, "Error".to_owned(), message.clone()),
         _ => return None,
@@ -52,6 +66,15 @@ pub(super) fn plain(body: &EventBody) -> (String, Value) {
     let kind = value.get("type").and_then(Value::as_str).unwrap_or("event").to_owned();
     let data = value.get_mut("data").map(Value::take).unwrap_or_default();
     (kind, data)
+}
+
+fn changed(file: &FileChange) -> String {
+    let from = file.from.as_ref().map(|from| format!("{from} → ")).unwrap_or_default();
+    let lines = match (file.added, file.removed) {
+        (Some(added), Some(removed)) => format!(", +{added} -{removed}"),
+        _ => String::new(),
+    };
+    format!("{from}{}: {}{lines}", file.path, file.change)
 }
 
 fn words(snake: &str) -> String {

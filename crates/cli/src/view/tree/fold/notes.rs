@@ -68,6 +68,18 @@ pub(super) fn notes(body: &EventBody) -> Told {
             let reason = message.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             (weight, line(&format!("hook {hook} ({moment}) {action}{reason}")))
         }
+        EventBody::WorkspacePrepared { place, notes } => {
+            let mut told = vec![(
+                Weight::Usual,
+                Said::Note(line(&format!("works in its own {}: {}", place.kind, place.path))),
+            )];
+            told.extend(notes.iter().map(|note| (Weight::Caution, Said::Note(line(note)))));
+            return told;
+        }
+        EventBody::WorkspaceChanged(report) => {
+            let note = |note: &String| (Weight::Caution, Said::Note(line(note)));
+            return report.notes.iter().map(note).collect();
+        }
         EventBody::AnswerChecked { problems, .. } => match problems.first() {
             Some(problem) => {
                 (Weight::Usual, line(&format!("the answer has the wrong shape: {problem}")))

@@ -1,0 +1,109 @@
+//! `convoke runs diff`: what a run changed in its own workspace.
+
+use clap::Args;
+use convoke::Workspace;
+use convoke_core::{Event, EventBody, ExitCode, RunId, WorkspaceReport};
+use serde::Serialize;
+
+use super::super::run::watch;
+use super::super::workspace;
+use super::named;
+use super::show::page;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::view::workspace::list;
+use crate::view::{amounts, diff};
+
+const AFTER_HELP: &str = "\
+It is compared with what the run began with, so what you changed meanwhile is not in it. Of a run whose workspace is \
+gone, what was recorded when it ended is shown. A long text is shown with the program that PAGER names.
+
+Examples:
+  convoke runs diff --last
+  convoke runs diff 1k2m --stat          only the files
+  convoke runs diff 1k2m > changes.patch";
+
+/// Show what a run changed in its own workspace
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Diff {
+    /// The run, or any part of its id that no other run has
+    #[arg(value_name = "ID", num_args = 0..=1)]
+    words: Vec<String>,
+    /// The newest run
+    #[arg(long)]
+    last: bool,
+    /// Only list the files
+    #[arg(long, conflicts_with = "json")]
+    stat: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was changed, for programs.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    run: &'a RunId,
+    #[serde(flatten)]
+    report: &'a WorkspaceReport,
+}
+
+impl Diff {
+    /// Runs the command.
+    pub(crate) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let store = session.existing_store()?;
+        let id = named::only(&store, &self.words, self.last)?;
+        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        let config = session.load(output)?.config;
+        let threads = watch::threads()?;
+        let opened = workspace::of_run(&id, &recorded.events, session, &config);
+        let (report, whole) = match (opened, last_report(&recorded.events)) {
+            (Ok(opened), _) => look(&opened, &threads)?,
+            (Err(failure), None) => return Err(failure),
+            (Err(_), Some(report)) => (report.clone(), report.diff.clone().into_bytes()),
+        };
+        if self.json {
+            output.json(&Told { run: &id, report: &report });
+        } else if self.stat {
+            for line in list(&report.files, usize::MAX, &output.out) {
+                output.out.line(line);
+            }
+        } else if output.out.is_terminal() {
+            let whole = String::from_utf8_lossy(&whole);
+            page(&diff::whole(&whole, &output.out), session, output);
+        } else {
+            // As it is, so that it can be applied elsewhere.
+            output.out.text(String::from_utf8_lossy(&whole));
+        }
+        if !self.json && !output.is_quiet() {
+            let count = amounts::count(report.files.len() as u64, "file");
+            output.err.line(format_args!("{count} changed in the {}", report.place.kind));
+        }
+        Ok(ExitCode::Done)
+    }
+}
+
+fn look(
+    opened: &Workspace,
+    threads: &tokio::runtime::Runtime,
+) -> Result<(WorkspaceReport, Vec<u8>), Failure> {
+    let failed = |error| workspace::failure(&error);
+    let changes = threads.block_on(opened.diff()).map_err(failed)?;
+    let report = threads.block_on(opened.changes()).map_err(failed)?;
+    let report = report.ok_or_else(|| Failure::usage("the run has no files of its own"))?;
+    Ok((report, changes.diff))
+}
+
+fn last_report(events: &[Event]) -> Option<&WorkspaceReport> {
+    events.iter().rev().find_map(|event| match &event.body {
+        EventBody::WorkspaceChanged(report) => Some(report),
+        _ => None,
+    })
+}

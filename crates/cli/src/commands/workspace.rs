@@ -1,0 +1,195 @@
+//! Workspaces of runs: made before a run begins, found again when it goes on, left when it ends.
+
+use std::path::Path;
+
+use convoke::agent::new_run_id;
+use convoke::config::Config;
+use convoke::tools::{Clock, SystemClock};
+use convoke::{Origin, Workspace, WorkspaceError, Workspaces};
+use convoke_core::{Cause, Event, EventBody, RunId, WorkspaceKind, causes};
+
+use crate::failure::{self, Failure};
+use crate::output::Output;
+use crate::session::Session;
+
+/// Makes up the id of a run that begins, and makes its workspace.
+pub(super) fn prepare(
+    kind: WorkspaceKind,
+    is_kept: bool,
+    session: &Session<'_>,
+    config: &Config,
+    threads: &tokio::runtime::Runtime,
+) -> Result<(RunId, Option<Workspace>), Failure> {
+    let run = new_run_id(SystemClock.now());
+    if kind == WorkspaceKind::Shared {
+        return Ok((run, None));
+    }
+    if kind.is_own() && !is_kept {
+        return Err(Failure::usage(
+            "what a run that is not kept leaves in a workspace is not found again",
+        )
+        .hint("leave out --no-journal, or use `--workspace shared` or `readonly`"));
+    }
+    let workspaces = place(session, config)?;
+    let made = threads.block_on(workspaces.prepare(kind, &run, session.working_directory()));
+    Ok((run, Some(made.map_err(|error| failure(&error))?)))
+}
+
+/// Finds the workspace of a run that goes on.
+pub(super) fn reopen(
+    run: &RunId,
+    events: &[Event],
+    session: &Session<'_>,
+    config: &Config,
+    threads: &tokio::runtime::Runtime,
+    output: &mut Output,
+) -> Result<Option<Workspace>, Failure> {
+    let Some(origin) = Origin::of(events) else { return Ok(None) };
+    let Some(known) = &origin.workspace else { return Ok(None) };
+    if session.is_placed() {
+        return Err(Failure::usage(format!(
+            "run `{run}` works in its own workspace ({}), so it stays where it is",
+            known.kind
+        ))
+        .hint("leave out --cwd"));
+    }
+    let start = &origin.working_directory;
+    if !known.kind.is_own() {
+        let workspaces = place(session, config)?;
+        let made = threads.block_on(workspaces.prepare(known.kind, run, start));
+        return made.map(Some).map_err(|error| failure(&error));
+    }
+    let workspaces = kept_at(&known.path, session, config);
+    match workspaces.open(run) {
+        Ok(workspace) => Ok(Some(workspace)),
+        // One in which nothing was changed is removed at the end of a run; then it begins anew.
+        Err(WorkspaceError::Gone { .. }) if left_unchanged(events) => {
+            let made = threads.block_on(workspaces.prepare(known.kind, run, start));
+            let made = made.map_err(|error| failure(&error))?;
+            let kind = known.kind;
+            let said = format!(
+                "nothing was changed in its {kind}, so it gets a new one, of the files as they are now"
+            );
+            failure::warning(output, &said);
+            Ok(Some(made))
+        }
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+/// Leaves a workspace: one in which there is nothing that is nowhere else is removed.
+pub(super) fn leave(
+    workspace: Option<&Workspace>,
+    threads: &tokio::runtime::Runtime,
+    output: &mut Output,
+) {
+    let Some(workspace) = workspace else { return };
+    workspace.tidy();
+    let left = threads.block_on(async {
+        if workspace.is_needed().await? { Ok(()) } else { workspace.discard().await }
+    });
+    if let Err(error) = left {
+        failure::warning(output, &format!("the workspace stays: {}", said(&error)));
+    }
+}
+
+/// Opens the workspace a run was given, if it has files of its own.
+pub(super) fn of_run(
+    run: &RunId,
+    events: &[Event],
+    session: &Session<'_>,
+    config: &Config,
+) -> Result<Workspace, Failure> {
+    let workspaces = kept_by(events, session, config).ok_or_else(|| {
+        Failure::usage(format!("run `{run}` worked with your own files, and has no workspace"))
+            .hint("`convoke runs show --full` has the changes it made")
+    })?;
+    workspaces.open(run).map_err(|error| failure(&error))
+}
+
+/// Tells whether a run has files of its own.
+pub(super) fn is_own(events: &[Event]) -> bool {
+    let known = Origin::of(events).and_then(|origin| origin.workspace);
+    known.is_some_and(|known| known.kind.is_own())
+}
+
+/// Returns where the workspace of a run with files of its own is kept.
+pub(super) fn kept_by(
+    events: &[Event],
+    session: &Session<'_>,
+    config: &Config,
+) -> Option<Workspaces> {
+    let known = Origin::of(events)?.workspace.filter(|known| known.kind.is_own())?;
+    Some(kept_at(&known.path, session, config))
+}
+
+/// Says no to what needs a second workspace like the first.
+pub(super) fn refuse_copies(events: &[Event]) -> Result<(), Failure> {
+    let known = Origin::of(events).and_then(|origin| origin.workspace);
+    match known.filter(|known| known.kind.is_own()) {
+        None => Ok(()),
+        Some(known) => Err(Failure::usage(format!(
+            "the run works in a {} of its own, which cannot be forked: two runs would change the same files",
+            known.kind
+        ))
+        .hint("`convoke runs apply` takes its changes over; then start a new run")),
+    }
+}
+
+/// Says no to a run that would leave its workspace.
+pub(super) fn refuse_move(events: &[Event]) -> Result<(), Failure> {
+    let known = Origin::of(events).and_then(|origin| origin.workspace);
+    match known {
+        None => Ok(()),
+        Some(known) => {
+            let message = format!("that run works in its own workspace ({})", known.kind);
+            Err(Failure::usage(message).hint("`convoke chat --resume ID` goes on there"))
+        }
+    }
+}
+
+/// Says what is wrong with a workspace.
+pub(super) fn failure(error: &WorkspaceError) -> Failure {
+    let cause = match error {
+        WorkspaceError::NoRepository { .. }
+        | WorkspaceError::TooMuch { .. }
+        | WorkspaceError::Inside { .. } => Cause::Usage,
+        WorkspaceError::NotConfined(_) => Cause::Denied,
+        WorkspaceError::Conflict { .. } => Cause::Error,
+        _ => Cause::State,
+    };
+    let failure = Failure::new(cause, error.to_string());
+    let files = match error {
+        WorkspaceError::Conflict { files, .. } => files.clone(),
+        _ => Vec::new(),
+    };
+    let failure = match std::error::Error::source(error) {
+        Some(source) => failure.because(source),
+        None => failure,
+    };
+    failure.causes(files).any_hint(error.hint().map(str::to_owned))
+}
+
+/// Returns an error and what led to it in a line.
+pub(super) fn said(error: &WorkspaceError) -> String {
+    causes::chain(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn place(session: &Session<'_>, config: &Config) -> Result<Workspaces, Failure> {
+    session.workspaces(config).ok_or_else(|| {
+        Failure::new(Cause::State, "there is no home directory, so no place for workspaces")
+            .hint("XDG_DATA_HOME names one")
+    })
+}
+
+fn kept_at(root: &Path, session: &Session<'_>, config: &Config) -> Workspaces {
+    session.workspaces_at(root.parent().unwrap_or(root), config)
+}
+
+fn left_unchanged(events: &[Event]) -> bool {
+    let last = events.iter().rev().find_map(|event| match &event.body {
+        EventBody::WorkspaceChanged(report) => Some(report.files.is_empty()),
+        _ => None,
+    });
+    last.unwrap_or(false)
+}
