@@ -59,6 +59,8 @@ struct Told {
     dry_run: bool,
     removed: Vec<Gone>,
     failed: Vec<Stayed>,
+    /// Those whose journals somebody else had removed; their heads went now.
+    forgotten: Vec<RunId>,
     /// How many bytes those that went had.
     bytes: u64,
     /// How many would have gone if they had ended.
@@ -117,8 +119,8 @@ impl Collect {
         };
         let with_unfinished = chosen(&Policy { unfinished: Unfinished::Remove, ..policy })?.len();
         let unfinished = with_unfinished.saturating_sub(chosen(&policy)?.len());
-        let Collection { removed, failed } = if self.dry_run {
-            Collection { removed: chosen(&policy)?, failed: Vec::new() }
+        let Collection { removed, failed, forgotten } = if self.dry_run {
+            Collection { removed: chosen(&policy)?, ..Collection::default() }
         } else {
             store.collect(&policy, now).map_err(|error| named::failure(&error))?
         };
@@ -134,6 +136,7 @@ impl Collect {
                 .map(|gone| Gone { run: gone.run, bytes: gone.bytes })
                 .collect(),
             failed: failed.into_iter().map(stayed).collect(),
+            forgotten,
             unfinished,
         })
     }
@@ -143,6 +146,9 @@ impl Collect {
             if self.dry_run { ("would remove", "would be freed") } else { ("removed", "freed") };
         for run in &told.removed {
             output.out.line(format_args!("{went} {}, {}", run.run, bytes::show(run.bytes)));
+        }
+        for run in &told.forgotten {
+            output.err.line(format_args!("forgot {run}: its journal was gone without `runs rm`"));
         }
         if output.is_quiet() {
             return;
