@@ -14,9 +14,9 @@ mod tools;
 mod workspace;
 
 use clap::Subcommand;
-use convoke_core::ExitCode;
 
 use crate::cli::Global;
+use crate::ended::Ended;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -56,9 +56,9 @@ pub(crate) fn run(
     global: &Global,
     environment: Environment,
     output: &mut Output,
-) -> Result<ExitCode, Failure> {
+) -> Result<Ended, Failure> {
     let session = || Session::open(global, environment);
-    match command {
+    let code = match command {
         Command::Run(command) => command.run(&session()?, output),
         Command::Chat(command) => command.run(&session()?, output),
         Command::Runs(command) => command.run(&session()?, output),
@@ -67,8 +67,9 @@ pub(crate) fn run(
         Command::Tools(command) => command.run(&session()?, output),
         Command::Config(command) => command.run(&session()?, output),
         Command::Policy(command) => command.run(&session()?, output),
-        Command::Sandbox(command) => command.run(&session()?, output),
+        Command::Sandbox(command) => return command.run(&session()?, output),
         Command::Doctor(command) => Ok(command.run(&session()?, output)),
         Command::Completions(command) => Ok(command.run(output)),
-    }
+    };
+    code.map(Ended::from)
 }

@@ -13,6 +13,7 @@
 //! | [`output`] | everything that is printed |
 //! | [`view`] | what is seen of a run |
 //! | [`failure`] | errors, and how they look |
+//! | [`ended`] | the code of the process |
 //! | [`files`] | the few files the command itself reads and writes |
 //! | [`pager`] | long texts, page by page |
 //! | [`signals`] | Ctrl-C and its kin |
@@ -22,6 +23,7 @@ mod bytes;
 mod cli;
 mod commands;
 mod duration;
+mod ended;
 mod environment;
 mod failure;
 mod files;
@@ -36,9 +38,8 @@ mod view;
 
 use std::process;
 
-use convoke_core::ExitCode;
-
 use crate::cli::Parsed;
+use crate::ended::Ended;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{Output, Verbosity};
@@ -54,23 +55,23 @@ fn main() -> process::ExitCode {
         Err(said) => {
             let mut output = Output::standard(said.colour, &environment, Verbosity::Usual);
             said.print(&mut output);
-            finish(Ok(said.code()), &mut output)
+            finish(Ok(said.code().into()), &mut output)
         }
     };
-    process::ExitCode::from(code as u8)
+    code.into()
 }
 
 /// Says what went wrong, if something did, and hands over everything that was printed.
-fn finish(ended: Result<ExitCode, Failure>, output: &mut Output) -> ExitCode {
-    let code = ended.unwrap_or_else(|failure| {
+fn finish(ended: Result<Ended, Failure>, output: &mut Output) -> Ended {
+    let ended = ended.unwrap_or_else(|failure| {
         failure.print(output);
-        failure.code()
+        failure.code().into()
     });
     match output.finish() {
-        Ok(()) => code,
+        Ok(()) => ended,
         Err(error) => {
             Failure::failed("the output cannot be written").because(&error).print(output);
-            if code == ExitCode::Done { ExitCode::Failed } else { code }
+            ended.failed()
         }
     }
 }

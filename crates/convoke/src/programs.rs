@@ -75,6 +75,19 @@ impl Programs {
         }
     }
 
+    /// Says which directories that all share programs cannot write, and why: Landlock cannot hide what lies
+    /// in a directory that may be written.
+    pub fn closed(&self) -> Option<String> {
+        let Self::Confined(confinement, backend) = self else { return None };
+        let closed = confinement.closed(*backend);
+        let (first, hidden) = closed.first()?;
+        let (first, hidden) = (first.display(), hidden.display());
+        Some(format!(
+            "programs cannot write in `{first}`, since `{hidden}` lies there and is hidden; they have \
+             another directory for temporary files (TMPDIR)"
+        ))
+    }
+
     /// Says what a user should know: nothing, if programs are confined or do not run.
     pub fn warning(&self) -> Option<String> {
         match self {
@@ -173,6 +186,17 @@ mod tests {
             impossible(),
         );
         assert!(matches!(programs, Programs::Refused(_)), "{programs:?}");
+    }
+
+    #[test]
+    fn a_shared_directory_that_is_closed_is_told_with_the_reason() {
+        let mut confinement = impossible();
+        confinement.scratch = std::mem::take(&mut confinement.write);
+        let told = |backend| Programs::Confined(confinement.clone(), backend).closed();
+        let said = told(Backend::Landlock).unwrap();
+        assert!(said.contains("in `/tmp`, since `/tmp/secret` lies there"), "{said}");
+        assert_eq!(told(Backend::Bubblewrap), None);
+        assert_eq!(Programs::Off.closed(), None);
     }
 
     #[test]

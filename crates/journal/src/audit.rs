@@ -53,8 +53,11 @@ pub struct Call {
     /// What it does, in words, where it came so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
-    /// With what it was called.
+    /// With what it ran, or would have run.
     pub arguments: Arc<Value>,
+    /// What was asked for, where a hook or a person changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Arc<Value>>,
     /// What was decided: `allow`, `ask` or `deny`. Nothing, if it failed before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
@@ -215,6 +218,7 @@ impl<'e> Fold<'e> {
                     tool: tool_name.clone(),
                     what: None,
                     arguments: Arc::clone(params),
+                    asked: None,
                     decision: None,
                     rule: None,
                     approval: None,
@@ -281,6 +285,7 @@ impl Call {
                         rules: rules.clone(),
                     });
                 }
+                self.change(arguments.as_ref());
             }
             EventBody::HookActed { hook, action, message, arguments, .. } => {
                 self.hooks.push(Hooked {
@@ -289,6 +294,7 @@ impl Call {
                     message: message.clone(),
                     arguments: arguments.clone(),
                 });
+                self.change(arguments.as_ref());
             }
             EventBody::ToolCallStarted { description, .. } => {
                 self.began = true;
@@ -305,6 +311,29 @@ impl Call {
             }
             _ => {}
         }
+    }
+
+    /// Somebody changed the arguments. What was asked for first is kept.
+    fn change(&mut self, arguments: Option<&Arc<Value>>) {
+        if let Some(arguments) = arguments {
+            let before = std::mem::replace(&mut self.arguments, Arc::clone(arguments));
+            self.asked.get_or_insert(before);
+        }
+    }
+
+    /// Returns the hook that refused it, and how: by its word, or because it failed.
+    pub fn refused_by(&self) -> Option<&Hooked> {
+        let last = self.hooks.last().filter(|_| self.outcome == Outcome::Denied)?;
+        let refuses = match last.action.as_str() {
+            "denied" => true,
+            // Only one that guards refuses by failing, and then nobody decides after it.
+            "failed" => {
+                let name = format!("`{}`", last.hook);
+                self.error.as_ref().is_some_and(|error| error.message.contains(&name))
+            }
+            _ => false,
+        };
+        refuses.then_some(last)
     }
 
     fn end(&mut self, outcome: Outcome, error: Option<&ToolError>, duration: Millis) {

@@ -42,6 +42,9 @@ pub struct Collection {
     pub removed: Vec<Collected>,
     /// Those that could not be removed, and why.
     pub failed: Vec<(RunId, JournalError)>,
+    /// Those whose journals were gone before, though nobody removed them with this program. Their heads
+    /// went now.
+    pub forgotten: Vec<RunId>,
 }
 
 /// A run that goes.
@@ -104,9 +107,8 @@ impl Store {
 
     /// Removes the runs that may go. One that cannot be removed does not stop the others.
     pub fn collect(&self, policy: &Policy, now: Timestamp) -> Result<Collection, JournalError> {
-        self.sweep(now)?;
-        self.sweep_heads()?;
-        let mut collection = Collection::default();
+        let forgotten = self.tidy(now)?;
+        let mut collection = Collection { forgotten, ..Collection::default() };
         for chosen in self.collectable(policy, now)? {
             match self.remove(&chosen.run) {
                 Ok(()) => collection.removed.push(chosen),
@@ -116,6 +118,13 @@ impl Store {
         Ok(collection)
     }
 
+    /// Removes what is left of runs that are gone already. Returns those whose journals went without
+    /// [`Store::remove`].
+    pub fn tidy(&self, now: Timestamp) -> Result<Vec<RunId>, JournalError> {
+        self.sweep(now)?;
+        self.sweep_heads()
+    }
+
     /// Removes what a process left that died while it removed or copied a run.
     fn sweep(&self, now: Timestamp) -> Result<(), JournalError> {
         let runs = self.runs();
@@ -123,6 +132,7 @@ impl Store {
             let path = runs.join(&name);
             let hidden = name.starts_with(".removed-") || name.starts_with(".forked-");
             if hidden && files::age(&path, now).is_some_and(|age| age > LEFT_BEHIND) {
+                self.sweep_head_of(&name)?;
                 files::remove_directory(&path).tried("remove", &path)?;
             }
         }

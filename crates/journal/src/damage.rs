@@ -49,9 +49,7 @@ pub enum Reason {
     )]
     OtherThanHead,
     /// It was recorded and is not there.
-    #[error(
-        "is missing: {head} events were recorded, and the journal ends before the last of them"
-    )]
+    #[error("is missing: {}, and the journal ends before {}", recorded(*head), last(*head))]
     CutShort {
         /// The number of the last event that is known to have been recorded.
         head: u64,
@@ -94,4 +92,16 @@ pub enum Reason {
         /// What the system said.
         problem: String,
     },
+}
+
+fn recorded(events: u64) -> String {
+    match events {
+        0 => "it was recorded".to_owned(),
+        1 => "1 event was recorded".to_owned(),
+        several => format!("{several} events were recorded"),
+    }
+}
+
+const fn last(events: u64) -> &'static str {
+    if events < 2 { "it" } else { "the last of them" }
 }

@@ -74,8 +74,17 @@ pub enum JournalError {
         /// Where, and what.
         damage: Damage,
     },
+    /// Nothing is left of the journal but its head.
+    #[error(
+        "the journal of run `{run}` is gone, and `convoke runs rm` did not remove it: its head was left \
+         behind; `convoke runs gc` forgets it"
+    )]
+    Gone {
+        /// Which run.
+        run: RunId,
+    },
     /// The run has no such event.
-    #[error("run `{run}` has {last} events, so there is no event {at}")]
+    #[error("run `{run}` has {}, so there is no event {at}", events(*last))]
     NoSuchEvent {
         /// Which run.
         run: RunId,
@@ -180,6 +189,10 @@ impl JournalError {
 
 fn by(owner: Option<&Owner>) -> String {
     owner.map_or_else(String::new, |owner| format!(" by {owner}"))
+}
+
+fn events(count: u64) -> String {
+    if count == 1 { "1 event".to_owned() } else { format!("{count} events") }
 }
 
 fn way_out(run: &RunId, damage: &Damage) -> String {

@@ -7,7 +7,8 @@
 //! A head is written after a sync, off the path of those who record events, and so may lag behind: lines
 //! after it are fine. It is never ahead of what is on the disk, except where nothing is ever synced
 //! ([`Durability::Relaxed`](crate::Durability)). So a journal that ends before its head was cut short,
-//! or lost by the disk; both are told. A journal without a head cannot be verified, which is told too: it
+//! or lost by the disk; both are told. So is a head whose journal is gone: whoever removes a run with this
+//! program removes its head as well. A journal without a head cannot be verified, which is told too: it
 //! was recorded by an older program, ended before its first sync, or somebody removed the head.
 //!
 //! Who can write both files can forge both. The head protects against whoever gets at the journals alone.
@@ -104,6 +105,11 @@ impl Head {
                 Some(Damage { line: last + 2, seq_before: last, reason })
             }
         }
+    }
+
+    /// Says what is wrong with a journal that has not even its first line.
+    pub(crate) const fn emptied(&self) -> Damage {
+        Damage { line: 1, seq_before: 0, reason: Reason::CutShort { head: self.seq } }
     }
 
     pub(crate) const fn vouched(&self) -> Vouched {

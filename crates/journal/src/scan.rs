@@ -26,7 +26,8 @@ pub(crate) struct Scan {
 }
 
 /// Reads a journal. A last line that was not finished is left out: it has no newline, or a crash left
-/// something there that is not JSON. A journal that is in order is held against its head.
+/// something there that is not JSON. A journal that is in order is held against its head; one without a
+/// first line is empty only if it has no head, since a head is written after that line.
 pub(crate) fn scan(
     run: &RunId,
     bytes: &[u8],
@@ -34,7 +35,12 @@ pub(crate) fn scan(
     head: Option<&Head>,
 ) -> Result<Scan, JournalError> {
     let mut lines = Lines { rest: bytes, taken: 0 };
-    let (header, hash) = read_header(run, &mut lines)?;
+    let (header, hash) = read_header(run, &mut lines).map_err(|error| match (error, head) {
+        (JournalError::Empty { run }, Some(head)) => {
+            JournalError::Damaged { run, damage: head.emptied() }
+        }
+        (error, _) => error,
+    })?;
     let mut scan =
         Scan { header, events: Vec::new(), intact: lines.taken, last: hash, torn: 0, damage: None };
     let is_at_head = |seq: usize| head.is_some_and(|head| head.is_at(seq as u64));

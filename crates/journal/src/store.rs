@@ -197,16 +197,53 @@ impl Store {
         Head::path(&self.root, run)
     }
 
-    /// Removes the heads of runs that are gone.
-    pub(crate) fn sweep_heads(&self) -> Result<(), JournalError> {
-        let heads = self.root.join("heads");
-        for name in files::names(&heads).tried("list", &heads)? {
-            if !self.runs().join(&name).exists() {
-                let path = heads.join(&name);
-                files::remove(&path).tried("remove", &path)?;
-            }
+    /// Returns the runs of which nothing but a head is left, though nobody removed them with
+    /// [`remove`](Self::remove).
+    pub fn gone(&self) -> Result<Vec<RunId>, JournalError> {
+        let has_journal = |name: &String| journal_in(&self.runs().join(name)).exists();
+        let mut gone = self.heads()?;
+        gone.retain(|name| name::is_valid(name) && !has_journal(name));
+        if gone.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(())
+        let left = files::names(&self.runs()).tried("list", &self.runs())?;
+        let is_under_way = |name: &String| left.iter().any(|left| is_part_of(left, name));
+        let head = |name: &String| self.root.join("heads").join(name);
+        // Once more, since a removal or a copy may have come to its end meanwhile.
+        gone.retain(|name| !is_under_way(name) && head(name).exists() && !has_journal(name));
+        gone.sort();
+        Ok(gone.into_iter().map(RunId::new).collect())
+    }
+
+    fn heads(&self) -> Result<Vec<String>, JournalError> {
+        let heads = self.root.join("heads");
+        files::names(&heads).tried("list", &heads)
+    }
+
+    /// Removes the heads of runs that are [`gone`](Self::gone), and returns these.
+    pub(crate) fn sweep_heads(&self) -> Result<Vec<RunId>, JournalError> {
+        let gone = self.gone()?;
+        gone.iter().try_for_each(|run| self.remove_head(run))?;
+        Ok(gone)
+    }
+
+    /// Removes the head of a run that a process died over while it removed or copied it.
+    pub(crate) fn sweep_head_of(&self, directory: &str) -> Result<(), JournalError> {
+        let names = self.heads()?;
+        let mut left = names.iter().filter(|name| is_part_of(directory, name));
+        let is_there = |name: &&String| journal_in(&self.runs().join(name)).exists();
+        match left.next().filter(|name| !is_there(name)) {
+            Some(name) => self.remove_head(&RunId::new(name.as_str())),
+            None => Ok(()),
+        }
+    }
+
+    fn remove_head(&self, run: &RunId) -> Result<(), JournalError> {
+        let head = self.head(run);
+        match files::remove(&head) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.tried("remove", &head),
+        }
     }
 
     /// Removes a run and everything that belongs to it, unless a process works on it.
@@ -224,10 +261,11 @@ impl Store {
             Err(error) => return Err(self.missing(run, &path, error)),
         };
         // First out of the way, with one step: half a run is never seen.
-        let hidden = self.runs().join(format!(".removed-{run}-{}", std::process::id()));
+        let hidden = format!("{}{}", removed(run.as_str()), std::process::id());
+        let hidden = self.runs().join(hidden);
         files::rename(&directory, &hidden).tried("remove", &directory)?;
-        // One that stays is swept away another time.
-        drop(files::remove(&self.head(run)));
+        // Before the rest: a head without anything beside it would look like a theft.
+        self.remove_head(run)?;
         files::remove_directory(&hidden).tried("remove", &hidden)
     }
 
@@ -312,6 +350,19 @@ impl Drop for Held {
             drop(file.unlock());
         }
     }
+}
+
+/// Returns how the name of a run's directory begins while it is being removed.
+fn removed(run: &str) -> String {
+    format!(".removed-{run}-")
+}
+
+/// Tells whether a directory is that of a run that a process removes or copies, or died over.
+fn is_part_of(directory: &str, run: &str) -> bool {
+    [removed(run), format!(".forked-{run}-")].iter().any(|begin| {
+        let process = directory.strip_prefix(begin.as_str());
+        process.is_some_and(|process| process.bytes().all(|digit| digit.is_ascii_digit()))
+    })
 }
 
 /// Returns where the journal of the run in this directory is.

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::preflight::Backend;
+
 /// Directories below the home directory, and files in it, that hold credentials.
 const HOME_SECRETS: &[&str] = &[
     ".ssh",
@@ -94,6 +96,9 @@ pub struct Confinement {
     /// Below these it may write as well, unless something hidden lies there. For what is shared by all,
     /// as the directory for temporary files.
     pub scratch: Vec<PathBuf>,
+    /// Below this a directory is made that only its programs use, with the first of them. They find it
+    /// in `TMPDIR` and may write there, whatever else is hidden. It is removed with whoever starts them.
+    pub temporary: Option<PathBuf>,
     /// These it can neither read nor write, wherever they are. Their names may still be listed.
     pub hidden: Vec<PathBuf>,
     /// Whom it may talk to.
@@ -114,6 +119,7 @@ impl Default for Confinement {
             read: Vec::new(),
             write: Vec::new(),
             scratch: Vec::new(),
+            temporary: None,
             hidden: Vec::new(),
             network: Network::None,
             local_sockets: false,
@@ -124,8 +130,8 @@ impl Default for Confinement {
 }
 
 impl Confinement {
-    /// What commands get: they read everything but secrets, write below `roots` and in the directory for
-    /// temporary files, and talk to nobody.
+    /// What commands get: they read everything but secrets, write below `roots`, in the directory for
+    /// temporary files, in one of their own there and in `/dev/shm`, and talk to nobody.
     pub fn for_commands(
         roots: impl IntoIterator<Item = PathBuf>,
         temporary: PathBuf,
@@ -134,11 +140,23 @@ impl Confinement {
         Self {
             read: vec![PathBuf::from("/")],
             write: roots.into_iter().collect(),
-            scratch: vec![temporary, PathBuf::from("/dev/shm")],
+            scratch: vec![temporary.clone(), PathBuf::from("/dev/shm")],
+            temporary: Some(temporary),
             hidden: secrets_of(home),
             limits: Limits { processes: Some(2048), ..Limits::default() },
             ..Self::default()
         }
+    }
+
+    /// Lists the directories that are shared by all and stay closed, each with what is hidden below it.
+    /// Only bubblewrap can hide what lies in a directory that may be written.
+    pub fn closed(&self, backend: Backend) -> Vec<(&Path, &Path)> {
+        if backend == Backend::Bubblewrap {
+            return Vec::new();
+        }
+        let hidden_below = |root: &&PathBuf| self.hidden.iter().find(|path| path.starts_with(root));
+        let closed = self.scratch.iter().filter_map(|root| Some((root, hidden_below(&root)?)));
+        closed.map(|(root, hidden)| (root.as_path(), hidden.as_path())).collect()
     }
 
     /// Lets it read below these directories and the system's own only.

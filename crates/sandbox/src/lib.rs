@@ -4,8 +4,7 @@
 //! On Linux the kernel enforces it: Landlock, or mounts and namespaces made by bubblewrap, for files and
 //! signals; seccomp for sockets; a network of its own and a proxy for a list of hosts; capabilities and
 //! resource limits for the rest. [`Preflight`] tells what can be enforced on this machine, and by which
-//! [`Backend`]. What
-//! cannot be is refused: a program never starts with more rights than it was to have.
+//! [`Backend`]. What cannot be is refused: a program never starts with more rights than it was to have.
 //!
 //! This is the one crate with `unsafe` code. It is needed between fork and exec, where only system calls
 //! may be used; everything that takes memory is prepared before.

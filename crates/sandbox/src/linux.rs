@@ -15,10 +15,12 @@ pub(crate) mod network;
 pub(crate) mod process;
 mod resources;
 mod rights;
+mod temporary;
 
 use std::io::{self, PipeReader};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::ToolError;
@@ -34,6 +36,7 @@ use files::FileRules;
 use guard::Watch;
 use network::Door;
 use resources::Resources;
+use temporary::OwnDirectory;
 
 /// A confinement that has been prepared, for many programs.
 #[derive(Debug)]
@@ -42,6 +45,7 @@ pub(crate) struct Cages {
     backend: Backend,
     /// Made for the first program: many runs start none.
     files: Mutex<Option<Arc<FileRules>>>,
+    own: OwnDirectory,
     calls: Arc<calls::Filter>,
     resources: Resources,
     hosts: Option<Arc<Hosts>>,
@@ -57,6 +61,7 @@ impl Cages {
         };
         Ok(Self {
             files: Mutex::default(),
+            own: OwnDirectory::of(&confinement),
             calls: Arc::new(calls::Filter::of(&confinement)?),
             resources: Resources::of(&confinement.limits),
             hosts,
@@ -75,7 +80,8 @@ impl Cages {
         self.backend
     }
 
-    /// Makes a cage for one program, as the files are now.
+    /// Makes a cage for one program, as the files are now. It looks at many directories, so it is not for
+    /// a thread on which others wait.
     pub(crate) fn prepare(&self, mut program: Program) -> Result<Prepared, ToolError> {
         let refused = |error: NotEnforceable| ToolError::permission(error.to_string());
         let failed = |error: io::Error| {
@@ -89,15 +95,21 @@ impl Cages {
             door = Some(made);
             program.environment.extend(proxy::variables(network::PORT));
         }
+        let own = self.own.path();
+        if let Some(own) = own {
+            program.environment.insert("TMPDIR".to_owned(), own.display().to_string());
+        }
         let mut watch = Watch { processes: self.confinement.limits.processes, wrapped: false };
         let walls = match self.backend {
-            Backend::Landlock => {
-                Walls::Landlock { files: self.files().map_err(refused)?, calls: self.calls.clone() }
-            }
+            Backend::Landlock => Walls::Landlock {
+                files: self.files(own).map_err(refused)?,
+                calls: self.calls.clone(),
+            },
             Backend::Bubblewrap => {
                 watch = watch.wrapped(bubblewrap::PROCESSES);
                 bubblewrap::find_program(&program)?;
-                let wrapping = Wrapping::new(&self.confinement, &self.calls, &program.environment)?;
+                let wrapping =
+                    Wrapping::new(&self.confinement, own, &self.calls, &program.environment)?;
                 program = wrapping.wrap(program);
                 Walls::Bubblewrap(wrapping)
             }
@@ -106,11 +118,17 @@ impl Cages {
         Ok(Prepared { program, cage, way_out })
     }
 
-    fn files(&self) -> Result<Arc<FileRules>, NotEnforceable> {
+    /// Keeps rules from being made until what it returns is dropped.
+    #[cfg(test)]
+    pub(crate) fn hold(&self) -> impl Drop + use<'_> {
+        self.files.lock().unwrap()
+    }
+
+    fn files(&self, own: Option<&Path>) -> Result<Arc<FileRules>, NotEnforceable> {
         let mut kept = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = match kept.take().filter(|files| files.are_current()) {
             Some(files) => files,
-            None => Arc::new(FileRules::of(&self.confinement)?),
+            None => Arc::new(FileRules::of(&self.confinement, own)?),
         };
         *kept = Some(Arc::clone(&files));
         Ok(files)

@@ -66,12 +66,51 @@ impl ConfinedSpawner {
 impl Spawner for ConfinedSpawner {
     #[cfg(target_os = "linux")]
     async fn spawn(&self, program: Program) -> Result<Box<dyn Process>, ToolError> {
-        let prepared = self.cages.prepare(program)?;
+        let cages = Arc::clone(&self.cages);
+        let prepared = tokio::task::spawn_blocking(move || cages.prepare(program)).await;
+        let prepared = prepared.map_err(|error| {
+            ToolError::failed("the program's confinement could not be prepared").caused_by(&error)
+        })??;
         Ok(Box::new(crate::linux::process::Guarded::start(prepared)?))
     }
 
     #[cfg(not(target_os = "linux"))]
     async fn spawn(&self, _: Program) -> Result<Box<dyn Process>, ToolError> {
         Err(ToolError::permission("programs cannot be confined on this system"))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Rules are made from whole directories; on a slow disk everything else stood still meanwhile.
+    #[tokio::test]
+    async fn others_go_on_while_a_confinement_is_prepared() {
+        let Ok(spawner) = ConfinedSpawner::with_backend(Confinement::default(), Backend::Landlock)
+        else {
+            convoke_testkit::skip("Landlock", "programs cannot be confined here");
+            return;
+        };
+        let (held, is_held) = mpsc::channel();
+        let (go_on, others_went_on) = mpsc::channel();
+        let cages = Arc::clone(&spawner.cages);
+        let holder = std::thread::spawn(move || {
+            let hold = cages.hold();
+            held.send(()).unwrap();
+            let went_on = others_went_on.recv_timeout(Duration::from_secs(10));
+            drop(hold);
+            went_on
+        });
+        is_held.recv().unwrap();
+        let program = Program::new(vec!["/bin/true".to_owned()], "/".into());
+        let others = async { go_on.send(()) };
+        // It may not start, as nothing may be read; how long others wait for it is what counts.
+        let (_started, sent) = tokio::join!(spawner.spawn(program), others);
+        let went_on = holder.join().unwrap();
+        assert!(sent.is_ok() && went_on.is_ok(), "nobody else came to work: {went_on:?}");
     }
 }

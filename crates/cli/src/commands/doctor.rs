@@ -50,10 +50,13 @@ struct Check {
     name: &'static str,
     state: State,
     message: String,
+    /// What else is worth knowing, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     hints: Vec<String>,
     /// The same in parts, where a program may want them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<Value>,
+    details: Option<Box<Value>>,
     #[serde(skip)]
     code: ExitCode,
 }
@@ -61,7 +64,8 @@ struct Check {
 impl Check {
     fn new(name: &'static str, state: State, message: impl Into<String>) -> Self {
         let code = if state == State::Fail { ExitCode::Failed } else { ExitCode::Done };
-        Self { name, state, message: message.into(), hints: Vec::new(), details: None, code }
+        let (notes, hints) = (Vec::new(), Vec::new());
+        Self { name, state, message: message.into(), notes, hints, details: None, code }
     }
 
     fn ok(name: &'static str, message: impl Into<String>) -> Self {
@@ -76,13 +80,18 @@ impl Check {
         Self::new(name, State::Fail, message)
     }
 
+    fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
     fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     fn details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+        self.details = Some(Box::new(details));
         self
     }
 
@@ -120,9 +129,9 @@ fn print(checks: &[Check], output: &Output) {
             (check.name.to_owned(), Some(Style::Name)),
             (check.message.clone(), None),
         ]);
-        for hint in &check.hints {
-            let hint = format!("hint: {hint}");
-            table.row([(String::new(), None), (String::new(), None), (hint, Some(Style::Dim))]);
+        let hints = check.hints.iter().map(|hint| format!("hint: {hint}"));
+        for line in check.notes.iter().cloned().chain(hints) {
+            table.row([(String::new(), None), (String::new(), None), (line, Some(Style::Dim))]);
         }
     }
     table.print(&output.out);

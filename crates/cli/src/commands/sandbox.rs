@@ -1,10 +1,12 @@
 //! `convoke sandbox`: how programs are confined, tried out.
 
+mod carry_out;
+mod changes;
 mod run;
 
 use clap::Subcommand;
-use convoke_core::ExitCode;
 
+use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -17,11 +19,7 @@ pub(crate) enum Sandbox {
 
 impl Sandbox {
     /// Runs the command.
-    pub(crate) fn run(
-        self,
-        session: &Session<'_>,
-        output: &mut Output,
-    ) -> Result<ExitCode, Failure> {
+    pub(crate) fn run(self, session: &Session<'_>, output: &mut Output) -> Result<Ended, Failure> {
         match self {
             Self::Run(command) => command.run(session, output),
         }

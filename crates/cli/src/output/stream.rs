@@ -117,6 +117,16 @@ impl Stream {
         self.with(|sink| sink.write(format_args!("{text}")));
     }
 
+    /// Writes bytes of a program as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        self.with(|sink| {
+            if sink.state.is_ok() {
+                let written = sink.writer.write_all(bytes);
+                sink.note(written);
+            }
+        });
+    }
+
     /// Writes a line.
     pub(crate) fn line(&self, text: impl Display) {
         self.with(|sink| sink.write(format_args!("{text}\n")));

@@ -6,6 +6,7 @@
 use convoke_core::{Display, DisplayFormat, Part};
 use serde_json::{Map, Value};
 
+use super::amounts;
 use super::look::{Look, Sign};
 use crate::output::{columns, cut, harmless};
 
@@ -112,7 +113,7 @@ pub(crate) fn result(content: &[Part], display: Option<&Display>) -> Option<Stri
     match (lines, more) {
         (1, None) if columns(first.trim()) <= RESULT => Some(one_line(first, RESULT)),
         (1, None) => Some(size_of(first.len())),
-        (lines, _) => Some(format!("{lines} lines")),
+        (lines, _) => Some(amounts::count(lines as u64, "line")),
     }
 }
 
@@ -184,5 +185,12 @@ mod tests {
         assert_eq!(some_lines("a\n\tb\nc\nd", 2, look), ["a", "    b", "… 2 more lines"]);
         assert_eq!(some_lines("a\nb", 2, look), ["a", "b"]);
         assert_eq!(some_lines("a\nb\u{7}\nc", 2, look), ["a", "b\\u{7}", "… 1 more line"]);
+    }
+
+    #[test]
+    fn one_line_is_not_several() {
+        let parts = |texts: &[&str]| texts.iter().map(|text| Part::text(*text)).collect::<Vec<_>>();
+        assert_eq!(result(&parts(&["one", "two"]), None).as_deref(), Some("1 line"));
+        assert_eq!(result(&parts(&["one\ntwo"]), None).as_deref(), Some("2 lines"));
     }
 }

@@ -8,6 +8,7 @@ use convoke_core::{RunId, Timestamp};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
+use crate::pty::{Attached, Terminal};
 use crate::recorded::{BEGIN, Story, rich, store};
 use crate::support::Scene;
 
@@ -145,4 +146,108 @@ fn a_journal_that_was_changed_is_told_and_the_others_are_listed() {
     }
     fs::write(&path, &whole).unwrap();
     assert_eq!(scene.run(&["runs", "audit"]).code, Some(0));
+}
+
+/// It passed as a run in which nothing had happened yet.
+#[test]
+fn a_journal_that_was_emptied_is_told_as_cut_short() {
+    let scene = two();
+    sync(&scene, OTHER);
+    fs::write(journal(&scene, OTHER), "").unwrap();
+    for words in [&["runs", "audit"][..], &["runs", "audit", OTHER]] {
+        let ran = scene.run(words);
+        assert_eq!(ran.code, Some(9), "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains("line 1 is missing: 4 events were recorded"), "{ran:?}");
+    }
+    let told = lines(&scene.run(&["runs", "audit", OTHER, "--json"]).stdout);
+    assert_eq!(told.last().unwrap()["status"], "damaged");
+}
+
+#[test]
+fn a_run_that_was_removed_by_hand_is_told_and_one_that_was_removed_by_us_is_not() {
+    let scene = two();
+    sync(&scene, RICH);
+    sync(&scene, OTHER);
+    scene.stdout(&["runs", "rm", RICH, "--yes"]);
+    assert_eq!(scene.run(&["runs", "audit"]).code, Some(0));
+    fs::remove_dir_all(store(&scene).root().join("runs").join(OTHER)).unwrap();
+    for words in [&["runs", "audit"][..], &["runs", "audit", OTHER]] {
+        let ran = scene.run(words);
+        assert_eq!(ran.code, Some(9), "{words:?}: {ran:?}");
+        let said = format!("the journal of run `{OTHER}` is gone, and `convoke runs rm` did not");
+        assert!(ran.stderr.contains(&said), "{ran:?}");
+        assert!(!ran.stderr.contains(RICH), "{ran:?}");
+    }
+    let told = lines(&scene.run(&["runs", "audit", "--json"]).stdout);
+    assert_eq!((&told[0]["run"], &told[0]["status"]), (&json!(OTHER), &json!("gone")));
+    let ran = scene.run(&["runs", "gc"]);
+    assert!(ran.stderr.contains(&format!("forgot {OTHER}")), "{ran:?}");
+    assert_eq!(scene.run(&["runs", "audit"]).code, Some(0), "it was told and forgotten");
+}
+
+/// A run in which a hook refused a call, and in which a hook and a person changed others.
+fn hooked() -> Scene {
+    let scene = Scene::new();
+    let hook = |hook: &str, action: &str| json!({ "hook": hook, "moment": "before_tool", "action": action });
+    let mut changed = hook("linter", "changed");
+    changed["arguments"] = json!({ "path": "b.rs" });
+    let error = convoke_core::ToolError::permission("the hook `guard` refused it: not today");
+    let decided = json!({ "toolName": "rm", "decision": "allow", "rule": "the kind `delete`" });
+    Story::new(OTHER)
+        .started("Look", "/x")
+        .requested(10, "c", "rm", &json!({ "path": "a.rs" }))
+        .call(11, "c", "policy_decision", &decided)
+        .call(12, "c", "hook_acted", &hook("guard", "denied"))
+        .call(
+            13,
+            "c",
+            "tool_call_denied",
+            &json!({ "toolName": "rm", "error": error, "durationMs": 1 }),
+        )
+        .requested(20, "d", "edit_file", &json!({ "path": "a.rs" }))
+        .call(21, "d", "hook_acted", &changed)
+        .starts(22, "d", "edit_file")
+        .keep(&scene);
+    scene
+}
+
+#[test]
+fn what_a_hook_did_is_shown() {
+    let scene = hooked();
+    let ran = scene.run(&["runs", "audit"]);
+    assert_snapshot!(ran.stdout, @"
+    when (UTC)           run              agent  outcome       tool       decision            rule               what
+    2026-03-01 09:30:00  1k2nabcdxxxx222  main   started                                                         mode default in /x
+    2026-03-01 09:30:00  1k2nabcdxxxx222  main   x denied      rm         hook guard: denied  the kind `delete`  a.rs (Permission denied: the hook `guard` refused it: not today)
+    2026-03-01 09:30:00  1k2nabcdxxxx222  main   # unfinished  edit_file                                         b.rs (asked: a.rs)
+    ");
+    let told = lines(&scene.stdout(&["runs", "audit", "--json"]));
+    let calls: Vec<&Value> = told.iter().filter(|line| line["type"] == "call").collect();
+    assert_eq!(calls[0]["hooks"][0]["action"], "denied");
+    assert!(calls[0].get("asked").is_none(), "{}", calls[0]);
+    let ran_and_asked = (&calls[1]["arguments"]["path"], &calls[1]["asked"]["path"]);
+    assert_eq!(ran_and_asked, (&json!("b.rs"), &json!("a.rs")));
+}
+
+#[test]
+fn one_run_is_not_several() {
+    let ran = hooked().run(&["runs", "audit", "--tool", "nothing"]);
+    assert!(ran.stderr.contains("nothing of the kind was done in 1 run\n"), "{ran:?}");
+}
+
+#[test]
+fn rows_fit_a_narrow_terminal() {
+    let scene = two();
+    sync(&scene, RICH);
+    for (columns, titles) in [
+        (60, "outcome       tool         decision  what"),
+        (100, "when (UTC)           run              outcome       tool         decision  what"),
+    ] {
+        let words = ["runs", "audit", "--color", "never"];
+        let shown = Terminal::start(&scene, columns, Attached::All, &words).end().screen;
+        assert!(shown.contains(titles), "{columns}: {shown}");
+        for line in shown.lines() {
+            assert!(line.trim_end().chars().count() <= columns.into(), "{columns}: {line}");
+        }
+    }
 }

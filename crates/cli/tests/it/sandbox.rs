@@ -18,8 +18,7 @@ fn a_program_writes_here_and_nowhere_else() {
     let ran = scene.run(&["sandbox", "run", "--", "sh", "-c", "echo hello > here && cat here"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{ran:?}");
     let ran = scene.run(&["sandbox", "run", "--", "sh", "-c", "echo hello > ../there"]);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("the program ended with exit status"), "{ran:?}");
+    assert_ne!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]
@@ -51,10 +50,9 @@ fn what_cannot_be_enforced_is_refused() {
 fn the_doctor_tells_what_is_enforced() {
     let Some(scene) = scene() else { return };
     let ran = scene.run(&["doctor"]);
-    assert!(
-        ran.stdout.contains("programs are confined, without network: files (Landlock"),
-        "{ran:?}"
-    );
+    for said in ["programs are confined by ", ", without network\n", ": files, signals\n"] {
+        assert!(ran.stdout.contains(said), "{said}: {ran:?}");
+    }
     let ran = scene.run(&["--set", "sandbox.mode=off", "doctor"]);
     assert!(ran.stdout.contains("programs run without the sandbox"), "{ran:?}");
 }
@@ -98,4 +96,158 @@ fn a_path_of_ones_own_is_hidden() {
     let read = ["sandbox", "run", "--hide", "../notes", "--", "cat", "../notes"];
     let ran = scene.run(&read);
     assert!(!ran.stdout.contains("canary"), "{ran:?}");
+}
+
+/// What a program says about where it may write, as one word each.
+const PLACES: &str = "for d in . ../elsewhere; do echo x > $d/new && echo $d; done 2>/dev/null";
+
+/// It said that programs are confined as an agent's are, and looked at nothing that was configured.
+#[test]
+fn what_is_configured_counts_as_for_an_agent() {
+    let Some(_) = scene() else { return };
+    let scene = Scene::new()
+        .user(
+            "sandbox: {hidden: [~/notes], write: [~/elsewhere], limits: {fileSize: 4KiB}}\n\
+             tools: {environment: [MY_WORD]}\n",
+        )
+        .file("../notes", "canary")
+        .file("../elsewhere/file", "")
+        .variable("MY_WORD", "passed on")
+        .variable("MY_OTHER", "kept");
+    let ran = |words: &[&str]| scene.run(&[&["sandbox", "run", "--"], words].concat());
+    assert!(!ran(&["cat", "../notes"]).stdout.contains("canary"), "sandbox.hidden");
+    assert_eq!(ran(&["sh", "-c", PLACES]).stdout, ".\n../elsewhere\n", "sandbox.write");
+    let line = "head -c 100000 /dev/zero > big; wc -c < big";
+    assert_eq!(ran(&["sh", "-c", line]).stdout.trim(), "4096", "sandbox.limits");
+    let words = ran(&["sh", "-c", "echo $MY_WORD $MY_OTHER"]);
+    assert_eq!(words.stdout, "passed on\n", "tools.environment");
+    let backend = |name: &str| {
+        let set = format!("sandbox.backend={name}");
+        scene.json(&["--set", &set, "sandbox", "run", "--json", "--", "true"])["backend"].clone()
+    };
+    assert_eq!(backend("landlock"), "landlock");
+    if !std::path::Path::new("/usr/bin/bwrap").exists() {
+        skip("bwrap", "it is not there");
+        return;
+    }
+    assert_eq!(backend("bubblewrap"), "bubblewrap");
+}
+
+#[test]
+fn the_network_that_is_configured_counts_and_a_flag_comes_first() {
+    let Some(_) = scene() else { return };
+    let network = |set: &str, flags: &[&str]| {
+        let scene = Scene::new().user(set);
+        scene.json(&[&["sandbox", "run", "--json"], flags, &["--", "true"]].concat())["confinement"]
+            ["network"]
+            .clone()
+    };
+    assert_eq!(network("", &[]), "none");
+    assert_eq!(network("sandbox: {network: all}\n", &[]), "all");
+    assert_eq!(network("sandbox: {network: all}\n", &["--network", "none"]), "none");
+    let hosts = "sandbox: {network: hosts, hosts: [example.org]}\n";
+    let scene = Scene::new().user(hosts);
+    let ran = scene.run(&["sandbox", "run", "--json", "--", "true"]);
+    if ran.code == Some(3) {
+        skip("network of its own", &ran.stderr);
+        return;
+    }
+    assert_eq!(network(hosts, &[]), serde_json::json!({ "hosts": ["example.org"] }));
+    let flag = network(hosts, &["--allow-host", "example.com"]);
+    assert_eq!(flag, serde_json::json!({ "hosts": ["example.com"] }));
+}
+
+#[test]
+fn limits_can_be_given_as_flags() {
+    let Some(scene) = scene() else { return };
+    let line = "head -c 100000 /dev/zero > big; wc -c < big";
+    let ran = scene.run(&["sandbox", "run", "--file-size", "8KiB", "--", "sh", "-c", line]);
+    assert_eq!(ran.stdout.trim(), "8192", "{ran:?}");
+    let flags = ["--processes", "7", "--memory", "1GiB", "--cpu", "90s"];
+    let told = scene.json(&[&["sandbox", "run", "--json"], &flags[..], &["--", "true"]].concat());
+    let limits = &told["confinement"]["limits"];
+    assert_eq!(
+        limits,
+        &serde_json::json!({
+            "processes": 7, "memory": 1_u64 << 30, "cpuSeconds": 90, "fileSize": null,
+        })
+    );
+}
+
+/// A path with a typing error hid nothing and let write nothing, and nobody said so.
+#[test]
+fn a_path_that_is_not_there_is_told() {
+    let Some(scene) = scene() else { return };
+    for flag in ["--hide", "--write", "--read"] {
+        let ran = scene.run(&["sandbox", "run", flag, "nonexist", "--", "true"]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let said = format!("there is no `[root]/home/project/nonexist`, which {flag} names");
+        assert!(ran.stderr.contains(&said), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_program() {
+    let Some(scene) = scene() else { return };
+    let code = |words: &[&str]| scene.run(&[&["sandbox", "run", "--"], words].concat()).code;
+    assert_eq!(code(&["sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(code(&["sh", "-c", "exit 77"]), Some(77));
+    assert_eq!(code(&["sh", "-c", "kill -SEGV $$"]), Some(128 + 11));
+    assert_eq!(code(&["no-such-program"]), Some(127));
+    assert_eq!(code(&["/etc/passwd"]), Some(126));
+    let ran = scene.run(&["sandbox", "run", "--", "no-such-program"]);
+    assert!(ran.stderr.contains("program `no-such-program` not found"), "{ran:?}");
+}
+
+#[test]
+fn the_program_reads_what_the_command_reads_and_writes_what_it_writes() {
+    let Some(scene) = scene() else { return };
+    let ran = scene.run_with(b"one\ntwo", &["sandbox", "run", "--", "wc", "-c"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "7"), "{ran:?}");
+    // It does not wait for input that nobody reads.
+    let mut open = scene.command(&["sandbox", "run", "--", "true"]);
+    let mut child = open.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let input = child.stdin.take();
+    assert!(child.wait().unwrap().success());
+    drop(input);
+    let bytes = scene.command(&["sandbox", "run", "--", "printf", "\\377\\000no newline"]).output();
+    assert_eq!(bytes.unwrap().stdout, b"\xff\0no newline");
+}
+
+/// Tests work below the directory for temporary files, and so does what is hidden in them.
+#[test]
+fn a_directory_for_temporary_files_that_is_closed_is_told_and_another_one_works() {
+    let Some(scene) = scene() else { return };
+    let landlock = ["--set", "sandbox.backend=landlock"];
+    let line = "t=$(mktemp) && echo kept > $t && cat $t";
+    let run = ["sandbox", "run", "--", "sh", "-c", line];
+    let ran = scene.run(&[&landlock[..], &run].concat());
+    assert_eq!(ran.stdout, "kept\n", "{ran:?}");
+    let said = "programs cannot write in `/tmp`";
+    assert!(ran.stderr.contains(&format!("warning: {said}")), "{ran:?}");
+    let ran = scene.run(&[&landlock[..], &["doctor"]].concat());
+    let lines = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(lines.contains(said), "{ran:?}");
+}
+
+#[test]
+fn what_may_be_written_is_told() {
+    let Some(scene) = scene() else { return };
+    let ran = scene.run(&["sandbox", "run", "--help"]);
+    for place in ["/tmp", "/dev/shm", "TMPDIR"] {
+        assert!(ran.stdout.contains(place), "{place}: {ran:?}");
+    }
+    let ran = scene.run(&["doctor"]);
+    assert!(ran.stdout.contains("they write below [root]/home/project"), "{ran:?}");
+    assert!(ran.stdout.contains("/dev/shm"), "{ran:?}");
+}
+
+/// It went on for ever, since nobody told it that nobody listens.
+#[test]
+fn a_program_ends_when_nobody_reads_what_it_says() {
+    let Some(scene) = scene() else { return };
+    let mut child = scene.command(&["sandbox", "run", "--", "yes"]).spawn().unwrap();
+    let mut first = [0; 2];
+    std::io::Read::read_exact(&mut child.stdout.take().unwrap(), &mut first).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 13));
 }

@@ -120,3 +120,51 @@ fn rights_are_told_when_a_run_gets_them() {
         ]
     );
 }
+
+#[test]
+fn what_ran_is_told_apart_from_what_was_asked_for() {
+    let changed = json!({
+        "hook": "linter", "moment": "before_tool", "action": "changed",
+        "arguments": { "path": "b" },
+    });
+    let asked = json!({
+        "toolName": "t", "kind": "edit", "description": "changes a file", "reason": "asked",
+    });
+    let answered = json!({ "toolName": "t", "approved": true, "arguments": { "path": "c" } });
+    let events = events(&[
+        ("r", "main", "a", "tool_call_requested", requested("edit_file")),
+        ("r", "main", "a", "hook_acted", changed),
+        ("r", "main", "a", "approval_asked", asked),
+        ("r", "main", "a", "approval_answered", answered),
+    ]);
+    let at = |count: usize| {
+        let call = calls(&events[..count]).pop().unwrap().2;
+        (call.arguments["path"].clone(), call.asked.map(|asked| asked["path"].clone()))
+    };
+    assert_eq!(at(1), (json!("a"), None));
+    assert_eq!(at(2), (json!("b"), Some(json!("a"))));
+    assert_eq!(at(4), (json!("c"), Some(json!("a"))));
+}
+
+#[test]
+fn a_hook_that_refused_is_named() {
+    let denied = |message: &str| {
+        let error = ToolError::permission(message);
+        json!({ "toolName": "t", "error": error, "durationMs": 1 })
+    };
+    let hook = |action: &str| json!({ "hook": "guard", "moment": "before_tool", "action": action });
+    let refused = |action: &str, message: &str| {
+        let events = events(&[
+            ("r", "main", "a", "tool_call_requested", requested("rm")),
+            ("r", "main", "a", "hook_acted", hook(action)),
+            ("r", "main", "a", "tool_call_denied", denied(message)),
+        ]);
+        let call = calls(&events).pop().unwrap().2;
+        call.refused_by().map(|hooked| (hooked.hook.clone(), hooked.action.clone()))
+    };
+    let by = |action: &str| Some(("guard".to_owned(), action.to_owned()));
+    assert_eq!(refused("denied", "the hook `guard` refused it: no"), by("denied"));
+    assert_eq!(refused("failed", "the hook `guard` that guards it failed: lost"), by("failed"));
+    assert_eq!(refused("failed", "the policy says no"), None, "it only watched");
+    assert_eq!(refused("changed", "the policy says no"), None);
+}

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use convoke_core::Timestamp;
 use convoke_journal::{
     Damage, Durability, Journal, JournalError, Policy, Reason, Store, Unfinished, Vouched,
 };
@@ -121,6 +122,75 @@ fn a_journal_that_was_cut_short_is_noticed_and_has_a_way_out() {
     assert!(error.contains("`convoke runs fork run --at 3`"), "{error}");
     let forked = world.store.fork(&id("run"), 3, &id("saved"), NOW).unwrap();
     assert_eq!(forked.events, notices("saved", 3));
+}
+
+/// It was told as a run in which nothing had happened yet.
+#[test]
+fn a_journal_that_was_emptied_is_cut_short() {
+    let world = world();
+    for (run, count, said) in [
+        ("five", 5, "line 1 is missing: 5 events were recorded"),
+        ("one", 1, "line 1 is missing: 1 event was recorded, and the journal ends before it"),
+    ] {
+        synced(&world, run, count);
+        let whole = world.bytes(run);
+        for left in [&b""[..], &whole[..20]] {
+            fs::write(world.journal(run), left).unwrap();
+            for error in [
+                world.store.read(&id(run)).unwrap_err(),
+                world.store.open(&id(run), NOW).unwrap_err(),
+            ] {
+                let JournalError::Damaged { damage, .. } = error else { panic!("{error:?}") };
+                let reason = Reason::CutShort { head: count };
+                assert_eq!(damage, Damage { line: 1, seq_before: 0, reason });
+                assert!(damage.to_string().contains(said), "{damage}");
+            }
+        }
+    }
+    drop(world.store.create(&id("young"), NOW).unwrap());
+    fs::write(world.journal("young"), "").unwrap();
+    let error = world.store.read(&id("young")).unwrap_err();
+    assert!(matches!(error, JournalError::Empty { .. }), "it has no head: {error}");
+}
+
+#[test]
+fn a_run_that_somebody_else_removed_is_known_by_its_head() {
+    let world = world();
+    for run in ["kept", "removed", "deleted", "journal-deleted"] {
+        synced(&world, run, 1);
+    }
+    assert_eq!(world.store.gone().unwrap(), []);
+    world.store.remove(&id("removed")).unwrap();
+    assert_eq!(world.store.gone().unwrap(), []);
+    fs::remove_dir_all(world.directory("deleted")).unwrap();
+    fs::remove_file(world.journal("journal-deleted")).unwrap();
+    let gone = [id("deleted"), id("journal-deleted")];
+    assert_eq!(world.store.gone().unwrap(), gone);
+    let collection = world.store.collect(&Policy::default(), NOW).unwrap();
+    assert_eq!(collection.forgotten, gone, "whoever forgets them says so");
+    assert_eq!(world.store.gone().unwrap(), []);
+}
+
+/// A process that died while it removed or copied a run is no thief.
+#[test]
+fn a_removal_or_a_copy_that_was_interrupted_is_not_told() {
+    for hidden in [".removed-run-17", ".forked-run-17"] {
+        let world = world();
+        synced(&world, "run", 1);
+        fs::rename(world.directory("run"), world.state.path().join("runs").join(hidden)).unwrap();
+        assert!(head(&world, "run").exists());
+        assert_eq!(world.store.gone().unwrap(), [], "{hidden}");
+        // Everything here was changed after that moment, so this is much later.
+        let later = Timestamp::from_millis(i64::MAX / 2);
+        let collection = world.store.collect(&Policy::default(), later).unwrap();
+        assert_eq!(collection.forgotten, [], "{hidden}");
+        assert!(!head(&world, "run").exists(), "{hidden}");
+    }
+    let world = world();
+    synced(&world, "run", 1);
+    let other = world.state.path().join("runs/.removed-run-2-17");
+    fs::rename(world.directory("run"), other).unwrap();
+    assert_eq!(world.store.gone().unwrap(), [id("run")], "that is another run");
 }
 
 #[test]

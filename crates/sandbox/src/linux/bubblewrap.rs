@@ -55,7 +55,7 @@ pub(crate) fn try_out(confinement: &Confinement) -> io::Result<()> {
     let confinement =
         files::settle(confinement.clone(), Backend::Bubblewrap).map_err(|error| reason(&error))?;
     let calls = calls::Filter::of(&confinement).map_err(|error| reason(&error))?;
-    let wrapping = Wrapping::make(&confinement, &calls, &BTreeMap::new())?;
+    let wrapping = Wrapping::make(&confinement, None, &calls, &BTreeMap::new())?;
     let itself = wrapping.path;
     let number = wrapping.arguments.as_raw_fd().to_string();
     #[expect(clippy::disallowed_methods, reason = "nobody's program: it says its version and ends")]
@@ -98,16 +98,18 @@ pub(super) struct Wrapping {
 impl Wrapping {
     pub(super) fn new(
         confinement: &Confinement,
+        own: Option<&Path>,
         calls: &calls::Filter,
         environment: &BTreeMap<String, String>,
     ) -> Result<Self, ToolError> {
-        Self::make(confinement, calls, environment).map_err(|error| {
+        Self::make(confinement, own, calls, environment).map_err(|error| {
             ToolError::failed("`bwrap` cannot be started: see `convoke doctor`").caused_by(&error)
         })
     }
 
     fn make(
         confinement: &Confinement,
+        own: Option<&Path>,
         calls: &calls::Filter,
         environment: &BTreeMap<String, String>,
     ) -> io::Result<Self> {
@@ -115,7 +117,7 @@ impl Wrapping {
         let filter = in_memory(&calls.bytes())?;
         let mut arguments = Arguments::default();
         arguments.isolation(confinement);
-        arguments.files(confinement);
+        arguments.files(confinement, own);
         arguments.add(["--seccomp", &filter.as_raw_fd().to_string()]);
         for (name, value) in environment {
             arguments.add(["--setenv", name, value]);
@@ -179,10 +181,11 @@ impl Arguments {
         }
     }
 
-    fn files(&mut self, confinement: &Confinement) {
+    fn files(&mut self, confinement: &Confinement, own: Option<&Path>) {
         let root = Path::new("/");
-        let write = outermost(confinement.write.iter().chain(&confinement.scratch));
-        let read = outermost(&confinement.read);
+        let write = confinement.write.iter().chain(&confinement.scratch);
+        let write = outermost(write.map(PathBuf::as_path).chain(own));
+        let read = outermost(confinement.read.iter().map(PathBuf::as_path));
         let of_list = |list: &[PathBuf]| list.iter().any(|path| path == root);
         let whole = of_list(&read) || of_list(&write);
         match (of_list(&write), whole) {
@@ -196,8 +199,9 @@ impl Arguments {
         }
         let visible =
             |path: &PathBuf| whole || read.iter().chain(&write).any(|r| path.starts_with(r));
+        let hidden = files::real_places(&confinement.hidden);
         for path in
-            outermost(&files::real_places(&confinement.hidden)).iter().filter(|p| visible(p))
+            outermost(hidden.iter().map(PathBuf::as_path)).iter().filter(|path| visible(path))
         {
             self.hide(path, &write);
         }
@@ -240,11 +244,11 @@ impl Arguments {
 
 /// Returns those that are there, where they are said to be, and in none of the others. One that has
 /// become a link leads somewhere else, so it counts for nothing.
-fn outermost<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
-    let anew = |path: &PathBuf| MADE_ANEW.iter().any(|made| path.starts_with(made));
-    let is_itself = |path: &PathBuf| path.canonicalize().is_ok_and(|real| real == *path);
+fn outermost<'p>(paths: impl Iterator<Item = &'p Path>) -> Vec<PathBuf> {
+    let anew = |path: &Path| MADE_ANEW.iter().any(|made| path.starts_with(made));
+    let is_itself = |path: &Path| path.canonicalize().is_ok_and(|real| real == path);
     let mut sorted: Vec<PathBuf> =
-        paths.into_iter().filter(|path| !anew(path) && is_itself(path)).cloned().collect();
+        paths.filter(|path| !anew(path) && is_itself(path)).map(Path::to_owned).collect();
     sorted.sort();
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {
@@ -261,7 +265,7 @@ mod tests {
 
     fn lines(confinement: &Confinement) -> String {
         let mut arguments = Arguments::default();
-        arguments.files(confinement);
+        arguments.files(confinement, None);
         String::from_utf8(arguments.0).unwrap().replace("\0--", "\n--").replace('\0', " ")
     }
 

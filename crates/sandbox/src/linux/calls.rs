@@ -1,14 +1,15 @@
 //! System calls that a confined program cannot make, as a seccomp filter.
 //!
 //! Landlock knows TCP only; this is what stops every other kind of socket. `io_uring` could open sockets
-//! behind the filter's back, so it is not there at all; the kernel's keyring holds keys of others.
+//! behind the filter's back, so it is not there at all; the kernel's keyring holds keys of others. Nor
+//! does Landlock cover the limits of other processes of the same user.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
 use super::succeed;
@@ -22,6 +23,14 @@ const SECOND_NUMBERS: i64 = 0x4000_0000;
 const KIND_OF_SOCKET: u64 = 0xf;
 const DCCP: libc::c_int = 6;
 const PACKET: libc::c_int = 10;
+/// The arguments of `socket` and `socketpair`.
+const FAMILY: u8 = 0;
+const KIND: u8 = 1;
+/// The arguments of `prlimit`: whose limit, and what it becomes.
+const WHOSE: u8 = 0;
+const NEW_LIMIT: u8 = 2;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Calls that answer as if the kernel did not have them, so that programs do without.
 const ABSENT: &[i64] = &[
@@ -67,9 +76,9 @@ impl Filter {
             .and_then(BpfProgram::try_from)
             .map_err(|error| cannot(error.to_string()))
         };
-        let sockets = sockets(confinement).map_err(|error| cannot(error.to_string()))?;
+        let refused = refused(confinement).map_err(|error| cannot(error.to_string()))?;
         let absent = ABSENT.iter().flat_map(|call| both(*call)).map(|call| (call, Vec::new()));
-        let refuse = build(sockets, libc::EACCES)?;
+        let refuse = build(refused, libc::EACCES)?;
         Ok(Self(one_after_the_other(refuse, build(absent.collect(), libc::ENOSYS)?)))
     }
 
@@ -114,12 +123,22 @@ fn both(call: i64) -> impl Iterator<Item = i64> {
     std::iter::once(call).chain(second)
 }
 
-/// Refuses sockets of every family but the allowed ones. Pairs of connected sockets lead nowhere else,
-/// and runtimes need them, so they stay. In a network of its own a program gets streams and datagrams,
-/// which lead to itself and to the proxy.
-fn sockets(
-    confinement: &Confinement,
-) -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler::BackendError> {
+fn refused(confinement: &Confinement) -> Result<Rules, BackendError> {
+    let mut rules = Rules::new();
+    let calls = [
+        (libc::SYS_socket, sockets(confinement)?),
+        (libc::SYS_socketpair, pairs(confinement)?),
+        (libc::SYS_prlimit64, vec![limits_of_others()?]),
+    ];
+    for (call, refused) in calls {
+        rules.extend(both(call).map(|call| (call, refused.clone())));
+    }
+    Ok(rules)
+}
+
+/// Refuses sockets of every family but the allowed ones. In a network of its own a program gets streams
+/// and datagrams, which lead to itself and to the proxy.
+fn sockets(confinement: &Confinement) -> Result<Vec<SeccompRule>, BackendError> {
     let mut allowed = Vec::new();
     match confinement.network {
         Network::None => {}
@@ -129,22 +148,53 @@ fn sockets(
     if confinement.local_sockets {
         allowed.push(libc::AF_UNIX);
     }
-    let other_than = |family: &libc::c_int| {
-        let family = u64::from(family.unsigned_abs());
-        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
-    };
-    let conditions = allowed.iter().map(other_than).collect::<Result<Vec<_>, _>>()?;
-    let mut refused = Vec::new();
-    if !conditions.is_empty() {
-        refused.push(SeccompRule::new(conditions)?);
+    if allowed.is_empty() {
+        // A call without rules is refused whatever it is made with.
+        return Ok(Vec::new());
     }
+    let mut refused = vec![families_other_than(&allowed)?];
     if matches!(confinement.network, Network::Hosts(_)) {
         for kind in [libc::SOCK_RAW, libc::SOCK_RDM, libc::SOCK_SEQPACKET, DCCP, PACKET] {
-            let kind = u64::from(kind.unsigned_abs());
-            let operation = SeccompCmpOp::MaskedEq(KIND_OF_SOCKET);
-            let is_kind = SeccompCondition::new(1, SeccompCmpArgLen::Dword, operation, kind)?;
-            refused.push(SeccompRule::new(vec![is_kind])?);
+            refused.push(of_kind(kind)?);
         }
     }
-    Ok(both(libc::SYS_socket).map(|call| (call, refused.clone())).collect())
+    Ok(refused)
+}
+
+/// Refuses pairs that could be pointed at somebody else later: a datagram socket can be connected again,
+/// and sends to any path, though it has a partner. Asked for a raw one, the kernel makes that too. Pairs
+/// of streams stay with each other, and runtimes need them.
+fn pairs(confinement: &Confinement) -> Result<Vec<SeccompRule>, BackendError> {
+    let mut refused = vec![families_other_than(&[libc::AF_UNIX])?];
+    if !confinement.local_sockets {
+        for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+            refused.push(of_kind(kind)?);
+        }
+    }
+    Ok(refused)
+}
+
+/// Refuses to change the limits of a process that is named. A process changes its own without a name,
+/// and may ask for those of others.
+fn limits_of_others() -> Result<SeccompRule, BackendError> {
+    let other = |argument, length| SeccompCondition::new(argument, length, SeccompCmpOp::Ne, 0);
+    SeccompRule::new(vec![
+        other(WHOSE, SeccompCmpArgLen::Dword)?,
+        other(NEW_LIMIT, SeccompCmpArgLen::Qword)?,
+    ])
+}
+
+fn families_other_than(allowed: &[libc::c_int]) -> Result<SeccompRule, BackendError> {
+    let other_than = |family: &libc::c_int| {
+        let family = u64::from(family.unsigned_abs());
+        SeccompCondition::new(FAMILY, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
+    };
+    SeccompRule::new(allowed.iter().map(other_than).collect::<Result<_, _>>()?)
+}
+
+fn of_kind(kind: libc::c_int) -> Result<SeccompRule, BackendError> {
+    let operation = SeccompCmpOp::MaskedEq(KIND_OF_SOCKET);
+    let kind = u64::from(kind.unsigned_abs());
+    let is_kind = SeccompCondition::new(KIND, SeccompCmpArgLen::Dword, operation, kind)?;
+    SeccompRule::new(vec![is_kind])
 }

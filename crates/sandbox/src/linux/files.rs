@@ -61,8 +61,12 @@ pub(super) struct FileRules {
 type Stamp = Option<(u64, u64, i64, i64)>;
 
 impl FileRules {
-    /// Makes the rules of a confinement.
-    pub(super) fn of(confinement: &Confinement) -> Result<Self, NotEnforceable> {
+    /// Makes the rules of a confinement, and of a directory of the programs' own. Nothing can take the
+    /// place of that one: the rules are about the directory itself, wherever its name leads later.
+    pub(super) fn of(
+        confinement: &Confinement,
+        own: Option<&Path>,
+    ) -> Result<Self, NotEnforceable> {
         let named =
             [&confinement.hidden, &confinement.read, &confinement.write, &confinement.scratch];
         let named = named.into_iter().flatten();
@@ -71,7 +75,7 @@ impl FileRules {
             parents.into_iter().map(|path| (path.to_owned(), stamp(path))).collect();
         let hidden = hidden_places(confinement, Backend::Landlock)?;
         let mut rules = Rules::new(confinement, hidden).map_err(|error| refused(&error))?;
-        rules.add_all(confinement).map_err(|error| refused(&error))?;
+        rules.add_all(confinement, own).map_err(|error| refused(&error))?;
         made_from.append(&mut rules.made_from);
         let rules: Option<OwnedFd> = rules.created.into();
         let rules = rules.ok_or_else(|| refused(&io::Error::from(io::ErrorKind::Unsupported)))?;
@@ -108,6 +112,7 @@ pub(super) fn settle(
     for roots in [&mut confinement.read, &mut confinement.write, &mut confinement.scratch] {
         *roots = real_places(roots);
     }
+    confinement.temporary = confinement.temporary.as_deref().map(real_place);
     confinement.hidden.extend(hidden_places(&confinement, backend)?);
     Ok(confinement)
 }
@@ -186,7 +191,11 @@ impl Rules {
         Ok(Self { created: ruleset.create()?, hidden, made_from: Vec::new() })
     }
 
-    fn add_all(&mut self, confinement: &Confinement) -> Result<(), landlock::RulesetError> {
+    fn add_all(
+        &mut self,
+        confinement: &Confinement,
+        own: Option<&Path>,
+    ) -> Result<(), landlock::RulesetError> {
         let read = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
         // No devices: a node made by hand would lead around every rule.
         let write = read
@@ -202,7 +211,8 @@ impl Rules {
         for root in &confinement.read {
             self.allow_around_hidden(root, read)?;
         }
-        for root in confinement.write.iter().chain(scratch) {
+        let write_below = confinement.write.iter().chain(scratch).map(PathBuf::as_path);
+        for root in write_below.chain(own) {
             self.allow(root, write)?;
         }
         for device in DEVICES {

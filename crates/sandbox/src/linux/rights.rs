@@ -1,7 +1,8 @@
 //! What root may do besides files: nothing.
 //!
-//! Anybody else has nothing, or what comes with a user namespace of their own, and keeps none of it. Root keeps the capabilities that concern who owns a file
-//! and who may open it, since it often works in directories of others; the rules about files still hold.
+//! Anybody else has nothing, or what comes with a user namespace of their own, and keeps none of it.
+//! Root keeps the capabilities that concern who owns a file and who may open it, since it often works in
+//! directories of others; the rules about files still hold.
 
 use std::io;
 

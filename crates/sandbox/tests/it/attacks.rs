@@ -1,6 +1,8 @@
 //! Each of these would succeed without the confinement, and must not with it.
 
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use convoke_sandbox::{Backend, ConfinedSpawner, Network};
 use convoke_tool::UnconfinedSpawner;
@@ -172,6 +174,65 @@ async fn with_the_network_allowed_local_services_stay_closed(backend: Backend) {
     assert_eq!(ran.stdout, "closed\n", "{ran:?}");
 }
 
+/// A pair of datagram sockets can still be pointed at any socket that has a path; so can a pair of raw
+/// ones, which the kernel turns into datagrams.
+async fn pairs_of_datagram_sockets_do_not_reach_sockets_of_others(backend: Backend) {
+    for network in [Network::None, Network::All] {
+        let Some(mut place) = Place::new(backend) else { return };
+        place.confinement.network = network;
+        let log = UnixDatagram::bind(place.path("project/log")).unwrap();
+        log.set_nonblocking(true).unwrap();
+        let script = "import socket as s\n\
+            def send(pair): pair[0].sendto(b'sent', 'log')\n\
+            def connect(pair): pair[0].connect('log'); pair[0].send(b'connected')\n\
+            for kind in (s.SOCK_DGRAM, s.SOCK_RAW, s.SOCK_DGRAM | s.SOCK_CLOEXEC | s.SOCK_NONBLOCK):\n\
+            \tfor reach in (send, connect):\n\
+            \t\ttry: reach(s.socketpair(s.AF_UNIX, kind)); print('reached', kind)\n\
+            \t\texcept OSError: pass\n\
+            for kind in (s.SOCK_STREAM, s.SOCK_SEQPACKET):\n\
+            \ttry: s.socketpair(s.AF_UNIX, kind)[0].connect('log'); print('reached', kind)\n\
+            \texcept OSError: pass\n\
+            print('done')";
+        let ran = place.python(script).await;
+        let mut heard = [0; 16];
+        let heard = log.recv(&mut heard).map(|length| heard[..length].to_vec());
+        assert!(heard.is_err(), "a socket of others got a message: {heard:?}, {ran:?}");
+        assert_eq!(ran.stdout, "done\n", "{ran:?}");
+    }
+}
+
+async fn with_local_sockets_allowed_pairs_of_datagram_sockets_are_too(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
+    place.confinement.local_sockets = true;
+    let log = UnixDatagram::bind(place.path("project/log")).unwrap();
+    log.set_nonblocking(true).unwrap();
+    let script = "import socket as s\n\
+        s.socketpair(s.AF_UNIX, s.SOCK_DGRAM)[0].sendto(b'sent', 'log')";
+    let ran = place.python(script).await;
+    let mut heard = [0; 16];
+    assert_eq!(log.recv(&mut heard).ok(), Some(4), "{ran:?}");
+}
+
+async fn limits_of_other_processes_cannot_be_changed(backend: Backend) {
+    let Some(place) = Place::new(backend) else { return };
+    let mut other = std::process::Command::new("sleep").arg("4711").spawn().unwrap();
+    let limits = || crate::support::text(Path::new(&format!("/proc/{}/limits", other.id())));
+    let before = limits();
+    let script = format!(
+        "import resource as r\n\
+         try: r.prlimit({}, r.RLIMIT_NOFILE, (7, 7)); print('changed')\n\
+         except OSError as error: print(type(error).__name__)\n\
+         r.setrlimit(r.RLIMIT_NOFILE, (64, 64)); print(r.getrlimit(r.RLIMIT_NOFILE))",
+        other.id()
+    );
+    let ran = place.python(&script).await;
+    let after = limits();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(after, before, "{ran:?}");
+    assert_eq!(ran.stdout, "PermissionError\n(64, 64)\n", "its own it may lower: {ran:?}");
+}
+
 async fn abstract_sockets_of_others_stay_closed(backend: Backend) {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};
@@ -231,6 +292,9 @@ on_each_backend!(
     nobody_outside_can_be_traced,
     no_kind_of_socket_leads_out,
     with_the_network_allowed_local_services_stay_closed,
+    pairs_of_datagram_sockets_do_not_reach_sockets_of_others,
+    with_local_sockets_allowed_pairs_of_datagram_sockets_are_too,
+    limits_of_other_processes_cannot_be_changed,
     abstract_sockets_of_others_stay_closed,
     sockets_cannot_be_had_through_another_door,
     there_is_no_terminal_and_no_disk,

@@ -2,7 +2,7 @@
 
 use convoke_sandbox::{Backend, ConfinedSpawner};
 
-use crate::support::{Place, SECRET, run};
+use crate::support::{Place, SECRET, run, write};
 
 #[test]
 fn landlock_cannot_hide_what_lies_in_a_directory_that_may_be_written() {
@@ -20,6 +20,49 @@ async fn with_landlock_a_secret_below_a_shared_directory_closes_that_directory()
         place.shell("echo changed > $PLACE/home/.ssh/id_rsa || echo x > $PLACE/home/new").await;
     assert!(!ran.succeeded(), "{ran:?}");
     assert_eq!(place.text("home/.ssh/id_rsa"), SECRET);
+}
+
+#[test]
+fn a_shared_directory_that_stays_closed_is_known_with_what_is_hidden_in_it() {
+    let Some(mut place) = Place::new(Backend::Landlock) else { return };
+    assert_eq!(place.spawner().confinement().closed(Backend::Landlock), []);
+    place.confinement.scratch.push(place.path("home"));
+    let spawner = place.spawner();
+    let closed = spawner.confinement().closed(Backend::Landlock);
+    assert_eq!(closed.len(), 1, "{closed:?}");
+    assert_eq!(closed[0].0, place.path("home"));
+    assert!(closed[0].1.starts_with(place.path("home")), "{closed:?}");
+    assert_eq!(spawner.confinement().closed(Backend::Bubblewrap), []);
+}
+
+/// With Landlock the shared directory is closed where something hidden lies in it, and programs that
+/// need temporary files failed.
+async fn temporary_files_work_where_something_hidden_lies_beside_them(backend: Backend) {
+    let Some(mut place) = Place::new(backend) else { return };
+    std::fs::create_dir(place.path("temporary/state")).unwrap();
+    write(&place.path("temporary/state/key"), SECRET);
+    place.confinement = place.confinement.clone().hide(place.path("temporary/state"));
+    let line = "t=$(mktemp) && echo kept > $t && cat $t; cat $PLACE/temporary/state/key; true";
+    let ran = place.shell(line).await;
+    assert_eq!(ran.stdout, "kept\n", "{ran:?}");
+}
+
+async fn programs_of_one_spawner_share_a_directory_of_their_own_that_goes_with_it(
+    backend: Backend,
+) {
+    let Some(place) = Place::new(backend) else { return };
+    let spawner = place.spawner();
+    let line = |line: &str| place.program(&["sh", "-c", line]);
+    let made = || std::fs::read_dir(place.path("temporary")).unwrap().count();
+    assert_eq!(made(), 0, "nothing is made before the first program");
+    let first = run(&spawner, line("echo here > $TMPDIR/note; stat -c %a $TMPDIR")).await;
+    assert_eq!(first.stdout, "700\n", "{first:?}");
+    let second = run(&spawner, line("cat $TMPDIR/note")).await;
+    assert_eq!(second.stdout, "here\n", "{second:?}");
+    let other = run(&place.spawner(), line("cat $TMPDIR/note")).await;
+    assert!(!other.succeeded(), "{other:?}");
+    drop(spawner);
+    assert_eq!(made(), 0, "it is removed with the spawner");
 }
 
 /// Lines that would show the secret, or uncover it for whoever comes next.
@@ -98,4 +141,8 @@ async fn only_what_may_be_read_is_there(backend: Backend) {
     assert!(!ran.succeeded() && ran.stdout.is_empty(), "{ran:?}");
 }
 
-on_each_backend!(only_what_may_be_read_is_there);
+on_each_backend!(
+    only_what_may_be_read_is_there,
+    temporary_files_work_where_something_hidden_lies_beside_them,
+    programs_of_one_spawner_share_a_directory_of_their_own_that_goes_with_it,
+);

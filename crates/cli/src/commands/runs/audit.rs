@@ -19,22 +19,27 @@ use crate::failure::Failure;
 use crate::moment::{self, Moment};
 use crate::output::Output;
 use crate::session::Session;
+use crate::view::amounts;
 
 const AFTER_HELP: &str = "\
 Without an ID all runs are looked at. Filters combine. Each line is a tool call: when it was asked for (UTC), in \
-which run, by which agent, how it ended, the tool, what was decided (and answered, where somebody was asked), the \
-rule that decided, and what the call does. Lines without a tool say with which rights a run was started or resumed.
+which run, by which agent, how it ended, the tool, what was decided (and answered, where somebody was asked; or the \
+hook that refused it), the rule that decided, and what the call did. Where a hook or a person changed the \
+arguments, those that were asked for stand behind those that ran. Lines without a tool say with which rights a run \
+was started or resumed. On a narrow terminal columns are left out.
 
 Every journal is verified: each line vouches for the one before it, and a head that is kept apart vouches for a \
-late line. Where a journal fails, the exit code is 9. One without a head cannot be verified; that is told and is \
-no failure.
+late line. Where a journal fails, or is gone while its head is left, the exit code is 9. One without a head cannot \
+be verified; that is told and is no failure.
 
 With --json each line is an object with a `type`:
-  call          ts, run, seq, agent, call, tool, what, arguments, decision, rule,
+  call          ts, run, seq, agent, call, tool, what, arguments (what ran), asked (what was asked for,
+                where that was changed), decision, rule,
                 approval {asked, reason, answer {at, approved, message}},
+                hooks [{hook, action (denied, changed, failed), message, arguments}],
                 outcome (completed, failed, denied, unfinished), error, durationMs
   rights        ts, run, seq, agent, event (started, resumed), origin
-  verification  run, status (intact, unverified, damaged), events, vouchedUpTo, problem
+  verification  run, status (intact, unverified, damaged, gone), events, vouchedUpTo, problem
 
 Examples:
   convoke runs audit --last
@@ -82,7 +87,12 @@ impl Audit {
         let store = session.existing_store()?;
         let now = SystemClock.now();
         let (mut wanted, mut verifications) = (Vec::new(), Vec::new());
-        for run in self.meant(&store, now)? {
+        let gone = store.gone().map_err(|error| named::failure(&error))?;
+        for run in self.meant(&store, &gone, now)? {
+            if gone.contains(&run) {
+                verifications.push(Verification::gone(run));
+                continue;
+            }
             let (all, verified) = match store.read(&run) {
                 Ok(recorded) => (entries(&run, &recorded.events), Verified::of(&run, &recorded)),
                 // It was removed since its name was read.
@@ -103,16 +113,17 @@ impl Audit {
         } else {
             row::print(&wanted, &output.out);
             if wanted.is_empty() {
-                let runs = verifications.len();
-                output.err.line(format_args!("nothing of the kind was done in {runs} runs"));
+                let runs = amounts::count(verifications.len() as u64, "run");
+                output.err.line(format_args!("nothing of the kind was done in {runs}"));
             }
             verified::say_unverified(&verifications, output);
         }
         verified::end(&verifications)
     }
 
-    /// Finds the runs. One in which nothing happened since then is left out without being read.
-    fn meant(&self, store: &Store, now: Timestamp) -> Result<Vec<RunId>, Failure> {
+    /// Finds the runs. One in which nothing happened since then is left out without being read; one that is
+    /// gone may have been about anything.
+    fn meant(&self, store: &Store, gone: &[RunId], now: Timestamp) -> Result<Vec<RunId>, Failure> {
         if self.last {
             return Ok(vec![named::only(store, &[], true)?]);
         }
@@ -123,11 +134,15 @@ impl Audit {
             let is_late = |last| since.is_none_or(|since| last >= since);
             let chosen =
                 all.into_iter().filter(|run| run.problem.is_some() || is_late(run.last_activity));
-            return Ok(chosen.map(|run| run.run).collect());
+            let chosen = chosen.map(|run| run.run).filter(|run| !gone.contains(run));
+            return Ok(chosen.chain(gone.iter().cloned()).collect());
         }
         let mut runs: Vec<RunId> = Vec::new();
         for word in &self.words {
-            let run = named::find(store, word)?;
+            let run = match gone.iter().find(|run| run.as_str() == word) {
+                Some(run) => run.clone(),
+                None => named::find(store, word)?,
+            };
             if !runs.contains(&run) {
                 runs.push(run);
             }

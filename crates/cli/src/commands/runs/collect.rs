@@ -103,6 +103,8 @@ struct Told {
     dry_run: bool,
     removed: Vec<Gone>,
     failed: Vec<Stayed>,
+    /// Those whose journals somebody else had removed; their heads went now.
+    forgotten: Vec<RunId>,
     /// How many bytes those that went had.
     bytes: u64,
     /// How many would have gone if they had ended.
@@ -166,6 +168,10 @@ impl Collect {
         };
         let with_unfinished = chosen(&Policy { unfinished: Unfinished::Remove, ..policy })?.len();
         let unfinished = with_unfinished.saturating_sub(chosen(&policy)?.len());
+        let mut forgotten = Vec::new();
+        if !self.dry_run {
+            forgotten = store.tidy(now).map_err(|error| named::failure(&error))?;
+        }
         let (mut removed, mut failed, mut unapplied) = (Vec::new(), Vec::new(), Vec::new());
         for run in chosen(&policy)? {
             let gone = match found.is_needed(&run.run) {
@@ -209,6 +215,7 @@ impl Collect {
                 .map(|gone| Gone { run: gone.run, bytes: gone.bytes })
                 .collect(),
             failed,
+            forgotten,
             unfinished,
             unapplied,
             workspaces,
@@ -225,6 +232,9 @@ impl Collect {
             output
                 .out
                 .line(format_args!("{went} the workspace of {run}, which is no run any more"));
+        }
+        for run in &told.forgotten {
+            output.err.line(format_args!("forgot {run}: its journal was gone without `runs rm`"));
         }
         if output.is_quiet() {
             return;

@@ -57,8 +57,8 @@ impl Fork {
         let at = self.at.unwrap_or(recorded.events.len() as u64);
         let shared = usize::try_from(at).ok().filter(|at| *at > 0);
         let shared = shared.and_then(|at| recorded.events.get(..at)).ok_or_else(|| {
-            let last = recorded.events.len();
-            Failure::usage(format!("run `{id}` has {last} events, so there is no event {at}"))
+            let events = amounts::count(recorded.events.len() as u64, "event");
+            Failure::usage(format!("run `{id}` has {events}, so there is no event {at}"))
         })?;
         workspace::refuse_copies(shared)?;
         let run = Run::replay(id.clone(), shared);

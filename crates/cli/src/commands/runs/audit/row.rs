@@ -3,8 +3,9 @@
 use convoke::journal::audit::{Act, Approval, Began, Call, Entry, Outcome, Rights};
 
 use crate::moment;
-use crate::output::{Stream, Style, Table};
+use crate::output::{Stream, Style, columns};
 use crate::view::brief;
+use crate::view::line::Line;
 use crate::view::look::{Look, Sign};
 
 /// How many columns there are at most.
@@ -12,37 +13,87 @@ const AGENT: usize = 32;
 const TOOL: usize = 32;
 const RULE: usize = 48;
 const WHAT: usize = 300;
+/// How many columns what was done wants at least.
+const LEAST_WHAT: usize = 20;
+const GAP: usize = 2;
 
-/// Prints what was done, one line each.
+/// A column before the last, by its place.
+const TITLES: [&str; 7] = ["when (UTC)", "run", "agent", "outcome", "tool", "decision", "rule"];
+const OUTCOME: usize = 3;
+/// In which order they go where there is too little room: the rule, the agent, the run, the time.
+const LEAST_MISSED: [usize; 4] = [6, 2, 1, 0];
+
+/// An entry in cells, with what was done last.
+struct Row {
+    cells: [String; TITLES.len()],
+    style: Option<Style>,
+    what: String,
+}
+
+/// Prints what was done, one line each. Where the terminal is narrow, columns go until there is room for
+/// what was done.
 pub(super) fn print(entries: &[Entry], stream: &Stream) {
-    if entries.is_empty() {
+    let look = Look::of(stream);
+    let rows: Vec<Row> = entries.iter().filter_map(|entry| row(entry, look)).collect();
+    if rows.is_empty() {
         return;
     }
-    let look = Look::of(stream);
-    let mut table = Table::default().cut();
-    let title = |text: &str| (text.to_owned(), Some(Style::Dim));
-    table.row(
-        ["when (UTC)", "run", "agent", "outcome", "tool", "decision", "rule", "what"].map(title),
-    );
-    for entry in entries {
-        let [outcome, tool, decision, rule, what] = match &entry.act {
-            Act::Call(call) => of_call(call, look),
-            Act::Rights(rights) => of_rights(rights),
-            _ => continue,
-        };
-        let plain = |text: String| (text, None);
-        table.row([
-            plain(moment::show(entry.ts)),
-            plain(entry.run.to_string()),
-            plain(brief::one_line(entry.agent.as_str(), AGENT)),
-            (outcome, style(&entry.act)),
-            plain(tool),
-            plain(decision),
-            plain(rule),
-            plain(what),
-        ]);
+    let width = |index: usize| {
+        let cells = rows.iter().filter_map(|row| row.cells.get(index));
+        cells.map(|cell| columns(cell)).max().unwrap_or_default()
+    };
+    let mut shown: Vec<(usize, usize)> = TITLES
+        .iter()
+        .enumerate()
+        .map(|(index, title)| (index, width(index).max(columns(title))))
+        .collect();
+    if let Some(room) = stream.width() {
+        drop_least_missed(&mut shown, room.saturating_sub(LEAST_WHAT));
     }
-    table.print(stream);
+    let room = stream.width().unwrap_or(usize::MAX);
+    let title = shown.iter().fold(Line::default(), |line, (index, width)| {
+        let title = TITLES.get(*index).copied().unwrap_or_default();
+        put(line, Some(Style::Dim), title, *width)
+    });
+    stream.line(title.styled(Style::Dim, "what").fit(room, stream).trim_end());
+    for row in &rows {
+        let line = shown.iter().fold(Line::default(), |line, (index, width)| {
+            let cell = row.cells.get(*index).map(String::as_str).unwrap_or_default();
+            put(line, row.style.filter(|_| *index == OUTCOME), cell, *width)
+        });
+        stream.line(line.flexible(None, row.what.as_str()).fit(room, stream).trim_end());
+    }
+}
+
+fn put(line: Line, style: Option<Style>, text: &str, width: usize) -> Line {
+    let padding = " ".repeat(width.saturating_sub(columns(text)) + GAP);
+    let line = match style {
+        Some(style) => line.styled(style, text),
+        None => line.plain(text),
+    };
+    line.plain(padding)
+}
+
+fn drop_least_missed(shown: &mut Vec<(usize, usize)>, room: usize) {
+    for least in LEAST_MISSED {
+        let taken: usize = shown.iter().map(|(_, width)| width + GAP).sum();
+        if taken <= room {
+            return;
+        }
+        shown.retain(|(index, _)| *index != least);
+    }
+}
+
+fn row(entry: &Entry, look: Look) -> Option<Row> {
+    let [outcome, tool, decision, rule, what] = match &entry.act {
+        Act::Call(call) => of_call(call, look),
+        Act::Rights(rights) => of_rights(rights),
+        _ => return None,
+    };
+    let agent = brief::one_line(entry.agent.as_str(), AGENT);
+    let (when, run) = (moment::show(entry.ts), entry.run.to_string());
+    let cells = [when, run, agent, outcome, tool, decision, rule];
+    Some(Row { cells, style: style(&entry.act), what })
 }
 
 fn of_call(call: &Call, look: Look) -> [String; 5] {
@@ -62,8 +113,11 @@ fn of_call(call: &Call, look: Look) -> [String; 5] {
     ]
 }
 
-/// Returns what was decided, and what was answered where somebody was asked.
+/// Returns what was decided, and what was answered where somebody was asked. A hook has the last word.
 fn decision(call: &Call) -> String {
+    if let Some(hooked) = call.refused_by() {
+        return format!("hook {}: {}", brief::one_line(&hooked.hook, AGENT), hooked.action);
+    }
     let decision = call.decision.as_deref().unwrap_or_default();
     let answer = call.approval.as_ref().map(|approval| match &approval.answer {
         None => "no answer yet".to_owned(),
@@ -76,17 +130,19 @@ fn decision(call: &Call) -> String {
     answer.map_or_else(|| decision.to_owned(), |answer| format!("ask: {answer}"))
 }
 
-/// Returns what a call does, and why it was not done.
+/// Returns what a call does, what was asked for where that is something else, and why it was not done.
 fn what(call: &Call) -> String {
     let said = |approval: &Approval| approval.answer.as_ref()?.message.clone();
     let arguments = brief::arguments(&call.arguments);
     let done = if arguments.is_empty() { call.what.clone().unwrap_or_default() } else { arguments };
+    let asked = call.asked.as_ref().map(|asked| format!(" (asked: {})", brief::arguments(asked)));
+    let asked = asked.unwrap_or_default();
     let why = match &call.error {
         Some(error) => Some(error.message.clone()),
         None => call.approval.as_ref().and_then(said),
     };
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
-    brief::one_line(&format!("{done}{why}"), WHAT)
+    brief::one_line(&format!("{done}{asked}{why}"), WHAT)
 }
 
 fn of_rights(rights: &Rights) -> [String; 5] {

@@ -25,6 +25,8 @@ pub(super) enum Verified {
     Unverified { events: usize },
     /// It is not.
     Damaged(Failure),
+    /// It is not there, and its head is.
+    Gone(Failure),
 }
 
 /// The same as programs read it.
@@ -66,6 +68,12 @@ impl Verified {
 }
 
 impl Verification {
+    /// A run of which nothing but a head is left.
+    pub(super) fn gone(run: RunId) -> Self {
+        let failure = named::failure(&JournalError::Gone { run: run.clone() });
+        Self { run, verified: Verified::Gone(failure) }
+    }
+
     pub(super) fn told(&self) -> Told<'_> {
         let (status, events, vouched_up_to, problem) = match &self.verified {
             Verified::Intact { events, vouched_up_to } => {
@@ -73,6 +81,7 @@ impl Verification {
             }
             Verified::Unverified { events } => ("unverified", Some(*events), None, None),
             Verified::Damaged(failure) => ("damaged", None, None, Some(failure.to_string())),
+            Verified::Gone(failure) => ("gone", None, None, Some(failure.to_string())),
         };
         Told { kind: "verification", run: &self.run, status, events, vouched_up_to, problem }
     }
@@ -102,8 +111,8 @@ pub(super) fn end(verifications: &[Verification]) -> Result<ExitCode, Failure> {
     let damaged: Vec<String> = verifications
         .iter()
         .filter_map(|found| match &found.verified {
-            Verified::Damaged(failure) => Some(failure.to_string()),
-            _ => None,
+            Verified::Damaged(failure) | Verified::Gone(failure) => Some(failure.to_string()),
+            Verified::Intact { .. } | Verified::Unverified { .. } => None,
         })
         .collect();
     match damaged.as_slice() {
