@@ -95,15 +95,15 @@ fn a_parked_run_stays_parked_until_somebody_answers() {
     let other = json!({ "path": "a.txt", "content": "other" }).to_string();
     for (words, part) in [
         (vec!["runs", "approve", &id, "no-such-item"], "no such question"),
-        (vec!["runs", "approve", &id, "--arguments", "{"], "no JSON"),
-        (vec!["runs", "approve", &id, "--arguments", "[]"], "no JSON object"),
+        (vec!["runs", "approve", &id, "call", "--arguments", "{"], "no JSON"),
+        (vec!["runs", "approve", &id, "call", "--arguments", "[]"], "no JSON object"),
         (vec!["runs", "approve", "nowhere"], "nowhere"),
     ] {
         let wrong = world.scene.run(&words);
         assert_eq!(wrong.code, Some(2), "{wrong:?}");
         assert!(wrong.stderr.contains(part), "{part}: {wrong:?}");
     }
-    let told = world.scene.run(&["runs", "approve", &id, "--arguments", &other]);
+    let told = world.scene.run(&["runs", "approve", &id, "call", "--arguments", &other]);
     assert_eq!(told.code, Some(0), "{told:?}");
     assert_eq!(resume(&world, &id).stdout, "Written.\n");
     assert_eq!(world.scene.read("a.txt"), "other");
@@ -113,8 +113,9 @@ fn a_parked_run_stays_parked_until_somebody_answers() {
 fn what_is_saved_is_not_asked_about_in_any_run() {
     let world = World::new(vec![touch(), say("One."), touch(), say("Two.")]);
     let id = parked(&world);
-    let told = world.scene.run(&["runs", "approve", &id, "--save"]);
+    let told = world.scene.run(&["runs", "approve", &id, "call", "--save"]);
     assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.stdout.contains("saved command `touch made`"), "{told:?}");
     assert_eq!(resume(&world, &id).stdout, "One.\n");
     fs::remove_file(world.scene.project().join("made")).unwrap();
     let ran = world.run(Wire::OpenAiChat, &["Again."]);
@@ -132,7 +133,7 @@ fn an_answer_from_another_terminal_reaches_a_run_that_waits_at_its_own() {
     let Some(here) = Session::start(&world.scene, &words) else { return };
     here.wait_until("the question", |text| text.contains("or say what to do instead:"));
     let id = world.scene.json(&["runs", "list", "--json"])[0]["run"].as_str().unwrap().to_owned();
-    let told = world.scene.run(&["runs", "approve", &id]);
+    let told = world.scene.run(&["runs", "approve", &id, "call"]);
     assert!(told.stderr.contains("the run goes on"), "{told:?}");
     here.wait_until("the answer", |text| {
         text.contains("no answer is needed any more") && text.contains("Written.")
@@ -151,6 +152,10 @@ fn arguments_can_be_changed_before_a_call_runs() {
     let Some(mut here) = Session::start(&world.scene, &words) else { return };
     here.wait_until("the question", |text| text.contains("or say what to do instead:"));
     here.type_in("e\r");
+    here.wait_until("what came of it", |text| {
+        text.contains("it would run with:") && text.contains("\"y\"")
+    });
+    here.type_in("y\r");
     here.wait_until("the answer", |text| text.contains("Written."));
     assert_eq!(world.scene.read("a.txt"), "y");
     let request = String::from_utf8(world.server.requests()[1].body.clone()).unwrap();

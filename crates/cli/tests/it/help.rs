@@ -52,8 +52,8 @@ fn the_command_alone_prints_help() {
 
     Exit codes:
       0 done, 1 failed, 2 called wrongly, 3 not allowed, 4 a budget or limit was reached, 5 stuck,
-      6 the model did not answer, 7 configuration wrong, 9 state directory, 130 interrupted,
-      143 terminated
+      6 the model did not answer, 7 configuration wrong, 8 parked until somebody answers,
+      9 state directory, 130 interrupted, 143 terminated
     "#);
 }
 
