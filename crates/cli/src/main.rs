@@ -25,6 +25,7 @@ mod duration;
 mod environment;
 mod failure;
 mod files;
+mod hooks;
 mod moment;
 mod output;
 mod pager;

@@ -10,6 +10,7 @@ use convoke_sandbox::{Backend, Confinement, NotEnforceable};
 use convoke_tool::{NoProcesses, Process, Program, Spawner, UnconfinedSpawner};
 
 use crate::config::{SandboxConfig, SandboxMode};
+use crate::protect;
 
 /// How programs are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +63,15 @@ impl Programs {
         }
     }
 
+    /// Returns what starts the hooks of a project: what starts programs, but nothing that would be asked
+    /// about, since nobody is asked about a hook.
+    pub(crate) fn of_project_hooks(&self, programs: &Arc<dyn Spawner>) -> Arc<dyn Spawner> {
+        match self {
+            Self::Asked(reason) => Arc::new(Refusing(reason.clone())),
+            _ => Arc::clone(programs),
+        }
+    }
+
     /// Returns how programs are confined, in a word.
     pub const fn word(&self) -> &'static str {
         match self {
@@ -97,7 +107,8 @@ pub(crate) fn confinement(
     hidden: Vec<PathBuf>,
 ) -> Confinement {
     let temporary = temporary.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let confinement = Confinement::for_commands(roots, temporary, home);
+    let protected = protect::from_programs(&roots);
+    let confinement = Confinement::for_commands(roots, temporary, home).protect(protected);
     hidden.into_iter().fold(confinement, Confinement::hide)
 }
 

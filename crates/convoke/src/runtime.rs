@@ -21,20 +21,22 @@ use convoke_journal::Store;
 use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
 };
+use convoke_sandbox::secrets_of;
 use convoke_tool::{
     Clock, CommandTool, ExecutorBuilder, Hook, Hooks, IntoTool, Limits, ReadCache, RegistryError,
     RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool, ToolContext,
-    ToolExecutor, ToolRegistry, ToolView, ViewError, looks_like_credential,
+    ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError, looks_like_credential,
 };
 use serde_json::Value;
 
 use crate::authorize::PolicyAuthorizer;
-use crate::config::{CommandConfig, Config, HookConfig, ToolsConfig, WebSearchProvider};
-use crate::hooks::CommandHook;
+use crate::config::{Author, CommandConfig, Config, HookConfig, ToolsConfig, WebSearchProvider};
+use crate::hooks::{self, CommandHook, HookError};
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
 use crate::origin::Origin;
 use crate::programs::{self, Programs};
+use crate::protect;
 
 /// How many bytes of unchanged files are remembered.
 const READ_CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -63,6 +65,9 @@ pub enum RuntimeError {
     /// A rule cannot be used (`policy.rules`).
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// A hook cannot be used (`hooks`).
+    #[error(transparent)]
+    Hook(#[from] HookError),
 }
 
 impl RuntimeError {
@@ -74,6 +79,7 @@ impl RuntimeError {
             Self::Tool(_) => Some("tools.commands"),
             Self::View(_) => Some("tools.enabled"),
             Self::Rule(_) => Some("policy.rules"),
+            Self::Hook(_) => Some("hooks"),
         }
     }
 }
@@ -382,7 +388,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Keeps these paths from programs, besides the store and where credentials usually are.
+    /// Keeps these paths from tools and programs, besides the store and where credentials usually are.
     pub fn hide(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.hidden.extend(paths);
         self
@@ -431,6 +437,8 @@ impl RuntimeBuilder {
             tools,
         } = self;
         hidden.extend(store.as_ref().map(|store| store.root().to_owned()));
+        let mut kept_from_tools = secrets_of(home.as_deref());
+        kept_from_tools.extend(hidden.iter().chain(&config.sandbox.hidden).cloned());
         let journals = store.map(|store| Journals::new(store, Arc::clone(&clock)));
         let working_directory = working_directory
             .canonicalize()
@@ -451,6 +459,8 @@ impl RuntimeBuilder {
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
         let mut policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
+        let protected = protect::layer(&policy)?;
+        policy = policy.layer(protected);
         if programs.limit(Permission::Allow) != Permission::Allow {
             policy = policy.layer(ask_before_programs()?);
         }
@@ -467,14 +477,14 @@ impl RuntimeBuilder {
         let callable = all.select(&Selection::all().without(exclude.clone()))?;
         let offered = callable.select(&offered(&config.tools, &callable, &built_in))?;
         let context = ToolContext::builder(task)
-            .roots(roots(&config.tools, &working_directory)?)
+            .roots(roots(&config.tools, &working_directory)?.hiding(kept_from_tools))
             .working_directory(working_directory)
             .environment(
                 SessionEnvironment::new(variables.clone())
                     .granting(config.tools.environment.clone()),
             )
             .clock(clock)
-            .spawner(spawner)
+            .spawner(Arc::clone(&spawner))
             .read_cache(if config.tools.read_cache {
                 ReadCache::new(READ_CACHE_BYTES)
             } else {
@@ -482,7 +492,8 @@ impl RuntimeBuilder {
             })
             .build();
         let limits = limits(&config);
-        let hooks = hooks_of(&config, &context).and_all(&hooks);
+        let confined = programs.of_project_hooks(&spawner);
+        let hooks = hooks_of(&config, &context, &confined)?.and_all(&hooks);
         Ok(Runtime {
             config: Arc::new(config),
             variables: Arc::new(variables),
@@ -580,13 +591,25 @@ fn is_pattern(name: &str) -> bool {
     name.contains('*') || name.starts_with("category:")
 }
 
-fn hooks_of(config: &Config, context: &ToolContext) -> Hooks {
-    let hook = |hook: &HookConfig| -> Arc<dyn Hook> {
-        let (directory, variables) =
-            (context.working_directory().to_owned(), context.environment().inherited());
-        Arc::new(CommandHook::new(hook.clone(), directory, variables))
+/// Makes the hooks of a configuration. The user's run with the user's rights, a project's as programs do.
+fn hooks_of(
+    config: &Config,
+    context: &ToolContext,
+    confined: &Arc<dyn Spawner>,
+) -> Result<Hooks, HookError> {
+    let directory = context.working_directory();
+    let variables = context.environment().inherited();
+    let written: Vec<PathBuf> =
+        context.roots().paths().map(Path::to_owned).chain(config.sandbox.write.clone()).collect();
+    let hook = |(hook, author): (&HookConfig, Author)| -> Result<Arc<dyn Hook>, HookError> {
+        hooks::refuse_if_written(hook, author, &written, directory, variables.get("PATH"))?;
+        let spawner: Arc<dyn Spawner> = match author {
+            Author::User => Arc::new(UnconfinedSpawner),
+            Author::Project => Arc::clone(confined),
+        };
+        Ok(Arc::new(CommandHook::new(hook.clone(), directory, variables.clone(), spawner)))
     };
-    Hooks::new(config.hooks.iter().map(hook))
+    Ok(Hooks::new(config.hooks_by_author().map(hook).collect::<Result<Vec<_>, _>>()?))
 }
 
 fn limits(config: &Config) -> Limits {

@@ -96,6 +96,9 @@ pub struct Confinement {
     pub scratch: Vec<PathBuf>,
     /// These it can neither read nor write, wherever they are. Their names may still be listed.
     pub hidden: Vec<PathBuf>,
+    /// These it cannot write, though they lie where it may, as long as they are there when it starts. Only
+    /// bubblewrap can make it so: what Landlock allows at a directory holds for everything below.
+    pub protected: Vec<PathBuf>,
     /// Whom it may talk to.
     pub network: Network,
     /// Whether it may talk to services of this machine through Unix sockets: agents that hold keys, the
@@ -115,6 +118,7 @@ impl Default for Confinement {
             write: Vec::new(),
             scratch: Vec::new(),
             hidden: Vec::new(),
+            protected: Vec::new(),
             network: Network::None,
             local_sockets: false,
             signals: false,
@@ -152,6 +156,13 @@ impl Confinement {
     #[must_use]
     pub fn hide(mut self, path: impl Into<PathBuf>) -> Self {
         self.hidden.push(path.into());
+        self
+    }
+
+    /// Keeps these from being written, where that can be done.
+    #[must_use]
+    pub fn protect(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.protected.extend(paths);
         self
     }
 
