@@ -100,6 +100,7 @@ fn event(run: &RunId, seq: u64, body: EventBody) -> Event {
         parent: None,
         agent: AgentPath::default(),
         call: None,
+        secrets: std::collections::BTreeSet::new(),
         body,
     }
 }

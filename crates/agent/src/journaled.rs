@@ -96,6 +96,7 @@ impl Journals {
             parent: None,
             agent: AgentPath::default(),
             call: None,
+            secrets: std::collections::BTreeSet::new(),
             body: EventBody::RunForked { from: run.clone(), at },
         };
         opened.journal.append(&forked)?;

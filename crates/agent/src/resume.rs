@@ -5,6 +5,7 @@
 //! does no harm, and are answered as interrupted otherwise. An answer of the model that was lost on its
 //! way is asked for again, and what it cost is charged as estimated.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use convoke_core::{
@@ -27,6 +28,8 @@ pub struct Paused {
     pub(crate) seq: u64,
     /// What it was last started or resumed with.
     pub(crate) origin: Value,
+    /// The known secrets that its tools came across, and those of its children.
+    pub(crate) seen: BTreeSet<String>,
 }
 
 impl Paused {
@@ -36,17 +39,18 @@ impl Paused {
         events: impl IntoIterator<Item = &'a Event>,
         place: Place,
     ) -> Self {
-        let (mut seq, mut last_origin) = (0, Value::Null);
+        let (mut seq, mut last_origin, mut seen) = (0, Value::Null, BTreeSet::new());
         let run = Run::replay(
             id.clone(),
             events.into_iter().inspect(|event| {
                 seq += 1;
+                seen.extend(event.secrets.iter().cloned());
                 if let (true, Some(origin)) = (event.run == *id, origin(event)) {
                     last_origin.clone_from(origin);
                 }
             }),
         );
-        Self { state: Arc::new(RunState::of(run)), place, seq, origin: last_origin }
+        Self { state: Arc::new(RunState::of(run)), place, seq, origin: last_origin, seen }
     }
 
     /// Returns its id.
@@ -125,6 +129,7 @@ impl AgentExecutor {
                 None => None,
             };
             // What tools came across before, they may go on working with.
+            agent.secrets.note(&paused.seen);
             run.messages().iter().for_each(|message| agent.secrets.recall(message));
             let resumed = Some(resumed(&run, &agent, &paused.origin));
             let said = message.map(|message| EventBody::UserMessage { message });

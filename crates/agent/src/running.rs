@@ -127,7 +127,8 @@ impl Running {
     pub fn pause(self) -> Paused {
         let Self { driver, rest: Rest { state, place, recorder, origin }, .. } = self;
         drop(driver);
-        Paused { state, place, seq: recorder.seq(), origin }
+        let seen = recorder.secrets().seen();
+        Paused { state, place, seq: recorder.seq(), origin, seen }
     }
 
     /// Returns a handle to talk to the run while it works.

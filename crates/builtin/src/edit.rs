@@ -42,6 +42,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(
         edit.category(Category::File)
             .kind(Kind::Edit)
+            .takes_secrets()
             .preview(preview)
             .writes("path")
             .alias("file_path", "path")

@@ -40,6 +40,7 @@ pub fn tools(max_read_bytes: usize) -> Vec<Arc<dyn Tool>> {
             .preview(write::preview)
             .category(Category::File)
             .kind(Kind::Edit)
+            .takes_secrets()
             .repeat(Repeat::Idempotent)
             .writes("path")
             .alias("file_path", "path"),

@@ -8,7 +8,8 @@
 //! that something may be missing.
 //!
 //! `.gitignore` and `.ignore` files count from the walk's root down, in a repository or not; what lies
-//! above the root is not read. Version control's own directories are left out, hidden files are not.
+//! above the root is not read. Version control's own directories are left out, hidden files are not. What
+//! the roots hide from tools is left out too, and counted like what cannot be read.
 
 mod rules;
 #[cfg(test)]
@@ -101,6 +102,8 @@ pub(crate) struct Walk {
     depth: Depth,
     /// Paths of ignore files are relative to their root; this is the start's path below it.
     prefix: PathBuf,
+    /// What tools may not touch, as paths from the start.
+    hidden: Vec<PathBuf>,
 }
 
 /// A directory that waits for its turn.
@@ -119,12 +122,14 @@ impl Walk {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = openat(&directory, c".", flags, Mode::empty());
         let start = listed.map_err(|error| place.error(&error.into(), "list"))?;
-        Ok(Self::new(start, ignore))
+        let hidden = place.hidden_below(start.as_fd())?;
+        Ok(Self { hidden, ..Self::new(start, ignore) })
     }
 
     /// Walks below an open directory.
     fn new(start: OwnedFd, ignore: Ignore) -> Self {
-        Self { start, rules: None, ignore, depth: Depth::All, prefix: PathBuf::new() }
+        let (prefix, hidden) = (PathBuf::new(), Vec::new());
+        Self { start, rules: None, ignore, depth: Depth::All, prefix, hidden }
     }
 
     /// Goes this far.
@@ -144,7 +149,7 @@ impl Walk {
 
     /// Visits everything below the start, in no particular order, until `stop` says so. Each thread
     /// gets a visitor of its own. Returns how many directories were not looked into, or not to their
-    /// end, though they are there.
+    /// end, though they are there, and how much was hidden.
     pub(crate) fn run<V>(
         self,
         threads: usize,
@@ -212,7 +217,9 @@ impl Walk {
                 path: &path,
                 file_type: known(handle, &name, file_type),
             };
-            if !self.leaves_out(&found, rules.as_deref()) {
+            if self.hidden.iter().any(|hidden| hidden == found.path) {
+                queue.lock().unreadable += 1;
+            } else if !self.leaves_out(&found, rules.as_deref()) {
                 if stop() {
                     return ControlFlow::Break(());
                 }

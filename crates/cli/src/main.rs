@@ -27,6 +27,7 @@ mod ended;
 mod environment;
 mod failure;
 mod files;
+mod hooks;
 mod moment;
 mod output;
 mod pager;

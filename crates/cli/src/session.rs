@@ -13,7 +13,7 @@ use crate::cli::Global;
 use crate::environment::{self, CONFIG, Environment, STATE};
 use crate::failure::{self, Failure};
 use crate::output::Output;
-use crate::trust::TrustFile;
+use crate::trust::{self, TrustFile};
 
 /// The name of the user's file in the directory of the user's configuration.
 const USER_FILE_NAME: &str = "convoke.yml";
@@ -100,10 +100,16 @@ impl<'a> Session<'a> {
             .config(config)
             .mode(mode)
             .store(store)
-            .hide(self.state_directory())
+            .hide(self.kept_from_tools()?)
             .home(self.environment.home())
             .environment(self.environment.variables())
             .build()?)
+    }
+
+    /// Returns what no tool and no program may touch: what is remembered, and what the user configured.
+    fn kept_from_tools(&self) -> Result<Vec<PathBuf>, Failure> {
+        let own = [self.state_directory(), self.environment.config_directory(), self.user_file()?];
+        Ok(own.into_iter().flatten().collect())
     }
 
     /// Says it where programs run with more rights than one would think.
@@ -195,14 +201,11 @@ impl<'a> Session<'a> {
         if self.global.trust_project || self.environment.trusts_project()? {
             return Ok(Trust::Trusted);
         }
-        let Some(file) = sources.project_file() else { return Ok(Trust::Untrusted) };
-        let directory = file.parent().and_then(|directory| directory.canonicalize().ok());
+        let file = sources.project_file().and_then(|file| trust::listed_as(&file));
         // Without a place for the list nothing is on it.
-        let listed = self.environment.config_directory().is_some()
-            && match directory {
-                Some(directory) => TrustFile::read(&self.environment)?.store().contains(&directory),
-                None => false,
-            };
-        Ok(if listed { Trust::Trusted } else { Trust::Untrusted })
+        match (file, self.environment.config_directory()) {
+            (Some(file), Some(_)) => Ok(TrustFile::read(&self.environment)?.store().trust(&file)),
+            _ => Ok(Trust::Untrusted),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The file in which the user's trusted folders are listed.
+//! The file in which the project files are listed that the user trusts.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,17 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::files;
 
+/// Its first lines were folders, which are told from files, and trust nothing any more.
 const FILE_NAME: &str = "trusted-folders";
-const FIRST_LINE: &str = "# Folders whose convoke.yml is trusted, one a line, with all below them.";
+const FIRST_LINE: &str =
+    "# Project files that are trusted as long as they have this SHA-256, one a line.";
 
-/// The list of trusted folders and where it is kept.
+/// Returns a project's file as it is listed: with the links of its directory followed.
+pub(crate) fn listed_as(file: &Path) -> Option<PathBuf> {
+    Some(file.parent()?.canonicalize().ok()?.join(file.file_name()?))
+}
+
+/// The list of trusted files and where it is kept.
 #[derive(Debug)]
 pub(crate) struct TrustFile {
     path: PathBuf,
@@ -22,12 +29,12 @@ impl TrustFile {
     /// Reads the list; it is empty where there is no file.
     pub(crate) fn read(environment: &Environment) -> Result<Self, Failure> {
         let directory = environment.config_directory().ok_or_else(|| {
-            Failure::new(convoke_core::Cause::State, "there is no place for trusted folders")
+            Failure::new(convoke_core::Cause::State, "there is no place for trusted files")
                 .hint("set HOME or XDG_CONFIG_HOME to an absolute path")
         })?;
         let path = directory.join(FILE_NAME);
         let text = files::read_if_there(&path).map_err(|error| {
-            let message = format!("the trusted folders in `{}` cannot be read", path.display());
+            let message = format!("the trusted files in `{}` cannot be read", path.display());
             Failure::new(convoke_core::Cause::State, message).because(&error)
         })?;
         Ok(Self { path, store: TrustStore::parse(text.as_deref().unwrap_or(FIRST_LINE)) })
@@ -36,8 +43,7 @@ impl TrustFile {
     /// Writes the list back.
     pub(crate) fn write(&self) -> Result<(), Failure> {
         files::write_private(&self.path, &self.store.to_string()).map_err(|error| {
-            let message =
-                format!("the trusted folders in `{}` cannot be kept", self.path.display());
+            let message = format!("the trusted files in `{}` cannot be kept", self.path.display());
             Failure::new(convoke_core::Cause::State, message).because(&error)
         })
     }

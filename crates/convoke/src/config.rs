@@ -8,8 +8,8 @@
 //!
 //! - Every mistake is reported, each with its place, its key and what was expected; nothing is
 //!   silently dropped. What is ignored is in [`Loaded::warnings`].
-//! - A project's file never allows more than the user does, and one that is not trusted sets only
-//!   the keys of a short list of harmless ones.
+//! - A project's file never allows more than the user does, and one that is not trusted as it is now
+//!   sets only the keys of a short list of harmless ones.
 //! - A secret, and text taken from the environment, is in no message and no listing.
 //! - There is one list of keys: the Rust types. The schema is made from them, and everything else
 //!   goes by the schema.
@@ -36,6 +36,7 @@ mod budget;
 mod check;
 mod coerce;
 mod command;
+mod digest;
 pub(crate) mod disk;
 mod expand;
 mod explain;
@@ -73,9 +74,10 @@ pub use agent::AgentConfig;
 pub use amount::Dollars;
 pub use budget::BudgetConfig;
 pub use command::CommandConfig;
+pub use digest::{Digest, NotADigest};
 pub use explain::{ExplainError, Explanation, Overridden};
 pub use facts::{FactsConfig, PriceConfig};
-pub use hook::HookConfig;
+pub use hook::{Author, HookConfig};
 pub use load::load;
 pub use loaded::{ConfigFile, Entry, FileState, Loaded};
 pub use model::ModelConfig;
@@ -90,9 +92,10 @@ pub use schema::config_schema;
 pub use secret::{MASK, Secret};
 pub use settings::Config;
 pub use size::{Size, SizeError, parse_bytes};
-pub use sources::{PROJECT_FILE_NAMES, Sources, Trust};
+pub use sources::{PROJECT_FILE_NAMES, Sources, Standing, Trust};
 pub use timeout::{DurationError, Timeout};
 pub use tools::{TimeoutsConfig, ToolsConfig};
+pub use trust::{Grant, Grants, grants};
 pub use trust_store::{TrustError, TrustStore};
 
 pub(crate) use pattern::covers;

@@ -4,9 +4,14 @@
 //! code and its standard output: code 0 and nothing lets it happen; code 0 and
 //! `{"decision": "deny", "reason": "…"}` refuses; code 0 and `{"arguments": {…}}` changes the arguments of a
 //! call; any other code is a failure, with what it wrote to standard error as the reason.
+//!
+//! A hook of the user runs with the user's rights, one of a project as confined as any program. Neither may
+//! lie where tools and programs write, or what it is to watch could rewrite it: only the user may name such
+//! a file, in full.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,11 +19,11 @@ use convoke_core::Event;
 use convoke_core::hook::Moment;
 use convoke_core::policy::wildcard;
 use convoke_tool::process::{Finished, run_to_end};
-use convoke_tool::{Hook, Program, ToolContext, UnconfinedSpawner, Verdict};
+use convoke_tool::{Hook, Program, Spawner, ToolContext, Verdict};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::config::HookConfig;
+use crate::config::{Author, HookConfig};
 
 /// How much of what a hook writes is read.
 const MAX_OUTPUT: usize = 64 * 1024;
@@ -32,6 +37,55 @@ pub(crate) struct CommandHook {
     name: String,
     environment: BTreeMap<String, String>,
     working_directory: PathBuf,
+    spawner: Arc<dyn Spawner>,
+}
+
+/// A hook that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the hook `{hook}` runs `{}`, which tools and programs can write; keep it elsewhere, or name it in \
+     full in your own configuration",
+    file.display()
+)]
+#[non_exhaustive]
+pub struct HookError {
+    /// Its name.
+    pub hook: String,
+    /// What it runs.
+    pub file: PathBuf,
+}
+
+/// Refuses a hook whose program, or a file among its arguments, lies where tools and programs write.
+pub(crate) fn refuse_if_written(
+    hook: &HookConfig,
+    author: Author,
+    written: &[PathBuf],
+    directory: &Path,
+    search_path: Option<&String>,
+) -> Result<(), HookError> {
+    for (index, word) in hook.command.iter().enumerate() {
+        let is_own = author == Author::User && Path::new(word).is_absolute();
+        let found = if index == 0 {
+            find_program(word, directory, search_path.map(String::as_str))
+        } else {
+            Some(directory.join(word)).filter(|path| path.is_file())
+        };
+        let found = found.filter(|_| !is_own).and_then(|path| path.canonicalize().ok());
+        let lies_in = |file: &PathBuf| written.iter().any(|root| file.starts_with(root));
+        if let Some(file) = found.filter(lies_in) {
+            return Err(HookError { hook: hook.title().to_owned(), file });
+        }
+    }
+    Ok(())
+}
+
+/// Looks for a program as it would be started from a directory; nothing where there is none.
+pub fn find_program(name: &str, directory: &Path, search_path: Option<&str>) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(directory.join(name)).filter(|path| path.is_file());
+    }
+    let places = std::env::split_paths(search_path.unwrap_or_default());
+    places.map(|place| directory.join(place).join(name)).find(|path| path.is_file())
 }
 
 /// What a command answers.
@@ -51,16 +105,15 @@ enum Decision {
 }
 
 impl CommandHook {
-    /// Makes a hook that runs in a directory, with these variables.
+    /// Makes a hook that runs in a directory, with these variables, started by this spawner.
     pub(crate) fn new(
         config: HookConfig,
-        working_directory: PathBuf,
+        working_directory: &Path,
         environment: BTreeMap<String, String>,
+        spawner: Arc<dyn Spawner>,
     ) -> Self {
-        let program = config.command.first().map(String::as_str).unwrap_or_default();
-        let short = program.rsplit('/').next().unwrap_or(program).to_owned();
-        let name = config.name.clone().unwrap_or(short);
-        Self { config, name, environment, working_directory }
+        let name = config.title().to_owned();
+        Self { config, name, environment, working_directory: working_directory.to_owned(), spawner }
     }
 }
 
@@ -91,9 +144,7 @@ impl Hook for CommandHook {
             .environment(variables);
         let mut input = serde_json::to_vec(event).map_err(|error| error.to_string())?;
         input.push(b'\n');
-        // It is the user's own program: it runs with the user's rights.
-        let context =
-            ToolContext::builder("hook").spawner(std::sync::Arc::new(UnconfinedSpawner)).build();
+        let context = ToolContext::builder("hook").spawner(Arc::clone(&self.spawner)).build();
         let finished = run_to_end(&context, program, input, MAX_OUTPUT).await;
         verdict(&finished.map_err(|error| error.message)?)
     }

@@ -26,6 +26,7 @@ pub mod models;
 mod notes;
 mod origin;
 mod programs;
+mod protect;
 mod runtime;
 pub mod workspace;
 
@@ -40,6 +41,7 @@ pub use convoke_sandbox as sandbox;
 pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
+pub use hooks::{HookError, find_program};
 pub use origin::{Origin, OriginWorkspace};
 pub use programs::Programs;
 pub use runtime::{ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};

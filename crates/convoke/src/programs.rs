@@ -10,6 +10,7 @@ use convoke_sandbox::{Backend, Confinement, NotEnforceable};
 use convoke_tool::{NoProcesses, Process, Program, Spawner, UnconfinedSpawner};
 
 use crate::config::{SandboxConfig, SandboxMode};
+use crate::protect;
 
 /// How programs are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,15 @@ impl Programs {
         match self {
             Self::Asked(_) => execute.max(Permission::Ask),
             _ => execute,
+        }
+    }
+
+    /// Returns what starts the hooks of a project: what starts programs, but nothing that would be asked
+    /// about, since nobody is asked about a hook.
+    pub(crate) fn of_project_hooks(&self, programs: &Arc<dyn Spawner>) -> Arc<dyn Spawner> {
+        match self {
+            Self::Asked(reason) => Arc::new(Refusing(reason.clone())),
+            _ => Arc::clone(programs),
         }
     }
 
@@ -114,7 +124,8 @@ pub(crate) fn confinement(
     untouched: &[PathBuf],
 ) -> Confinement {
     let temporary = temporary.map_or_else(|| PathBuf::from(TEMPORARY), PathBuf::from);
-    let mut confinement = Confinement::for_commands(roots, temporary, home);
+    let protected = protect::from_programs(&roots);
+    let mut confinement = Confinement::for_commands(roots, temporary, home).protect(protected);
     confinement.scratch.retain(|scratch| !holds(scratch, untouched));
     hidden.into_iter().fold(confinement, Confinement::hide)
 }

@@ -22,22 +22,24 @@ use convoke_journal::Store;
 use convoke_model::{
     Catalogue, Model, ModelError, ProviderModel, RetryPolicy, Timeouts, Transport,
 };
+use convoke_sandbox::secrets_of;
 use convoke_tool::{
     Clock, CommandTool, ExecutorBuilder, Hook, Hooks, IntoTool, Limits, ReadCache, RegistryError,
     RootError, Roots, Selection, SessionEnvironment, Spawner, SystemClock, Tool, ToolContext,
-    ToolExecutor, ToolRegistry, ToolView, ViewError, looks_like_credential,
+    ToolExecutor, ToolRegistry, ToolView, UnconfinedSpawner, ViewError, looks_like_credential,
 };
 use serde_json::Value;
 
 use crate::authorize::PolicyAuthorizer;
 use crate::config::{
-    CommandConfig, Config, HookConfig, SandboxConfig, ToolsConfig, WebSearchProvider,
+    Author, CommandConfig, Config, HookConfig, SandboxConfig, ToolsConfig, WebSearchProvider,
 };
-use crate::hooks::CommandHook;
+use crate::hooks::{self, CommandHook, HookError};
 use crate::models::{ModelChoiceError, ModelSources, Network, Resolved};
 use crate::notes;
 use crate::origin::{Origin, OriginWorkspace};
 use crate::programs::{self, Programs};
+use crate::protect;
 use crate::workspace::Workspace;
 
 /// How many bytes of unchanged files are remembered.
@@ -67,6 +69,9 @@ pub enum RuntimeError {
     /// A rule cannot be used (`policy.rules`).
     #[error(transparent)]
     Rule(#[from] RuleError),
+    /// A hook cannot be used (`hooks`).
+    #[error(transparent)]
+    Hook(#[from] HookError),
 }
 
 impl RuntimeError {
@@ -78,6 +83,7 @@ impl RuntimeError {
             Self::Tool(_) => Some("tools.commands"),
             Self::View(_) => Some("tools.enabled"),
             Self::Rule(_) => Some("policy.rules"),
+            Self::Hook(_) => Some("hooks"),
         }
     }
 }
@@ -406,7 +412,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Keeps these paths from programs, besides the store and where credentials usually are.
+    /// Keeps these paths from tools and programs, besides the store and where credentials usually are.
     pub fn hide(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.hidden.extend(paths);
         self
@@ -466,6 +472,8 @@ impl RuntimeBuilder {
         let place = Place::of(workspace.as_ref(), working_directory, &config.tools, variables)?;
         let Place { working_directory, roots, writable, untouched, variables } = place;
         hidden.extend(store.as_ref().map(|store| store.root().to_owned()));
+        let mut kept_from_tools = secrets_of(home.as_deref());
+        kept_from_tools.extend(hidden.iter().chain(&config.sandbox.hidden).cloned());
         let journals = store.map(|store| Journals::new(store, Arc::clone(&clock)));
         let mut permissions = permissions(&config, mode);
         let is_readonly = workspace.as_ref().map(Workspace::kind) == Some(WorkspaceKind::Readonly);
@@ -490,6 +498,8 @@ impl RuntimeBuilder {
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
         let mut policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
+        let protected = protect::layer(&policy)?;
+        policy = policy.layer(protected);
         if programs.limit(Permission::Allow) != Permission::Allow {
             policy = policy.layer(ask_before_programs()?);
         }
@@ -509,14 +519,14 @@ impl RuntimeBuilder {
         let callable = all.select(&Selection::all().without(exclude.clone()))?;
         let offered = callable.select(&offered(&config.tools, &callable, &built_in))?;
         let context = ToolContext::builder(task)
-            .roots(Roots::open(roots)?)
+            .roots(Roots::open(roots)?.hiding(kept_from_tools))
             .working_directory(working_directory)
             .environment(
                 SessionEnvironment::new(variables.clone())
                     .granting(config.tools.environment.clone()),
             )
             .clock(clock)
-            .spawner(spawner)
+            .spawner(Arc::clone(&spawner))
             .read_cache(if config.tools.read_cache {
                 ReadCache::new(READ_CACHE_BYTES)
             } else {
@@ -524,7 +534,8 @@ impl RuntimeBuilder {
             })
             .build();
         let limits = limits(&config);
-        let hooks = hooks_of(&config, &context).and_all(&hooks);
+        let confined = programs.of_project_hooks(&spawner);
+        let hooks = hooks_of(&config, &context, &confined)?.and_all(&hooks);
         Ok(Runtime {
             config: Arc::new(config),
             variables: Arc::new(variables),
@@ -715,13 +726,25 @@ fn is_pattern(name: &str) -> bool {
     name.contains('*') || name.starts_with("category:")
 }
 
-fn hooks_of(config: &Config, context: &ToolContext) -> Hooks {
-    let hook = |hook: &HookConfig| -> Arc<dyn Hook> {
-        let (directory, variables) =
-            (context.working_directory().to_owned(), context.environment().inherited());
-        Arc::new(CommandHook::new(hook.clone(), directory, variables))
+/// Makes the hooks of a configuration. The user's run with the user's rights, a project's as programs do.
+fn hooks_of(
+    config: &Config,
+    context: &ToolContext,
+    confined: &Arc<dyn Spawner>,
+) -> Result<Hooks, HookError> {
+    let directory = context.working_directory();
+    let variables = context.environment().inherited();
+    let written: Vec<PathBuf> =
+        context.roots().paths().map(Path::to_owned).chain(config.sandbox.write.clone()).collect();
+    let hook = |(hook, author): (&HookConfig, Author)| -> Result<Arc<dyn Hook>, HookError> {
+        hooks::refuse_if_written(hook, author, &written, directory, variables.get("PATH"))?;
+        let spawner: Arc<dyn Spawner> = match author {
+            Author::User => Arc::new(UnconfinedSpawner),
+            Author::Project => Arc::clone(confined),
+        };
+        Ok(Arc::new(CommandHook::new(hook.clone(), directory, variables.clone(), spawner)))
     };
-    Hooks::new(config.hooks.iter().map(hook))
+    Ok(Hooks::new(config.hooks_by_author().map(hook).collect::<Result<Vec<_>, _>>()?))
 }
 
 fn limits(config: &Config) -> Limits {

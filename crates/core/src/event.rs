@@ -6,6 +6,7 @@
 
 mod read;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -49,6 +50,9 @@ pub struct Event {
     /// The tool call it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
+    /// The known secrets that a tool came across in it, by the names that stand for them there.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub secrets: BTreeSet<String>,
     /// What happened.
     #[serde(flatten)]
     pub body: EventBody,
@@ -589,6 +593,11 @@ impl EventBody {
         )
     }
 
+    /// Tells whether it holds what a tool said: what came of a call that was made.
+    pub const fn is_said_by_a_tool(&self) -> bool {
+        matches!(self, Self::ToolCallCompleted { .. } | Self::ToolCallFailed { .. })
+    }
+
     /// Tells whether the event ends a tool call.
     pub const fn ends_call(&self) -> bool {
         matches!(
@@ -615,6 +624,7 @@ mod tests {
             parent: None,
             agent: AgentPath::default(),
             call: Some(CallId::new("c")),
+            secrets: BTreeSet::new(),
             body,
         }
     }

@@ -72,6 +72,7 @@ mod tests {
             parent: None,
             agent,
             call: None,
+            secrets: std::collections::BTreeSet::new(),
             body,
         }
     }

@@ -9,9 +9,10 @@
 //! - **Tokens** are found by their shape alone: keys of providers, private keys, passwords in addresses.
 //!
 //! The same secret has the same name every time, so a conversation with names in it stays what it was. A
-//! tool that is called with a name gets the secret. Of the known ones it gets only those that tools came
-//! across before: a model that makes up a name learns nothing by it. A token is given back because it came
-//! up in the run, and is forgotten with the process: a run that is resumed has to come across it again.
+//! tool that is called with a name gets the secret. Of the known ones it gets only those whose values stood
+//! in what a tool said before: a name alone, made up by a model or written into a file, gives nothing. A
+//! token is given back because it came up in the run, and is forgotten with the process: a run that is
+//! resumed has to come across it again.
 
 mod finder;
 mod form;
@@ -21,7 +22,7 @@ mod shape;
 mod stream;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +34,7 @@ use self::found::Tokens;
 use self::shape::{End, Step};
 pub use self::stream::Masker;
 use crate::event::EventBody;
-use crate::message::{Message, Role};
+use crate::message::Message;
 
 /// A shorter value could stand anywhere by chance.
 const MIN_BYTES: usize = 8;
@@ -67,7 +68,7 @@ struct Known {
 struct Held {
     name: String,
     text: String,
-    /// Whether a tool came across it: then tools have it already.
+    /// Whether it stood in what a tool said: then tools have it already.
     seen: AtomicBool,
 }
 
@@ -76,6 +77,15 @@ struct Span {
     start: usize,
     end: usize,
     name: String,
+}
+
+/// An event without the secrets that stood in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hidden {
+    /// The event.
+    pub body: EventBody,
+    /// The names of the known secrets whose values a tool said in it.
+    pub secrets: BTreeSet<String>,
 }
 
 /// A name whose secret is not given back.
@@ -192,18 +202,57 @@ impl Secrets {
     /// Returns what is left of it where a secret is part of what makes it that event, so that it cannot
     /// be told without the secret.
     pub fn hide_in(&self, body: EventBody) -> Result<EventBody, String> {
+        self.hide_and_note(body).map(|hidden| hidden.body)
+    }
+
+    /// Puts names in the place of secrets everywhere in an event, and tells which known ones a tool came
+    /// across in it.
+    ///
+    /// # Errors
+    ///
+    /// As [`hide_in`](Self::hide_in).
+    pub fn hide_and_note(&self, body: EventBody) -> Result<Hidden, String> {
         if !look::holds_secret(&body, self) {
-            return Ok(body);
+            return Ok(Hidden { body, secrets: BTreeSet::new() });
         }
-        let Ok(value) = serde_json::to_value(&body) else { return Ok(body) };
+        let Ok(value) = serde_json::to_value(&body) else {
+            return Ok(Hidden { body, secrets: BTreeSet::new() });
+        };
+        let mut secrets = BTreeSet::new();
+        if body.is_said_by_a_tool() {
+            self.find_known(&value, &mut secrets);
+        }
         // A number or a key may be a part of the event that has to be what it is.
         let everything = self.hidden(value.clone(), Reach::Everything);
         let hidden = everything.or_else(|_| self.hidden(value, Reach::Texts));
-        let hidden = hidden.map_err(|error| format!("a secret is part of it ({error})"))?;
-        if hidden.ends_call() {
-            self.note(&serde_json::to_string(&hidden).unwrap_or_default());
+        let body = hidden.map_err(|error| format!("a secret is part of it ({error})"))?;
+        Ok(Hidden { body, secrets })
+    }
+
+    /// Collects the names of the known secrets whose values stand in a value.
+    fn find_known(&self, value: &Value, names: &mut BTreeSet<String>) {
+        match value {
+            Value::String(text) => self.find_known_in(text, names),
+            Value::Array(items) => items.iter().for_each(|item| self.find_known(item, names)),
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.find_known_in(key, names);
+                    self.find_known(value, names);
+                }
+            }
+            Value::Number(number) => {
+                names.extend(self.known_name(&number.to_string()).map(str::to_owned));
+            }
+            Value::Null | Value::Bool(_) => {}
         }
-        Ok(hidden)
+    }
+
+    fn find_known_in(&self, text: &str, names: &mut BTreeSet<String>) {
+        let mut from = 0;
+        while let Step::Found(span) = self.next_known(text, from, End::Here) {
+            from = span.end;
+            names.insert(span.name);
+        }
     }
 
     fn hidden(&self, mut body: Value, reach: Reach) -> serde_json::Result<EventBody> {
@@ -247,23 +296,30 @@ impl Secrets {
         }
     }
 
-    /// Takes note of the secrets whose names stand in what a tool said: tools have them.
-    fn note(&self, text: &str) {
+    /// Takes note of secrets that a tool came across, by their names as [`hide_and_note`] gave them: tools
+    /// have them. Names that were found in a text are no such names.
+    ///
+    /// [`hide_and_note`]: Self::hide_and_note
+    pub fn note<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) {
         let Some(known) = &self.0.known else { return };
-        for name in names(text) {
-            if let Some(held) = known.by_name(name) {
+        for name in names {
+            if let Some(held) = known.by_name(name.as_ref()) {
                 held.seen.store(true, Ordering::Relaxed);
             }
         }
     }
 
-    /// Takes note of what was said in a run before it was resumed: tools go on working with what they came
-    /// across, and a name whose secret was forgotten stands for no other.
+    /// Returns the names of the known secrets that tools came across.
+    pub fn seen(&self) -> BTreeSet<String> {
+        let forms = self.0.known.iter().flat_map(|known| &known.forms);
+        let seen = forms.filter(|form| form.seen.load(Ordering::Relaxed));
+        seen.map(|form| form.name.clone()).collect()
+    }
+
+    /// Takes note of what was said in a run before it was resumed: a name whose secret was forgotten stands
+    /// for no other. It makes nothing known that tools did not come across.
     pub fn recall(&self, message: &Message) {
         let text = serde_json::to_string(message).unwrap_or_default();
-        if message.role == Role::Tool {
-            self.note(&text);
-        }
         for name in names(&text) {
             let known = self.0.known.as_ref().and_then(|known| known.by_name(name));
             if known.is_none() && self.0.found.value(name).is_none() {

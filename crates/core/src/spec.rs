@@ -116,6 +116,10 @@ pub struct ToolSpec {
     /// Whether it tells what it does while it runs.
     #[serde(default)]
     pub streaming: bool,
+    /// Whether it gets secrets where its arguments name them. Only for what puts its arguments into files
+    /// and nowhere else: no program, no variable, no answer may carry them on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_secrets: bool,
     /// How long it may take, where the default does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Millis>,
@@ -147,6 +151,7 @@ impl ToolSpec {
             aliases: BTreeMap::new(),
             markdown: false,
             streaming: false,
+            takes_secrets: false,
             timeout_ms: None,
             effects: EffectRules::default(),
             repeat: kind.default_repeat(),

@@ -40,6 +40,7 @@
 //!     parent: None,
 //!     agent: AgentPath::default(),
 //!     call: None,
+//!     secrets: std::collections::BTreeSet::new(),
 //!     body: EventBody::Notice { message: "hello".into() },
 //! };
 //!

@@ -101,6 +101,9 @@ pub struct Confinement {
     pub temporary: Option<PathBuf>,
     /// These it can neither read nor write, wherever they are. Their names may still be listed.
     pub hidden: Vec<PathBuf>,
+    /// These it cannot write, though they lie where it may, as long as they are there when it starts. Only
+    /// bubblewrap can make it so: what Landlock allows at a directory holds for everything below.
+    pub protected: Vec<PathBuf>,
     /// Whom it may talk to.
     pub network: Network,
     /// Whether it may talk to services of this machine through Unix sockets: agents that hold keys, the
@@ -121,6 +124,7 @@ impl Default for Confinement {
             scratch: Vec::new(),
             temporary: None,
             hidden: Vec::new(),
+            protected: Vec::new(),
             network: Network::None,
             local_sockets: false,
             signals: false,
@@ -170,6 +174,13 @@ impl Confinement {
     #[must_use]
     pub fn hide(mut self, path: impl Into<PathBuf>) -> Self {
         self.hidden.push(path.into());
+        self
+    }
+
+    /// Keeps these from being written, where that can be done.
+    #[must_use]
+    pub fn protect(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.protected.extend(paths);
         self
     }
 

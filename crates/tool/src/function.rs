@@ -167,6 +167,14 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
         self
     }
 
+    /// Says that the tool gets secrets where its arguments name them: it writes them into files, and they
+    /// come out nowhere else.
+    #[must_use]
+    pub fn takes_secrets(mut self) -> Self {
+        self.spec.takes_secrets = true;
+        self
+    }
+
     /// Says that the tool's text is Markdown.
     #[must_use]
     pub fn markdown(mut self) -> Self {

@@ -9,11 +9,13 @@
 
 mod texts;
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::event::VERSION;
+use convoke_core::secret::Hidden;
 use convoke_core::{AgentPath, CallId, Event, EventBody, Position, RunId, Secrets};
 
 use self::texts::Texts;
@@ -221,6 +223,7 @@ impl Recorder {
             parent: self.parent.clone(),
             agent: self.agent.clone(),
             call: call.cloned(),
+            secrets: BTreeSet::new(),
             body: self.secrets.hide_in(body).unwrap_or_else(untold),
         }
     }
@@ -235,25 +238,33 @@ impl Recorder {
     }
 
     fn keep(&self, call: Option<&CallId>, body: EventBody) -> Result<(), RecordError> {
-        let hidden = self.secrets.hide_in(body);
+        let hidden = self.secrets.hide_and_note(body);
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let rest = hidden.as_ref().map(|body| texts.ended_by(call, body)).unwrap_or_default();
+        let rest =
+            hidden.as_ref().map(|hidden| texts.ended_by(call, &hidden.body)).unwrap_or_default();
         let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
         drop(texts);
         for (call, piece) in rest {
-            self.stream.sink.stream(&self.event(place.next(false), call.as_ref(), piece));
+            self.stream.sink.stream(&self.event(
+                place.next(false),
+                call.as_ref(),
+                BTreeSet::new(),
+                piece,
+            ));
         }
         if let Some(error) = &place.closed {
             return Err(error.clone());
         }
-        let body = match hidden {
-            Ok(body) => body,
+        let Hidden { body, secrets } = match hidden {
+            Ok(hidden) => hidden,
             // What has to be kept and cannot be ends the stream.
             Err(reason) => {
                 return Err(place.closed.get_or_insert(RecordError::new(reason)).clone());
             }
         };
-        let event = self.event(place.next(true), call, body);
+        // A tool has what it said, whether or not that can be kept.
+        self.secrets.note(&secrets);
+        let event = self.event(place.next(true), call, secrets, body);
         let accepted = self.stream.sink.append(&event);
         match &accepted {
             Ok(()) => {
@@ -272,10 +283,16 @@ impl Recorder {
         let Some(body) = texts.take(&self.secrets, call, body) else { return };
         let mut place = self.stream.place.lock().unwrap_or_else(PoisonError::into_inner);
         drop(texts);
-        self.stream.sink.stream(&self.event(place.next(false), call, body));
+        self.stream.sink.stream(&self.event(place.next(false), call, BTreeSet::new(), body));
     }
 
-    fn event(&self, position: Position, call: Option<&CallId>, body: EventBody) -> Arc<Event> {
+    fn event(
+        &self,
+        position: Position,
+        call: Option<&CallId>,
+        secrets: BTreeSet<String>,
+        body: EventBody,
+    ) -> Arc<Event> {
         Arc::new(Event {
             v: VERSION,
             position,
@@ -284,6 +301,7 @@ impl Recorder {
             parent: self.parent.clone(),
             agent: self.agent.clone(),
             call: call.cloned(),
+            secrets,
             body,
         })
     }

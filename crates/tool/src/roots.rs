@@ -7,6 +7,10 @@
 //!
 //! Links that stay inside are followed, also absolute ones and those from one root into another: such
 //! a path is taken apart again and opened below the root it leads to, under the same guard.
+//!
+//! Some paths below the roots are hidden (`hidden`): no tool reads, writes, lists or moves them.
+
+mod hidden;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -21,6 +25,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions, OpenOptionsExt};
 use convoke_core::ToolError;
 use serde_json::json;
 
+use self::hidden::{Hidden, is_hidden};
 use crate::file_error::{file_error, is_escape};
 
 /// A directory that could not be opened as a root.
@@ -35,7 +40,10 @@ pub struct RootError {
 
 /// The directories tools may touch. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Roots(Arc<[Arc<Root>]>);
+pub struct Roots {
+    roots: Arc<[Arc<Root>]>,
+    hidden: Hidden,
+}
 
 struct Root {
     /// As it was given, made absolute by the caller and normalised.
@@ -63,33 +71,45 @@ impl Roots {
             let path = path.as_ref();
             Root::open(path).map(Arc::new).map_err(|source| RootError { path: path.into(), source })
         };
-        paths.into_iter().map(open).collect::<Result<Vec<_>, _>>().map(|roots| Self(roots.into()))
+        let roots = paths.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self { roots: roots.into(), hidden: Hidden::default() })
+    }
+
+    /// Returns the same directories without these paths, wherever they lie in them: no tool reads, writes,
+    /// lists or moves what is there. They need not exist. A relative path hides nothing.
+    #[must_use]
+    pub fn hiding<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Self {
+        let paths: Vec<P> = paths.into_iter().collect();
+        let hidden = self.hidden.and(paths.iter().map(AsRef::as_ref), &self.roots);
+        Self { roots: Arc::clone(&self.roots), hidden }
     }
 
     /// Returns the directories, as they really are.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter().map(|root| root.canonical.as_path())
+        self.roots.iter().map(|root| root.canonical.as_path())
     }
 
     /// Returns what is inside both sets: the one can only narrow the other.
     #[must_use]
     pub fn narrowed_by(&self, other: &Self) -> Self {
         let inside = |root: &Arc<Root>, set: &Self| {
-            set.0.iter().any(|outer| root.canonical.starts_with(&outer.canonical))
+            set.roots.iter().any(|outer| root.canonical.starts_with(&outer.canonical))
         };
-        let mut kept: Vec<_> = self.0.iter().filter(|root| inside(root, other)).cloned().collect();
-        for root in other.0.iter().filter(|root| inside(root, self)) {
+        let mut kept: Vec<_> =
+            self.roots.iter().filter(|root| inside(root, other)).cloned().collect();
+        for root in other.roots.iter().filter(|root| inside(root, self)) {
             if !kept.iter().any(|known| known.canonical == root.canonical) {
                 kept.push(Arc::clone(root));
             }
         }
-        Self(kept.into())
+        let hidden = self.hidden.and(other.hidden.paths(), &kept);
+        Self { roots: kept.into(), hidden }
     }
 
     /// Finds the root a path lies in. A relative path starts at `base`.
     ///
-    /// This looks at text only and opens nothing; whether the path really stays inside is decided when
-    /// the [`Place`] is opened.
+    /// This looks at text only and opens nothing; whether the path really stays inside, and leads to nothing
+    /// hidden, is decided when the [`Place`] is opened.
     pub fn locate(&self, base: &Path, path: &str) -> Result<Place, ToolError> {
         if path.is_empty() {
             return Err(ToolError::validation(["the path is empty"]));
@@ -104,12 +124,15 @@ impl Roots {
             return Err(ToolError::validation([format!("the path {path:?} contains a NUL byte")]));
         }
         let normalised = normalise(&base.join(path));
+        if self.hidden.covers(&normalised) {
+            return Err(Self::is_hidden(path));
+        }
         let (root, relative) = self.split(&normalised).ok_or_else(|| self.access_denied(path))?;
         Ok(Place { roots: self.clone(), root, relative, spelled: path.to_owned() })
     }
 
     fn split(&self, absolute: &Path) -> Option<(Arc<Root>, PathBuf)> {
-        let mut candidates = self.0.iter().filter_map(|root| {
+        let mut candidates = self.roots.iter().filter_map(|root| {
             let rest = absolute
                 .strip_prefix(&root.spelled)
                 .or_else(|_| absolute.strip_prefix(&root.canonical));
@@ -119,6 +142,14 @@ impl Roots {
         Some(candidates.fold(first, |best, next| {
             if next.1.components().count() < best.1.components().count() { next } else { best }
         }))
+    }
+
+    fn is_hidden(path: &str) -> ToolError {
+        ToolError::permission(format!(
+            "Access denied: `{path}` is hidden from tools: credentials are kept there, or the settings \
+             and the state of this program. Do it without, or let a person do it"
+        ))
+        .with_details(json!({ "hidden": path }))
     }
 
     fn access_denied(&self, path: &str) -> ToolError {
@@ -224,7 +255,7 @@ impl Place {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(NO_WAITING);
         let file = self
-            .guarded(|root, path| root.open_with(path, &options))
+            .opened(|root, path| root.open_with(path, &options))
             .map_err(|e| self.error(&e, "read"))?;
         let metadata = file.metadata().map_err(|e| self.error(&e, "read"))?;
         if metadata.is_file() {
@@ -239,7 +270,7 @@ impl Place {
 
     /// Opens a directory.
     pub fn open_directory(&self) -> Result<Dir, ToolError> {
-        self.guarded(|root, path| root.open_dir(path)).map_err(|error| match error.kind() {
+        self.opened(|root, path| root.open_dir(path)).map_err(|error| match error.kind() {
             io::ErrorKind::NotADirectory if self.metadata().is_ok() => {
                 ToolError::failed(format!("`{}` is not a directory", self.spelled))
             }
@@ -249,14 +280,27 @@ impl Place {
 
     /// Returns what the path leads to, links followed.
     pub fn metadata(&self) -> Result<Metadata, ToolError> {
-        self.guarded(|root, path| root.metadata(path))
-            .map_err(|error| self.error(&error, "look at"))
+        let looked = if self.roots.hidden.is_empty() {
+            self.guarded(|root, path| root.metadata(path))
+        } else {
+            let mut options = OpenOptions::new();
+            options.read(true).custom_flags(ONLY_LOOKING);
+            self.opened(|root, path| root.open_with(path, &options))
+                .and_then(|file| file.metadata())
+        };
+        looked.map_err(|error| self.error(&error, "look at"))
+    }
+
+    /// Returns what is hidden below this place, which was opened as a directory, as paths from there.
+    pub fn hidden_below(&self, opened: BorrowedFd<'_>) -> Result<Vec<PathBuf>, ToolError> {
+        self.roots.hidden.below(opened).map_err(|error| self.error(&error, "list"))
     }
 
     /// Opens the directory that holds the path and returns it with the name in it.
     ///
     /// With `FinalLink::Follow` a link at the end is followed, so that writing through a link changes
-    /// the file it points to; without, the link itself is meant.
+    /// the file it points to; without, the link itself is meant. A directory that something hidden lies
+    /// in is refused like what is hidden.
     pub fn open_parent(
         &self,
         missing: MissingParents,
@@ -269,6 +313,8 @@ impl Place {
             })?;
             let directory =
                 place.open_or_create_parent(missing).map_err(|e| self.error(&e, "open"))?;
+            let named = self.roots.hidden.check_name(directory.as_fd(), &name);
+            named.map_err(|error| self.error(&error, "open"))?;
             let target = match link {
                 FinalLink::Keep => None,
                 FinalLink::Follow => directory.read_link_contents(&name).ok(),
@@ -296,29 +342,52 @@ impl Place {
     }
 
     fn open_or_create_parent(&self, missing: MissingParents) -> io::Result<Dir> {
-        let parent = match self.relative.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => return self.root.directory.try_clone(),
-        };
-        let place = Self { relative: parent.to_path_buf(), ..self.clone() };
-        match place.guarded(|root, path| root.open_dir(path)) {
+        match self.above() {
+            Some(above) => above.open_or_create(missing),
+            None => self.root.directory.try_clone(),
+        }
+    }
+
+    /// Opens this directory. Those that are missing are made one by one, each in one that was opened.
+    fn open_or_create(&self, missing: MissingParents) -> io::Result<Dir> {
+        match self.opened(|root, path| root.open_dir(path)) {
             Err(error)
                 if error.kind() == io::ErrorKind::NotFound && missing == MissingParents::Create =>
             {
-                place.guarded(|root, path| root.create_dir_all(path))?;
-                place.guarded(|root, path| root.open_dir(path))
+                let Some(name) = self.relative.file_name() else { return Err(error) };
+                let directory = self.open_or_create_parent(missing)?;
+                self.roots.hidden.check_new(directory.as_fd(), name)?;
+                match directory.create_dir(name) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+                    _ => self.opened(|root, path| root.open_dir(path)),
+                }
             }
             opened => opened,
         }
     }
 
+    /// Returns the directory this is in, unless it is a root.
+    fn above(&self) -> Option<Self> {
+        let parent = self.relative.parent()?;
+        Some(Self { relative: parent.to_path_buf(), ..self.clone() })
+    }
+
     /// Turns an I/O error about this path into one the model can act on.
     pub fn error(&self, error: &io::Error, action: &str) -> ToolError {
-        if is_escape(error) {
+        if is_hidden(error) {
+            Roots::is_hidden(&self.spelled)
+        } else if is_escape(error) {
             self.roots.access_denied(&self.spelled)
         } else {
             file_error(error, action, &self.spelled)
         }
+    }
+
+    /// Opens something below the root, and refuses what is hidden where it really is.
+    fn opened<T: AsFd>(&self, open: impl Fn(&Dir, &Path) -> io::Result<T>) -> io::Result<T> {
+        let opened = self.guarded(open)?;
+        self.roots.hidden.check(opened.as_fd())?;
+        Ok(opened)
     }
 
     /// Does something below the root. If a link led out of it, but into an allowed root, does it there.
@@ -357,6 +426,13 @@ const MAX_LINKS: usize = 40;
 #[expect(clippy::cast_possible_wrap, reason = "the flags of open(2) are an int")]
 const NO_WAITING: i32 =
     rustix::fs::OFlags::NONBLOCK.union(rustix::fs::OFlags::NOCTTY).bits() as i32;
+
+/// What is only looked at is not opened for reading, where there is such a way.
+#[cfg(target_os = "linux")]
+#[expect(clippy::cast_possible_wrap, reason = "the flags of open(2) are an int")]
+const ONLY_LOOKING: i32 = rustix::fs::OFlags::PATH.bits() as i32;
+#[cfg(not(target_os = "linux"))]
+const ONLY_LOOKING: i32 = NO_WAITING;
 
 #[cfg(test)]
 mod tests;

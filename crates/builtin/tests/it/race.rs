@@ -16,6 +16,8 @@ use tempfile::TempDir;
 use crate::support::Workspace;
 
 const ROUNDS: usize = 2_000;
+/// Fewer, since the ways in are the same.
+const HOME_ROUNDS: usize = 300;
 const SECRET: &str = "the secret nobody may see";
 /// A size no other file here has.
 const SECRET_BYTES: usize = 4_242;
@@ -70,6 +72,48 @@ impl Arena {
             content.starts_with(SECRET) && content.len() == SECRET_BYTES,
             "{tool} wrote outside"
         );
+    }
+}
+
+/// The same, but what nobody may see lies inside, hidden.
+struct Home(Arena);
+
+impl Home {
+    fn new() -> Self {
+        let workspace = Workspace::hiding(&["keys"]);
+        let secret = format!("{SECRET}{}", "!".repeat(SECRET_BYTES - SECRET.len()));
+        workspace.write("keys/file.txt", &secret);
+        workspace.write("keys/only-outside.txt", &secret);
+        workspace.write("slot/file.txt", "fine");
+        symlink("keys", workspace.path("swap")).unwrap();
+        workspace.write("leaf.txt", "fine");
+        symlink("keys/file.txt", workspace.path("leaf.swap")).unwrap();
+        let outside = TempDir::new().unwrap();
+        let (stop, swaps) = (Arc::default(), Arc::default());
+        Self(Arena { workspace, outside, stop, swaps, attacker: None }.attack())
+    }
+
+    async fn race(tool: &str, arguments: Value, prepare: impl Fn(&Workspace)) {
+        let Self(arena) = Self::new();
+        let (mut worked, mut refused) = (0, 0);
+        for _ in 0..HOME_ROUNDS {
+            prepare(&arena.workspace);
+            let result = arena.workspace.call(tool, arguments.clone()).await;
+            assert!(!leaks(&result, &arguments), "{tool} leaked: {}", result.text());
+            if result.success() { worked += 1 } else { refused += 1 }
+        }
+        assert!(
+            arena.swaps.load(Ordering::Relaxed) > HOME_ROUNDS / 10,
+            "{tool}: the attacker slept"
+        );
+        assert!(worked > 0 && worked + refused == HOME_ROUNDS, "{tool}: {worked} worked");
+        let keys = arena.workspace.path("keys");
+        let mut names: Vec<_> =
+            fs::read_dir(&keys).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["file.txt", "only-outside.txt"], "{tool} changed what is hidden");
+        let content = fs::read_to_string(keys.join("file.txt")).unwrap();
+        assert!(content.starts_with(SECRET), "{tool} wrote what is hidden");
     }
 }
 
@@ -234,4 +278,26 @@ async fn starting_a_command_is_not_raced() {
         nothing,
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_hidden_inside_is_not_raced() {
+    let put = |workspace: &Workspace| workspace.write("plain.txt", "fine");
+    for (tool, arguments) in [
+        ("read_file", json!({ "path": "slot/file.txt" })),
+        ("read_file", json!({ "path": "leaf.txt" })),
+        ("get_file_info", json!({ "path": "slot/file.txt" })),
+        ("write_file", json!({ "path": "slot/file.txt", "content": "fine" })),
+        ("write_file", json!({ "path": "leaf.txt", "content": "fine" })),
+        ("write_file", json!({ "path": "slot/new/deep.txt", "content": "fine" })),
+        ("list_files", json!({ "path": ".", "recursive": true, "pattern": "only-*" })),
+        ("ls", json!({ "path": "slot" })),
+        ("glob", json!({ "pattern": "only-*" })),
+        ("grep", json!({ "pattern": "secret", "path": "slot" })),
+        ("grep", json!({ "pattern": "secret" })),
+        ("delete_file", json!({ "path": "slot/only-outside.txt" })),
+        ("move_file", json!({ "from": "plain.txt", "to": "slot/moved.txt", "overwrite": true })),
+    ] {
+        Home::race(tool, arguments, put).await;
+    }
 }

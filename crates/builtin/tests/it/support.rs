@@ -35,6 +35,16 @@ impl Workspace {
         Self { directory, executor, clock, calls: AtomicU64::new(0) }
     }
 
+    /// A directory in which everything is allowed but what has these names.
+    pub(crate) fn hiding(names: &[&str]) -> Self {
+        let directory = TempDir::new().unwrap();
+        let clock = Arc::new(ManualClock::default());
+        let hidden = names.iter().map(|name| directory.path().join(name));
+        let roots = Roots::open([directory.path()]).unwrap().hiding(hidden);
+        let executor = executor_in(roots, directory.path(), &Settings::default(), clock.clone());
+        Self { directory, executor, clock, calls: AtomicU64::new(0) }
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -93,14 +103,23 @@ pub(crate) fn executor(
     settings: &Settings,
     clock: Arc<ManualClock>,
 ) -> ToolExecutor {
+    executor_in(Roots::open(roots).unwrap(), roots[0], settings, clock)
+}
+
+fn executor_in(
+    roots: Roots,
+    directory: &Path,
+    settings: &Settings,
+    clock: Arc<ManualClock>,
+) -> ToolExecutor {
     let registry = ToolRegistry::new();
     registry.register_many(tools(settings)).unwrap();
     let variables =
         [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8"), ("SECRET_TOKEN", "x")];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let context = ToolContext::builder("test")
-        .roots(Roots::open(roots).unwrap())
-        .working_directory(roots[0].canonicalize().unwrap())
+        .roots(roots)
+        .working_directory(directory.canonicalize().unwrap())
         .environment(SessionEnvironment::new(variables))
         .spawner(Arc::new(UnconfinedSpawner))
         .read_cache(ReadCache::new(1024 * 1024))

@@ -194,3 +194,24 @@ async fn a_call_without_a_path_reads_the_working_directory() {
         }
     }
 }
+
+#[tokio::test]
+async fn what_is_hidden_is_in_no_listing_and_in_no_search() {
+    let workspace = Workspace::hiding(&[".ssh", "work/.netrc"]);
+    for name in [".ssh/id", ".ssh/deep/id", "work/.netrc", "work/plain.txt"] {
+        workspace.write(name, "needle");
+    }
+    for (tool, arguments) in [
+        ("ls", json!({})),
+        ("list_files", json!({ "path": ".", "recursive": true })),
+        ("glob", json!({ "pattern": "**/*" })),
+        ("grep", json!({ "pattern": "needle" })),
+        ("list_files", json!({ "path": "work" })),
+    ] {
+        let result = workspace.call(tool, arguments.clone()).await;
+        let seen = format!("{:?} {}", result.value(), result.text());
+        assert!(result.success() && seen.contains("work") || seen.contains("plain.txt"), "{seen}");
+        assert!(!seen.contains(".ssh") && !seen.contains(".netrc"), "{tool} {arguments}: {seen}");
+        assert!(result.text().contains("could not be read"), "it is said: {seen}");
+    }
+}

@@ -21,6 +21,7 @@ mod hostile;
 mod journal;
 mod pipes;
 mod policy;
+mod protect;
 mod pty;
 mod recorded;
 mod run;

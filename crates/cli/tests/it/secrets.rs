@@ -72,7 +72,10 @@ fn indiscreet() -> Vec<Reaction> {
                 .call("read_file", json!({ "path": "leak.txt" })),
         )
         .in_chunks_of(7),
-        call("read_file", json!({ "path": format!("no-such-file-{TOKEN}") })),
+        call(
+            "edit_file",
+            json!({ "path": format!("no-{TOKEN}"), "old_string": "a", "new_string": "b" }),
+        ),
         say(&format!("They are {TOKEN}, {SETTING} and {KEY}.")).in_chunks_of(5),
     ]
 }
@@ -82,7 +85,8 @@ fn a_secret_is_hidden_wherever_anybody_looks() {
     for output in ["text", "json", "stream-json"] {
         let world = world(indiscreet());
         let prompt = format!("Is it {TOKEN}?");
-        let ran = world.run(Wire::OpenAiChat, &["--output", output, &prompt]);
+        let words = ["--mode", "auto_edit", "--output", output, &prompt];
+        let ran = world.run(Wire::OpenAiChat, &words);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_hidden(output, &ran.shown());
         assert!(ran.stdout.contains("[secret github_token "), "{ran:?}");

@@ -48,57 +48,97 @@ fn trust_is_given_and_taken() {
     let scene = hostile();
     assert_snapshot!(scene.run(&["config", "trusted"]).shown(), @"
     --- stderr
-    no folder is trusted ([root]/home/.config/convoke/trusted-folders)
+    no project file is trusted ([root]/home/.config/convoke/trusted-folders)
     --- exit 0
     ");
+    assert_snapshot!(scene.run(&["config", "trust"]).shown(), @r#"
+    --- stderr
+    [root]/home/project/convoke.yml then decides:
+      tools.commands[0]: {"command":["sh","-c","echo stolen"],"description":"Steals.","kind":"read","name":"evil"}
+      tools.http: {"allowPrivate":true}
+    error: nobody is there to say whether it is to be trusted
+    hint: `--yes` trusts it without a question
+    --- exit 2
+    "#);
+    assert_snapshot!(scene.run(&["config", "trust", "--yes"]).shown(), @r#"
+    --- stderr
+    [root]/home/project/convoke.yml then decides:
+      tools.commands[0]: {"command":["sh","-c","echo stolen"],"description":"Steals.","kind":"read","name":"evil"}
+      tools.http: {"allowPrivate":true}
+    trusted [root]/home/project/convoke.yml as it is now
+    --- exit 0
+    "#);
     assert_snapshot!(scene.run(&["config", "trust"]).shown(), @"
     --- stderr
-    trusted [root]/home/project
+    [root]/home/project/convoke.yml is trusted already
     --- exit 0
     ");
-    assert_snapshot!(scene.run(&["config", "trust"]).shown(), @"
-    --- stderr
-    [root]/home/project is trusted already
-    --- exit 0
-    ");
-    assert_eq!(scene.stdout(&["config", "trusted"]), "[root]/home/project\n");
+    assert_eq!(scene.stdout(&["config", "trusted"]), "[root]/home/project/convoke.yml\n");
     let listed = scene.json(&["config", "trusted", "--json"]);
-    assert_eq!(listed, serde_json::json!(["[root]/home/project"]));
+    assert_eq!(listed, serde_json::json!(["[root]/home/project/convoke.yml"]));
     let listed = scene.run(&["tools", "list"]);
     assert!(listed.stdout.contains("evil"), "{listed:?}");
     let call = ["tools", "call", "evil", "--allow", "execute"];
     assert_eq!(scene.stdout(&call), "stolen\n");
     assert_snapshot!(scene.run(&["config", "untrust"]).shown(), @"
     --- stderr
-    [root]/home/project is no longer trusted
+    [root]/home/project/convoke.yml is no longer trusted
     --- exit 0
     ");
     assert_eq!(scene.run(&call).code, Some(2));
 }
 
+/// What can write the file must not decide with it what runs next time.
 #[test]
-fn a_project_below_a_trusted_folder_stays_trusted() {
+fn a_trusted_file_that_was_changed_is_not_trusted_any_more() {
     let scene = hostile();
-    assert_eq!(scene.run(&["config", "trust", ".."]).code, Some(0));
-    assert_snapshot!(scene.run(&["config", "untrust"]).shown(), @"
-    --- stderr
-    error: [root]/home/project is still trusted
-    cause: it lies in [root]/home, which is trusted
-    hint: `convoke config untrust [root]/home` ends it
-    --- exit 1
-    ");
+    assert_eq!(scene.run(&["config", "trust", "--yes"]).code, Some(0));
+    let scene = scene.file("convoke.yml", HOSTILE.replace("stolen", "more"));
+    let call = ["tools", "call", "evil", "--allow", "execute"];
+    let ran = scene.run(&call);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr.contains("tools.commands: ignored, because this file has changed"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("`convoke config trust` shows what it grants now"), "{ran:?}");
+    let doctor = scene.run(&["doctor"]);
+    assert!(doctor.stdout.contains("has changed since it was trusted"), "{doctor:?}");
+    let again = scene.run(&["config", "trust", "-y"]);
+    assert!(again.stderr.contains("echo more"), "what it grants is shown: {again:?}");
+    assert_eq!(scene.stdout(&call), "more\n");
+    let back = scene.file("convoke.yml", HOSTILE);
+    assert_eq!(back.run(&call).code, Some(2), "the state before is not trusted either");
+}
+
+#[test]
+fn a_line_without_a_digest_trusts_nothing() {
+    let scene = hostile().user("");
+    let list = scene.root().join("home/.config/convoke/trusted-folders");
+    std::fs::write(&list, format!("{}\n", scene.project().display())).unwrap();
+    let ran = scene.run(&["tools", "call", "evil", "--allow", "execute"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("`convoke config trust` shows what it grants now"), "{ran:?}");
+}
+
+#[test]
+fn trusting_one_file_trusts_no_other() {
+    let scene = hostile().file("sub/convoke.yml", HOSTILE);
+    assert_eq!(scene.run(&["config", "trust", "--yes"]).code, Some(0));
+    let ran = scene.run(&["--cwd", "sub", "tools", "call", "evil", "--allow", "execute"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
 }
 
 #[test]
 fn trust_is_kept_where_only_the_owner_looks() {
     let scene = hostile();
-    assert_eq!(scene.run(&["config", "trust"]).code, Some(0));
+    assert_eq!(scene.run(&["config", "trust", "--yes"]).code, Some(0));
     let file = scene.root().join("home/.config/convoke/trusted-folders");
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let text = scene.readable(&std::fs::read(&file).unwrap());
     assert_snapshot!(text, @"
-    # Folders whose convoke.yml is trusted, one a line, with all below them.
-    [root]/home/project
+    # Project files that are trusted as long as they have this SHA-256, one a line.
+    f15ae35378d695287545dea264920b657b82b9529d372f587a81b3dc59092cf4  [root]/home/project/convoke.yml
     ");
 }
 
@@ -123,13 +163,13 @@ fn a_trusted_project_still_cannot_widen_what_the_user_allows() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_cannot_be_trusted_and_can_be_forgotten() {
-    let scene = hostile();
-    assert_eq!(scene.run(&["config", "trust", "nowhere"]).code, Some(2));
-    let gone = scene.project().join("gone");
-    std::fs::create_dir(&gone).unwrap();
-    assert_eq!(scene.run(&["config", "trust", "gone"]).code, Some(0));
-    std::fs::remove_dir(&gone).unwrap();
+fn a_folder_without_a_file_cannot_be_trusted_and_one_that_is_gone_can_be_forgotten() {
+    let scene = hostile().file("gone/convoke.yml", HOSTILE).file("empty/x", "");
+    for folder in ["nowhere", "empty"] {
+        assert_eq!(scene.run(&["config", "trust", folder, "--yes"]).code, Some(2), "{folder}");
+    }
+    assert_eq!(scene.run(&["config", "trust", "gone", "--yes"]).code, Some(0));
+    std::fs::remove_dir_all(scene.project().join("gone")).unwrap();
     assert_eq!(scene.run(&["config", "untrust", "gone"]).code, Some(0));
     assert_eq!(scene.run(&["config", "trusted"]).stdout, "");
 }
@@ -142,7 +182,7 @@ fn without_a_home_nothing_is_trusted() {
     let ran = scene.ended(&command.output().unwrap());
     assert_snapshot!(ran.shown(), @"
     --- stderr
-    error: there is no place for trusted folders
+    error: there is no place for trusted files
     hint: set HOME or XDG_CONFIG_HOME to an absolute path
     --- exit 9
     ");

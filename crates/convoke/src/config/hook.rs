@@ -33,6 +33,24 @@ pub struct HookConfig {
     pub timeout: Timeout,
 }
 
+impl HookConfig {
+    /// Returns its name in messages.
+    pub fn title(&self) -> &str {
+        let program = self.command.first().map(String::as_str).unwrap_or_default();
+        let short = program.rsplit('/').next().unwrap_or(program);
+        self.name.as_deref().unwrap_or(short)
+    }
+}
+
+/// Who wrote something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Author {
+    /// The user, in a file, a variable or a flag.
+    User,
+    /// The project that is worked on.
+    Project,
+}
+
 const fn ten_seconds() -> Timeout {
     Timeout::from_millis(10_000)
 }

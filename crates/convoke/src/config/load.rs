@@ -21,7 +21,7 @@ use super::paths::{self, Base};
 use super::problem::{ConfigError, Problem};
 use super::schema::{Schema, config_schema};
 use super::settings::{ALIASES, Config};
-use super::sources::{Sources, Trust};
+use super::sources::{Sources, Standing};
 use super::trust;
 use super::yaml;
 
@@ -39,17 +39,20 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         problems: Vec::new(),
         warnings: Vec::new(),
         files: Vec::new(),
+        standing: Standing::Untrusted,
     };
     loader.check_directories();
     let layers = loader.layers();
-    let Loader { mut problems, mut warnings, files, .. } = loader;
+    let Loader { mut problems, mut warnings, files, standing, .. } = loader;
     warnings.sort_by(|left, right| left.place.cmp(&right.place));
     let effective = merged(&layers);
     if problems.is_empty() {
         match serde_json::from_value::<Config>(effective.to_json()) {
             Ok(mut config) => {
-                config.policy.origins = rule_origins(&effective);
-                return Ok(Loaded { config, layers, effective, schema, warnings, files });
+                config.policy.origins =
+                    item_origins(&effective, &Key::default().name("policy").name("rules"));
+                config.hook_origins = item_origins(&effective, &Key::default().name("hooks"));
+                return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });
             }
             Err(error) => problems.push(Problem::of_place(Place::Caller, error.to_string())),
         }
@@ -57,10 +60,10 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     Err(ConfigError::new(problems))
 }
 
-/// Returns where each rule of the policy was written.
-fn rule_origins(effective: &Node) -> Vec<Origin> {
-    match effective.get(&Key::default().name("policy").name("rules")).map(|node| &node.body) {
-        Some(Body::List(rules)) => rules.iter().map(|rule| rule.origin.clone()).collect(),
+/// Returns where each item of a list was written.
+fn item_origins(effective: &Node, list: &Key) -> Vec<Origin> {
+    match effective.get(list).map(|node| &node.body) {
+        Some(Body::List(items)) => items.iter().map(|item| item.origin.clone()).collect(),
         _ => Vec::new(),
     }
 }
@@ -83,6 +86,8 @@ struct Loader<'a> {
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
     files: Vec<ConfigFile>,
+    /// Of the project's file.
+    standing: Standing,
 }
 
 impl<'a> Loader<'a> {
@@ -164,8 +169,8 @@ impl<'a> Loader<'a> {
             self.files.push(ConfigFile { layer: Layer::Project, path: shadowed, state });
         }
         let mut root = self.read(&path, Layer::Project)?;
-        if self.sources.trust == Trust::Untrusted {
-            self.warnings.extend(trust::keep_harmless(&mut root, self.schema()));
+        if self.standing != Standing::Trusted {
+            self.warnings.extend(trust::keep_harmless(&mut root, self.schema(), self.standing));
         }
         let layer = self.file_layer(root, Layer::Project, &path);
         Some((layer, directory_of(&path).to_owned()))
@@ -177,6 +182,9 @@ impl<'a> Loader<'a> {
             let place = Place::File { path: Arc::clone(&shared), position: unreadable.position };
             Problem::of_place(place, unreadable.message)
         });
+        if let (Layer::Project, Ok(Some(text))) = (layer, &read) {
+            self.standing = self.sources.trust.standing(text);
+        }
         let parsed =
             read.and_then(|text| text.map(|text| yaml::parse(&text, &shared, layer)).transpose());
         let state = match &parsed {

@@ -14,6 +14,7 @@ use super::problem::Problem;
 use super::schema::{Child, Schema, Shape};
 use super::secret::MASK;
 use super::settings::Config;
+use super::sources::Standing;
 
 /// A loaded configuration with the history of every value.
 #[non_exhaustive]
@@ -25,6 +26,7 @@ pub struct Loaded {
     pub(crate) schema: MadeSchema,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) files: Vec<ConfigFile>,
+    pub(crate) standing: Standing,
 }
 
 /// The trees hold secrets in plain text, so what is shown is what [`Loaded::to_json`] shows.
@@ -98,6 +100,11 @@ impl Loaded {
     /// means the workspace, and an empty list where nothing is allowed.
     pub fn allowed_paths(&self) -> Option<Vec<PathBuf>> {
         self.config.tools.allowed_paths.clone()
+    }
+
+    /// Tells whether the project's file decides things.
+    pub const fn standing(&self) -> Standing {
+        self.standing
     }
 
     /// Returns the directory of the project's file, where one was read.

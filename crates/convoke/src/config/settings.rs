@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::AgentConfig;
 use super::budget::BudgetConfig;
-use super::hook::HookConfig;
+use super::hook::{Author, HookConfig};
 use super::model::ModelConfig;
+use super::origin::{Layer, Origin};
 use super::permission::PolicyConfig;
 use super::sandbox::SandboxConfig;
 use super::tools::ToolsConfig;
@@ -34,9 +35,21 @@ pub struct Config {
     /// user's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookConfig>,
+    /// Where the hooks come from, in their order; the user where nobody said.
+    #[serde(skip)]
+    pub(crate) hook_origins: Vec<Origin>,
 }
 
 impl Config {
+    /// Returns the hooks, each with who wrote it.
+    pub fn hooks_by_author(&self) -> impl Iterator<Item = (&HookConfig, Author)> {
+        self.hooks.iter().enumerate().map(|(index, hook)| {
+            let layer = self.hook_origins.get(index).map(|origin| origin.layer);
+            let is_project = layer == Some(Layer::Project);
+            (hook, if is_project { Author::Project } else { Author::User })
+        })
+    }
+
     /// Returns every value that is marked as secret, with the key it is set by.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let providers = self.model.providers.iter().flat_map(|(name, provider)| {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::digest::Digest;
 use super::disk;
 
 /// The names a project's file may have, the preferred one first.
@@ -17,9 +18,37 @@ pub const PROJECT_FILE_NAMES: &[&str] = &["convoke.yml", "convoke.yaml"];
 pub enum Trust {
     /// They may, within what the user allows.
     Trusted,
+    /// They may, as long as the file is as it was when the user said so.
+    Pinned(Digest),
+    /// They might once; in which state is not known, so they may set harmless values only.
+    Lapsed,
     /// They may set harmless values only.
     #[default]
     Untrusted,
+}
+
+/// Whether a project's file that was read decides things.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// It does, within what the user allows.
+    Trusted,
+    /// It does not any more: it is not as it was when the user trusted it.
+    Changed,
+    /// It sets harmless values only.
+    #[default]
+    Untrusted,
+}
+
+impl Trust {
+    /// Says what that means for a file with this text.
+    pub(crate) fn standing(self, text: &str) -> Standing {
+        match self {
+            Self::Trusted => Standing::Trusted,
+            Self::Pinned(digest) if digest == Digest::of(text) => Standing::Trusted,
+            Self::Pinned(_) | Self::Lapsed => Standing::Changed,
+            Self::Untrusted => Standing::Untrusted,
+        }
+    }
 }
 
 /// Where configuration comes from.

@@ -1,16 +1,27 @@
-//! What a project's file may say before the user trusted its folder.
+//! What a project's file may say before the user trusted it.
 //!
-//! A folder can come from anywhere: a clone, an archive, a pull request. Until the user says
-//! otherwise its file may set plain values from the table below, and nothing that runs a program,
-//! names a server, takes something from the environment or widens what is allowed. What it says
-//! beyond that is ignored, with a warning.
+//! A folder can come from anywhere: a clone, an archive, a pull request; and what works in it can write
+//! its file. Until the user trusts what the file holds now, it may set plain values from the table
+//! below, and nothing that runs a program, names a server, takes something from the environment or
+//! widens what is allowed. What it says beyond that is ignored, with a warning.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::digest::Digest;
+use super::disk;
 use super::interpolate::asks_for_variables;
 use super::key::Key;
+use super::loaded::shown;
 use super::node::{Body, Node};
-use super::problem::Problem;
-use super::schema::{Child, Schema};
+use super::origin::{Layer, Place};
+use super::problem::{ConfigError, Problem};
+use super::schema::{Child, Schema, config_schema};
+use super::sources::Standing;
 use super::walk::{Verdict, walk};
+use super::yaml;
 
 /// The keys, with everything below them, that a folder may set before it is trusted.
 ///
@@ -67,32 +78,115 @@ pub(crate) const HARMLESS: &[&str] = &[
     "model.retries",
 ];
 
-const HINT: &str = "if you trust this folder, run `convoke config trust`";
+/// Why a value is ignored, and what to do about it.
+struct Why {
+    reason: &'static str,
+    hint: &'static str,
+}
+
+const UNTRUSTED: Why = Why {
+    reason: "this folder is not trusted",
+    hint: "if you trust this folder, run `convoke config trust`",
+};
+const CHANGED: Why = Why {
+    reason: "this file has changed since you trusted it",
+    hint: "`convoke config trust` shows what it grants now, and trusts it again",
+};
+
+/// Something that a project's file decides only if it is trusted.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Grant {
+    /// Its key.
+    pub key: String,
+    /// What the file says, secrets masked.
+    pub value: Value,
+}
+
+/// What a project's file decides if it is trusted as it is now.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Grants {
+    /// What the file holds.
+    pub digest: Digest,
+    /// What it decides beyond harmless values; nothing if it is harmless.
+    pub granted: Vec<Grant>,
+}
+
+/// Reads a project's file, and says what trusting it grants.
+///
+/// # Errors
+///
+/// Returns what is wrong with the file, if it cannot be read.
+pub fn grants(file: &Path) -> Result<Grants, ConfigError> {
+    let shared: Arc<Path> = file.into();
+    let wrong = |message, position| {
+        let place = Place::File { path: Arc::clone(&shared), position };
+        ConfigError::new(vec![Problem::of_place(place, message)])
+    };
+    let text = disk::read_file(file).map_err(|error| wrong(error.message, error.position))?;
+    let text = text.ok_or_else(|| wrong("it is not there".to_owned(), None))?;
+    let mut root = yaml::parse(&text, &shared, Layer::Project)
+        .map_err(|problem| ConfigError::new(vec![problem]))?;
+    let schema = config_schema();
+    let mut granted = Vec::new();
+    walk(&mut root, Schema::new(&schema), &mut |visit| match (visit.schema, harm(visit.key)) {
+        (Child::Unknown | Child::Free, _) => Verdict::Keep,
+        (_, Harm::None) => {
+            if visit.node.text().is_some_and(asks_for_variables) {
+                granted.push(granted_by(visit.key, visit.node, visit.schema));
+            }
+            Verdict::Descend
+        }
+        (_, Harm::Below) => Verdict::Descend,
+        (_, Harm::Some) => {
+            match &visit.node.body {
+                Body::List(items) => {
+                    granted.extend(items.iter().enumerate().map(|(at, item)| {
+                        granted_by(&visit.key.index(at), item, visit.schema.item())
+                    }));
+                }
+                _ => granted.push(granted_by(visit.key, visit.node, visit.schema)),
+            }
+            Verdict::Keep
+        }
+    });
+    Ok(Grants { digest: Digest::of(&text), granted })
+}
+
+fn granted_by(key: &Key, node: &Node, schema: Child<'_>) -> Grant {
+    Grant { key: key.to_string(), value: shown(node, schema) }
+}
 
 /// Takes out everything that a folder may not set before it is trusted, and says so. Keys that do
 /// not exist stay, to be reported as mistakes.
-pub(crate) fn keep_harmless(root: &mut Node, schema: Schema<'_>) -> Vec<Problem> {
+pub(crate) fn keep_harmless(
+    root: &mut Node,
+    schema: Schema<'_>,
+    standing: Standing,
+) -> Vec<Problem> {
+    let why = if standing == Standing::Changed { &CHANGED } else { &UNTRUSTED };
     let mut warnings = Vec::new();
     walk(root, schema, &mut |visit| match (visit.schema, harm(visit.key)) {
         (Child::Unknown | Child::Free, _) | (_, Harm::None) => Verdict::Keep,
         (_, Harm::Below) if matches!(visit.node.body, Body::Map(_)) => Verdict::Descend,
         (_, Harm::Below) => Verdict::Keep,
         (_, Harm::Some) => {
-            let message = "ignored, because this folder is not trusted";
-            warnings.push(Problem::new(visit.place, visit.key, message).with_hint(HINT));
+            let message = format!("ignored, because {}", why.reason);
+            warnings.push(Problem::new(visit.place, visit.key, message).with_hint(why.hint));
             Verdict::Drop
         }
     });
-    refuse_variables(root, schema, &mut warnings);
+    refuse_variables(root, schema, why, &mut warnings);
     warnings
 }
 
-fn refuse_variables(root: &mut Node, schema: Schema<'_>, warnings: &mut Vec<Problem>) {
+fn refuse_variables(root: &mut Node, schema: Schema<'_>, why: &Why, warnings: &mut Vec<Problem>) {
     walk(root, schema, &mut |visit| match visit.node.text() {
         Some(text) if asks_for_variables(text) => {
-            let message = "`${…}` is ignored, because this folder is not trusted";
+            let message = format!("`${{…}}` is ignored, because {}", why.reason);
             let place = &visit.node.origin.place;
-            warnings.push(Problem::new(place, visit.key, message).with_hint(HINT));
+            warnings.push(Problem::new(place, visit.key, message).with_hint(why.hint));
             Verdict::Drop
         }
         _ => Verdict::Descend,

@@ -1,19 +1,29 @@
-//! The folders the user trusts, as a text file that people can read and edit.
+//! The project files the user trusts, as a text file that people can read and edit.
 //!
-//! One absolute directory a line; empty lines and lines that begin with `#` are kept as they are.
-//! This is the text only: the command reads and writes the file, and hands in directories with
-//! their links followed.
+//! One file a line, with the SHA-256 of what it held when it was trusted before it, as `sha256sum` writes
+//! them; empty lines and lines that begin with `#` are kept as they are. Trust is given to what a file says,
+//! not to where it is: whoever can write into a folder, a model for instance, could else decide what runs
+//! there. A line without a digest trusts nothing.
+//!
+//! This is the text only: the command reads and writes the file, and hands in paths with the links of
+//! their directories followed.
 
 use std::fmt;
 use std::path::{Component, Path};
 
-/// The folders the user trusts.
+use super::digest::Digest;
+use super::sources::Trust;
+
+/// Between the digest and the path.
+const BETWEEN: &str = "  ";
+
+/// The project files the user trusts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrustStore {
     lines: Vec<String>,
 }
 
-/// Why a folder cannot be listed.
+/// Why a file cannot be listed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
@@ -25,44 +35,77 @@ pub enum TrustError {
     NotALine(String),
 }
 
+/// A line that lists something.
+struct Listed<'a> {
+    path: &'a Path,
+    digest: Option<Digest>,
+}
+
 impl TrustStore {
     /// Reads the text of the file.
     pub fn parse(text: &str) -> Self {
         Self { lines: text.lines().map(str::to_owned).collect() }
     }
 
-    /// Returns the folders that are listed, in order.
-    pub fn directories(&self) -> impl Iterator<Item = &Path> {
-        self.lines.iter().map(String::as_str).filter(|line| !is_comment(line)).map(Path::new)
+    /// Returns the files that are listed, in order.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.listed().filter(|line| line.digest.is_some()).map(|line| line.path)
     }
 
-    /// Returns whether a folder is trusted: it is listed, or a folder above it is.
-    pub fn contains(&self, directory: &Path) -> bool {
-        let listed = |above: &Path| is_canonical(above) && directory.starts_with(above);
-        is_canonical(directory) && self.directories().any(listed)
+    fn listed(&self) -> impl Iterator<Item = Listed<'_>> {
+        self.lines.iter().filter_map(|line| Listed::read(line))
     }
 
-    /// Lists a folder. Returns whether it was new: one that is trusted already is not added.
-    pub fn add(&mut self, directory: &Path) -> Result<bool, TrustError> {
-        let shown = || directory.display().to_string();
-        if !is_canonical(directory) {
+    /// Returns how far a project's file is trusted: in the state that is listed for it. One that is listed
+    /// without a state, or whose folder is, is trusted in none.
+    pub fn trust(&self, file: &Path) -> Trust {
+        let mut trust = Trust::Untrusted;
+        for Listed { path, digest } in self.listed().filter(|line| is_canonical(line.path)) {
+            match digest {
+                Some(digest) if path == file => return Trust::Pinned(digest),
+                None if file.starts_with(path) => trust = Trust::Lapsed,
+                _ => {}
+            }
+        }
+        trust
+    }
+
+    /// Lists a file in this state, and in no other. Returns whether that is new.
+    pub fn add(&mut self, file: &Path, digest: Digest) -> Result<bool, TrustError> {
+        let shown = || file.display().to_string();
+        if !is_canonical(file) {
             return Err(TrustError::NotCanonical(shown()));
         }
-        let line = directory.to_str().filter(|line| !line.contains(['\n', '\r']));
-        let line = line.ok_or_else(|| TrustError::NotALine(shown()))?;
-        if self.contains(directory) {
+        let path = file.to_str().filter(|path| !path.contains(['\n', '\r']));
+        let path = path.ok_or_else(|| TrustError::NotALine(shown()))?;
+        if self.trust(file) == Trust::Pinned(digest) {
             return Ok(false);
         }
-        self.lines.push(line.to_owned());
+        self.remove(file);
+        self.lines.push(format!("{digest}{BETWEEN}{path}"));
         Ok(true)
     }
 
-    /// Takes a folder off the list. Returns whether it was there. A folder above it that is listed
-    /// stays, and keeps it trusted.
-    pub fn remove(&mut self, directory: &Path) -> bool {
+    /// Takes a file off the list, or the files in a folder. Returns whether one was there.
+    pub fn remove(&mut self, path: &Path) -> bool {
         let before = self.lines.len();
-        self.lines.retain(|line| is_comment(line) || Path::new(line) != directory);
+        let is_meant = |line: &Listed<'_>| line.path == path || line.path.parent() == Some(path);
+        self.lines.retain(|line| !Listed::read(line).is_some_and(|line| is_meant(&line)));
         self.lines.len() < before
+    }
+}
+
+impl<'a> Listed<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        if line.trim().is_empty() || line.starts_with('#') {
+            return None;
+        }
+        let parts = line.split_once(BETWEEN);
+        let pinned = parts.and_then(|(digest, path)| Some((digest.parse().ok()?, path)));
+        Some(match pinned {
+            Some((digest, path)) => Self { path: Path::new(path), digest: Some(digest) },
+            None => Self { path: Path::new(line), digest: None },
+        })
     }
 }
 
@@ -71,10 +114,6 @@ impl fmt::Display for TrustStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(formatter, "{line}"))
     }
-}
-
-fn is_comment(line: &str) -> bool {
-    line.trim().is_empty() || line.starts_with('#')
 }
 
 fn is_canonical(path: &Path) -> bool {
@@ -86,48 +125,45 @@ fn is_canonical(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "# mine\n/home/ada/work\n\n/srv/a b\n";
-
-    #[test]
-    fn a_folder_is_trusted_with_everything_below_it() {
-        let store = TrustStore::parse(TEXT);
-        for (directory, trusted) in [
-            ("/home/ada/work", true),
-            ("/home/ada/work/deep/er", true),
-            ("/srv/a b", true),
-            ("/home/ada", false),
-            ("/home/ada/workshop", false),
-            ("/home/ada/work/../evil", false),
-            ("home/ada/work", false),
-            ("# mine", false),
-        ] {
-            assert_eq!(store.contains(Path::new(directory)), trusted, "{directory}");
-        }
-        assert!(!TrustStore::parse("/a/..\nrelative\n").contains(Path::new("/b")));
-        assert!(!TrustStore::default().contains(Path::new("/")));
+    fn digest(text: &str) -> Digest {
+        Digest::of(text)
     }
 
     #[test]
-    fn the_text_survives_changes() {
-        let mut store = TrustStore::parse(TEXT);
-        assert_eq!(store.to_string(), TEXT);
-        assert_eq!(store.add(Path::new("/home/ada/work/x")), Ok(false));
-        assert_eq!(store.add(Path::new("/new")), Ok(true));
-        assert!(store.remove(Path::new("/home/ada/work")));
-        assert!(!store.remove(Path::new("/home/ada/work")));
-        assert_eq!(store.to_string(), "# mine\n\n/srv/a b\n/new\n");
-        assert_eq!(TrustStore::parse(&store.to_string()), store);
+    fn a_file_is_trusted_in_the_state_that_is_listed() {
+        let text = format!("# mine\n{}  /work/convoke.yml\n\n/srv/a b\n/old/..\n", digest("a"));
+        let store = TrustStore::parse(&text);
+        let trust = |path: &str| store.trust(Path::new(path));
+        assert_eq!(trust("/work/convoke.yml"), Trust::Pinned(digest("a")));
+        for other in ["/work/sub/convoke.yml", "/work/convoke.yaml", "/other/convoke.yml", "# mine"]
+        {
+            assert_eq!(trust(other), Trust::Untrusted, "{other}");
+        }
+        assert_eq!(trust("/srv/a b/x/convoke.yml"), Trust::Lapsed, "a folder, without a state");
+        assert_eq!(store.files().collect::<Vec<_>>(), [Path::new("/work/convoke.yml")]);
+        assert_eq!(store.to_string(), text);
+    }
+
+    #[test]
+    fn a_file_is_listed_in_one_state() {
+        let mut store = TrustStore::parse("# mine\n/work/convoke.yml\n");
+        let file = Path::new("/work/convoke.yml");
+        assert_eq!(store.add(file, digest("a")), Ok(true));
+        assert_eq!(store.add(file, digest("a")), Ok(false));
+        assert_eq!(store.add(file, digest("b")), Ok(true));
+        assert_eq!(store.to_string(), format!("# mine\n{}  /work/convoke.yml\n", digest("b")));
+        assert!(store.remove(Path::new("/work")));
+        assert!(!store.remove(Path::new("/work")));
+        assert_eq!(store.to_string(), "# mine\n");
     }
 
     #[test]
     fn what_cannot_be_a_line_is_refused() {
         let mut store = TrustStore::default();
-        let relative = TrustError::NotCanonical("a".into());
-        assert_eq!(store.add(Path::new("a")), Err(relative));
-        let climbing = TrustError::NotCanonical("/a/..".into());
-        assert_eq!(store.add(Path::new("/a/..")), Err(climbing));
-        let two_lines = TrustError::NotALine("/a\n/".into());
-        assert_eq!(store.add(Path::new("/a\n/")), Err(two_lines));
+        let mut add = |path: &str| store.add(Path::new(path), digest("a"));
+        assert_eq!(add("a"), Err(TrustError::NotCanonical("a".into())));
+        assert_eq!(add("/a/../b"), Err(TrustError::NotCanonical("/a/../b".into())));
+        assert_eq!(add("/a\n/"), Err(TrustError::NotALine("/a\n/".into())));
         assert_eq!(store.to_string(), "");
     }
 }

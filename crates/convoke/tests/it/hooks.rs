@@ -145,3 +145,31 @@ fn mistakes_in_hooks_are_told_with_key_and_line() {
         assert!(parts.iter().all(|part| error.contains(part)), "{parts:?}: {error}");
     }
 }
+
+/// A hook of a trusted project's file is no more than a program of that project.
+#[tokio::test]
+async fn a_hook_of_a_project_is_as_confined_as_a_program() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().canonicalize().unwrap();
+    let (home, project) = (root.join("home"), root.join("home/project"));
+    fs::create_dir_all(home.join(".ssh")).unwrap();
+    fs::create_dir_all(&project).unwrap();
+    fs::write(home.join(".ssh/key"), "k").unwrap();
+    let line = guard("cat ../.ssh/key > stolen; touch ../outside; true");
+    fs::write(project.join("convoke.yml"), format!("hooks:\n{line}")).unwrap();
+    let mut sources = Sources::new(&project);
+    sources.trust = Trust::Trusted;
+    let config = config::load(&sources).unwrap().config;
+    let variables = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+    let runtime = Runtime::builder(&project)
+        .config(config)
+        .home(Some(home.clone()))
+        .environment(variables.into())
+        .mode(Mode::AutoEdit)
+        .build()
+        .unwrap();
+    let result = write(&runtime).await;
+    let stolen = fs::read_to_string(project.join("stolen")).unwrap_or_default();
+    assert_eq!(stolen, "", "{result:?}");
+    assert!(!home.join("outside").exists(), "{result:?}");
+}

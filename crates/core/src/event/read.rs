@@ -5,6 +5,7 @@
 //! fields of the envelope are taken as they come, and as soon as the type is known, the data is read
 //! straight into its body. Any order of fields is understood; data that comes before its type waits.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
@@ -36,6 +37,7 @@ enum Field {
     Parent,
     Agent,
     Call,
+    Secrets,
     Type,
     Data,
     #[serde(other)]
@@ -95,6 +97,7 @@ struct Envelope {
     parent: Option<RunId>,
     agent: Option<AgentPath>,
     call: Option<CallId>,
+    secrets: BTreeSet<String>,
 }
 
 impl Envelope {
@@ -115,6 +118,10 @@ impl Envelope {
                 self.call = map.next_value()?;
                 Ok(())
             }
+            Field::Secrets => {
+                self.secrets = map.next_value()?;
+                Ok(())
+            }
             Field::Type | Field::Data | Field::Other => map.next_value::<IgnoredAny>().map(drop),
         }
     }
@@ -133,6 +140,7 @@ impl Envelope {
             parent: self.parent,
             agent: self.agent.ok_or_else(|| E::missing_field("agent"))?,
             call: self.call,
+            secrets: self.secrets,
             body,
         })
     }

@@ -165,6 +165,7 @@ impl World {
             parent: None,
             agent: AgentPath::default(),
             call: call.cloned(),
+            secrets: BTreeSet::new(),
             body,
         };
         self.run.apply(&event);

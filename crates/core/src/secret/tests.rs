@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
-use crate::message::Part;
+use crate::message::{Part, Role};
 use crate::time::Millis;
 use crate::usage::Usage;
 
@@ -90,6 +90,47 @@ fn a_number_that_has_to_be_one_stays_and_the_rest_is_hidden() {
     assert_eq!(secrets().hide_in(EventBody::Usage(usage)).unwrap(), EventBody::Usage(usage));
 }
 
+/// Hides what a tool said as a run does: what the tool came across is noted.
+fn said(secrets: &Secrets, body: EventBody) -> EventBody {
+    let hidden = secrets.hide_and_note(body).unwrap();
+    secrets.note(&hidden.secrets);
+    hidden.body
+}
+
+/// A file with a name in it, and a token that makes the event one with a secret, must not open the secret.
+#[test]
+fn a_name_in_what_a_tool_said_is_not_the_secret() {
+    let secrets = secrets();
+    said(&secrets, completed(json!(format!("[secret KEY] {TOKEN}"))));
+    assert_eq!(secrets.seen(), BTreeSet::new());
+    let kept = Withheld::Kept("[secret KEY]".into());
+    assert_eq!(secrets.reveal_in_value(json!("[secret KEY]")), Err(kept.clone()));
+
+    secrets.recall(&Message::text(Role::Tool, format!("[secret KEY]: {kept}")));
+    assert_eq!(secrets.reveal_in_value(json!("[secret KEY]")), Err(kept), "a refusal, recalled");
+}
+
+#[test]
+fn a_resumed_run_knows_exactly_what_its_tools_came_across() {
+    let hidden =
+        secrets().hide_and_note(completed(json!({ "sk-0123456789": 9_017_263_544_u64 }))).unwrap();
+    let names: Vec<_> = hidden.secrets.iter().map(String::as_str).collect();
+    assert_eq!(names, ["[secret KEY]", "[secret PIN]"]);
+    let resumed = secrets();
+    resumed.note(&hidden.secrets);
+    assert_eq!(resumed.seen(), hidden.secrets);
+    assert_eq!(resumed.reveal_in_value(json!("[secret KEY]")), Ok(json!("sk-0123456789")));
+    assert!(resumed.reveal_in_value(json!("[secret LONGER]")).is_err());
+}
+
+#[test]
+fn what_a_refused_call_says_is_said_by_no_tool() {
+    let error = crate::ToolError::permission("sk-0123456789");
+    let (content, duration_ms) = (vec![], Millis::default());
+    let denied = EventBody::ToolCallDenied { tool_name: "t".into(), error, content, duration_ms };
+    assert_eq!(secrets().hide_and_note(denied).unwrap().secrets, BTreeSet::new());
+}
+
 #[test]
 fn only_what_tools_came_across_is_given_back_to_them() {
     let secrets = secrets();
@@ -97,7 +138,7 @@ fn only_what_tools_came_across_is_given_back_to_them() {
     let kept = Withheld::Kept("[secret KEY]".into());
     assert_eq!(secrets.reveal_in_value(named.clone()), Err(kept.clone()));
     assert_eq!(secrets.named_in(&named), Some(kept));
-    secrets.hide_in(completed(json!("sk-0123456789"))).unwrap();
+    said(&secrets, completed(json!("sk-0123456789")));
     assert_eq!(secrets.reveal_in_value(named), Ok(json!({ "text": "sk-0123456789" })));
     let other = json!("[secret LONGER]");
     assert!(secrets.reveal_in_value(other).is_err());
@@ -109,7 +150,7 @@ fn a_form_is_given_back_as_that_form() {
     let secrets = secrets();
     let text = r#"{"password": "pass\"word\\1", "again": "pass%22word%5C1"}"#;
     let EventBody::ToolCallCompleted { result, .. } =
-        secrets.hide_in(completed(json!({ "text": text }))).unwrap()
+        said(&secrets, completed(json!({ "text": text })))
     else {
         unreachable!()
     };

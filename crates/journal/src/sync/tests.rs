@@ -92,6 +92,7 @@ fn event(run: &RunId, seq: u64, text: &str) -> Event {
         parent: None,
         agent: AgentPath::default(),
         call: None,
+        secrets: BTreeSet::new(),
         body: EventBody::Notice { message: text.into() },
     }
 }

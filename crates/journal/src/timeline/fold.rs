@@ -430,6 +430,7 @@ mod tests {
             parent: None,
             agent: AgentPath::default(),
             call: None,
+            secrets: std::collections::BTreeSet::new(),
             body,
         }
     }

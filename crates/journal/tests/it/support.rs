@@ -59,6 +59,7 @@ pub(crate) fn event(run: &str, seq: u64, body: EventBody) -> Event {
         parent: None,
         agent: AgentPath::default(),
         call: None,
+        secrets: std::collections::BTreeSet::new(),
         body,
     }
 }

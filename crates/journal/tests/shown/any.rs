@@ -180,6 +180,7 @@ fn any_event() -> impl Strategy<Value = Event> {
             parent: parent.map(run),
             agent: AgentPath::default(),
             call: call.map(|call| CallId::new(format!("c{call}"))),
+            secrets: std::collections::BTreeSet::new(),
             body,
         }
     })
@@ -235,6 +236,7 @@ proptest! {
                 parent: None,
                 agent: AgentPath::default(),
                 call: Some(CallId::new(format!("c{at}"))),
+                secrets: std::collections::BTreeSet::new(),
                 body,
             }
         }).collect();

@@ -70,6 +70,7 @@ impl Stream {
             parent: self.parent.clone(),
             agent: self.agent.clone(),
             call,
+            secrets: std::collections::BTreeSet::new(),
             body,
         });
         self

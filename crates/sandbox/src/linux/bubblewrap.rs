@@ -10,7 +10,7 @@
 //! have in its environment must neither steer `bwrap`, which is not confined yet, nor be seen by others.
 //! What is hidden here is what is there when the program starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -199,11 +199,21 @@ impl Arguments {
         }
         let visible =
             |path: &PathBuf| whole || read.iter().chain(&write).any(|r| path.starts_with(r));
-        let hidden = files::real_places(&confinement.hidden);
-        for path in
-            outermost(hidden.iter().map(PathBuf::as_path)).iter().filter(|path| visible(path))
-        {
-            self.hide(path, &write);
+        let mut hidden =
+            outermost(files::real_places(&confinement.hidden).iter().map(PathBuf::as_path));
+        hidden.retain(visible);
+        let mut protected = files::real_places(&confinement.protected);
+        protected.retain(|path| {
+            let below = |root: &PathBuf| path.starts_with(root) && path != root;
+            write.iter().any(below) && !hidden.iter().any(|outer| path.starts_with(outer))
+        });
+        let protected = outermost(protected.iter().map(PathBuf::as_path));
+        self.keep_in_place(hidden.iter().chain(&protected), &write);
+        for path in &hidden {
+            self.hide(path);
+        }
+        for path in &protected {
+            self.mount("--ro-bind", path);
         }
         if !whole {
             self.add(["--remount-ro", "/"]);
@@ -224,15 +234,21 @@ impl Arguments {
         }
     }
 
-    fn hide(&mut self, path: &Path, write: &[PathBuf]) {
-        if let Some(root) = write.iter().find(|root| path.starts_with(root)) {
-            let mut way: Vec<&Path> =
-                path.ancestors().skip(1).take_while(|above| *above != root).collect();
-            way.reverse();
-            for above in way {
-                self.mount("--bind", above);
+    /// Mounts the directories on the way down to these paths onto themselves, so that none can be moved.
+    /// Each only once and before all else: mounted again, it would uncover what was mounted below it.
+    fn keep_in_place<'p>(&mut self, paths: impl Iterator<Item = &'p PathBuf>, write: &[PathBuf]) {
+        let mut way: BTreeSet<&Path> = BTreeSet::new();
+        for path in paths {
+            if let Some(root) = write.iter().find(|root| path.starts_with(root)) {
+                way.extend(path.ancestors().skip(1).take_while(|above| *above != root));
             }
         }
+        for above in way {
+            self.mount("--bind", above);
+        }
+    }
+
+    fn hide(&mut self, path: &Path) {
         if path.is_dir() {
             self.add([OsStr::new("--tmpfs"), path.as_os_str()]);
             self.add([OsStr::new("--remount-ro"), path.as_os_str()]);
@@ -294,6 +310,27 @@ mod tests {
              --bind /T/work/a /T/work/a\n--bind /T/work/a/b /T/work/a/b\n\
              --tmpfs /T/work/a/b/secret\n--remount-ro /T/work/a/b/secret\n\
              --ro-bind /dev/null /T/work/key"
+        );
+    }
+
+    #[test]
+    fn what_is_protected_is_read_only_and_cannot_be_moved_away() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("work/.git/hooks")).unwrap();
+        let confinement = Confinement {
+            read: vec!["/".into()],
+            write: vec![at("work")],
+            protected: vec![at("work/.git/hooks"), at("work/missing"), at("work"), at("")],
+            ..Confinement::default()
+        };
+        let shown = lines(&confinement).replace(&at("").display().to_string(), "/T/");
+        assert!(
+            shown.trim_end().ends_with(
+                "--bind /T/work /T/work\n--bind /T/work/.git /T/work/.git\n\
+                 --ro-bind /T/work/.git/hooks /T/work/.git/hooks"
+            ),
+            "{shown}"
         );
     }
 

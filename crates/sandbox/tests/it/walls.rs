@@ -94,6 +94,20 @@ async fn bubblewrap_hides_what_lies_in_a_directory_that_may_be_written() {
     }
 }
 
+/// Mounting the directory of both again, for the second, must not uncover the first.
+#[tokio::test]
+async fn two_secrets_in_one_directory_are_both_hidden() {
+    let Some(mut place) = Place::new(Backend::Bubblewrap) else { return };
+    for name in ["work/a/one", "work/a/two"] {
+        std::fs::create_dir_all(place.path(name)).unwrap();
+        std::fs::write(place.path(name).join("key"), SECRET).unwrap();
+        place.confinement.hidden.push(place.path(name));
+    }
+    place.confinement.write.push(place.path("work"));
+    let ran = place.shell("cd $PLACE; cat work/a/one/key work/a/two/key; ls work/a/*").await;
+    assert!(!ran.stdout.contains(SECRET) && !ran.stdout.contains("key"), "{ran:?}");
+}
+
 #[tokio::test]
 async fn beside_what_is_hidden_bubblewrap_lets_write() {
     let Some(mut place) = Place::new(Backend::Bubblewrap) else { return };
@@ -146,3 +160,35 @@ on_each_backend!(
     temporary_files_work_where_something_hidden_lies_beside_them,
     programs_of_one_spawner_share_a_directory_of_their_own_that_goes_with_it,
 );
+
+/// Lines that would make something run later, outside of the walls.
+const LATER: &[&str] = &[
+    "echo evil > work/.git/hooks/pre-commit",
+    "echo evil > work/.git/hooks/new",
+    "echo evil >> work/.git/config",
+    "rm work/.git/config",
+    "mv work/.git work/moved && mkdir -p work/.git/hooks && echo evil > work/.git/hooks/pre-commit",
+    "mv work/.git/hooks work/.git/old && mkdir work/.git/hooks && echo evil > work/.git/hooks/new",
+];
+
+#[tokio::test]
+async fn what_is_protected_bubblewrap_lets_nobody_write() {
+    for line in LATER {
+        let Some(mut place) = Place::new(Backend::Bubblewrap) else { return };
+        for (name, text) in [("work/.git/hooks/pre-commit", "fine"), ("work/.git/config", "fine")] {
+            let path = place.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        place.confinement.write.push(place.path("work"));
+        let protected = ["work/.git/hooks", "work/.git/config"].map(|name| place.path(name));
+        place.confinement.protected.extend(protected);
+        let ran = place.shell(&format!("cd $PLACE; {line}")).await;
+        assert!(!ran.succeeded(), "`{line}`: {ran:?}");
+        assert_eq!(place.text("work/.git/hooks/pre-commit"), "fine", "`{line}`");
+        assert_eq!(place.text("work/.git/config"), "fine", "`{line}`");
+        let beside =
+            place.shell("cd $PLACE; echo x > work/.git/HEAD && cat work/.git/config").await;
+        assert!(beside.succeeded() && beside.stdout.contains("fine"), "{beside:?}");
+    }
+}

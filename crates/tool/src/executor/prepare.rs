@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::{
-    Access, Concurrency, Display, Effects, EventBody, Kind, Repeat, ToolCall, ToolError, ToolResult,
+    Access, Concurrency, Display, Effects, EventBody, Kind, Repeat, ToolCall, ToolError,
+    ToolResult, ToolSpec,
 };
 use serde_json::Value;
 
@@ -167,7 +168,7 @@ impl ToolExecutor {
             };
         let spec = entry.tool.spec();
         call.arguments = arguments.clone();
-        let planned = self.revealed(spec.kind, arguments);
+        let planned = self.revealed(spec, arguments);
         let planned = match planned.and_then(|arguments| plan(entry.tool.as_ref(), arguments)) {
             Ok(planned) => planned,
             Err(error) => return Err((ticket, error)),
@@ -237,16 +238,13 @@ impl ToolExecutor {
         ))
     }
 
-    /// Puts secrets in the place of their names. Programs and the network get none.
-    fn revealed(&self, kind: Kind, arguments: Value) -> Result<Value, ToolError> {
+    /// Puts secrets in the place of their names, for a tool that says it takes them. Any other is refused.
+    fn revealed(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, ToolError> {
         let secrets = self.0.recorder.secrets();
-        let unsuited = match kind {
-            Kind::Execute | Kind::Fetch | Kind::Agent | Kind::Other => secrets.named_in(&arguments),
-            _ => None,
-        };
-        let revealed = match unsuited {
-            Some(withheld) => Err(withheld),
-            None => secrets.reveal_in_value(arguments),
+        let revealed = if spec.takes_secrets {
+            secrets.reveal_in_value(arguments)
+        } else {
+            secrets.named_in(&arguments).map_or(Ok(arguments), Err)
         };
         revealed.map_err(|withheld| ToolError::permission(withheld.to_string()))
     }

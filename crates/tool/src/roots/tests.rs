@@ -171,3 +171,130 @@ fn a_link_counts_from_where_it_really_is() {
     let (directory, name) = place.open_parent(MissingParents::Refuse, FinalLink::Follow).unwrap();
     assert_eq!(directory.read_to_string(name).unwrap(), "real");
 }
+
+/// A home directory that is worked in, with a key, and with settings that are not there yet.
+fn home() -> (TempDir, Roots) {
+    let home = TempDir::new().unwrap();
+    for directory in [".ssh", ".config", "work"] {
+        fs::create_dir(home.path().join(directory)).unwrap();
+    }
+    fs::write(home.path().join(".ssh/key"), "k").unwrap();
+    fs::write(home.path().join("work/a.txt"), "a").unwrap();
+    symlink(".ssh/key", home.path().join("work-key")).unwrap();
+    symlink(".ssh", home.path().join("keys")).unwrap();
+    symlink(home.path().join(".ssh"), home.path().join("work/absolute")).unwrap();
+    symlink(".config", home.path().join("settings")).unwrap();
+    let hidden = [".ssh", ".config/convoke"].map(|name| home.path().join(name));
+    let roots = Roots::open([home.path()]).unwrap().hiding(hidden);
+    (home, roots)
+}
+
+#[track_caller]
+fn assert_hidden<T: fmt::Debug>(path: &str, got: Result<T, ToolError>) {
+    let error = got.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Permission, "{path}: {error}");
+    assert!(error.message.contains("is hidden from tools"), "{path}: {error}");
+}
+
+#[test]
+fn what_is_hidden_is_refused_however_it_is_spelled() {
+    let (home, roots) = home();
+    let absolute = home.path().join(".ssh/key");
+    let locate = |path: &str| roots.locate(home.path(), path);
+    for path in [".ssh", ".ssh/key", "work/../.ssh/key", ".ssh/new", absolute.to_str().unwrap()] {
+        assert_hidden(path, locate(path));
+    }
+    for path in ["work-key", "keys/key", "work/absolute/key"] {
+        let place = locate(path).unwrap();
+        assert_hidden(path, place.open_file());
+        assert_hidden(path, place.metadata());
+        assert_hidden(path, place.open_parent(MissingParents::Create, FinalLink::Follow));
+    }
+    for path in ["keys", "work/absolute"] {
+        assert_hidden(path, locate(path).unwrap().open_directory());
+    }
+    assert!(locate("work/a.txt").unwrap().open_file().is_ok());
+    assert!(locate(".sshd").is_ok(), "a name that begins alike is another");
+    let place = locate("work").unwrap();
+    assert_eq!(place.metadata().unwrap().is_dir(), place.open_directory().is_ok());
+}
+
+#[test]
+fn what_is_hidden_and_not_there_yet_is_not_made() {
+    let (home, roots) = home();
+    for path in ["settings/convoke/rules.yml", "settings/convoke"] {
+        let place = roots.locate(home.path(), path).unwrap();
+        assert_hidden(path, place.open_parent(MissingParents::Create, FinalLink::Follow));
+    }
+    assert!(!home.path().join(".config/convoke").exists());
+    let beside = roots.locate(home.path(), "settings/other/deep/file").unwrap();
+    assert!(beside.open_parent(MissingParents::Create, FinalLink::Follow).is_ok());
+}
+
+#[test]
+fn what_holds_something_hidden_is_not_moved_away() {
+    let (home, roots) = home();
+    for path in [".config", "./.config"] {
+        let place = roots.locate(home.path(), path).unwrap();
+        assert_hidden(path, place.open_parent(MissingParents::Refuse, FinalLink::Keep));
+    }
+}
+
+#[test]
+fn narrowing_keeps_what_both_hide() {
+    let (home, roots) = home();
+    let other = Roots::open([home.path()]).unwrap().hiding([home.path().join("work")]);
+    for narrowed in [roots.narrowed_by(&other), other.narrowed_by(&roots)] {
+        for path in [".ssh/key", "work/a.txt"] {
+            assert_hidden(path, narrowed.locate(home.path(), path));
+        }
+    }
+}
+
+#[test]
+fn a_hidden_link_hides_where_it_leads() {
+    let home = TempDir::new().unwrap();
+    fs::create_dir_all(home.path().join("dotfiles/ssh")).unwrap();
+    fs::write(home.path().join("dotfiles/ssh/key"), "k").unwrap();
+    symlink("dotfiles/ssh", home.path().join(".ssh")).unwrap();
+    let roots = Roots::open([home.path()]).unwrap().hiding([home.path().join(".ssh")]);
+    for path in [".ssh/key", "dotfiles/ssh/key"] {
+        assert_hidden(path, roots.locate(home.path(), path));
+    }
+}
+
+mod any {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STEPS: [&str; 10] =
+        [".", "..", ".ssh", "key", "keys", "work", "absolute", "settings", "convoke", ".config"];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Whatever way is taken, what is hidden is not opened, and nothing is made in it.
+        #[test]
+        fn no_way_leads_to_what_is_hidden(steps in prop::collection::vec(0..STEPS.len(), 1..8)) {
+            let (home, roots) = home();
+            let path = steps.iter().map(|step| STEPS[*step]).collect::<Vec<_>>().join("/");
+            let Ok(place) = roots.locate(home.path(), &path) else { return Ok(()) };
+            if let Ok((mut file, _)) = place.open_file() {
+                let mut text = String::new();
+                file.read_to_string(&mut text).unwrap();
+                prop_assert_ne!(text, "k", "{}", path);
+            }
+            if let Ok((directory, name)) =
+                place.open_parent(MissingParents::Create, FinalLink::Follow)
+            {
+                // What is there already may be a directory, which is not written.
+                drop(directory.write(name, "x"));
+            }
+            prop_assert!(!home.path().join(".config/convoke").exists(), "{}", path);
+            let key = fs::read_to_string(home.path().join(".ssh/key")).unwrap();
+            prop_assert_eq!(key, "k", "{}", path);
+            prop_assert_eq!(fs::read_dir(home.path().join(".ssh")).unwrap().count(), 1, "{}", path);
+        }
+    }
+}

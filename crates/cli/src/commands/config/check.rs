@@ -10,6 +10,7 @@ use convoke_core::ExitCode;
 use serde::Serialize;
 
 use crate::failure::{self, Failure};
+use crate::hooks;
 use crate::output::{Output, Style};
 use crate::session::Session;
 
@@ -45,6 +46,8 @@ struct Report<'a> {
     problems: &'a [Problem],
     warnings: &'a [Problem],
     files: &'a [ConfigFile],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hooks: Vec<hooks::Listed>,
 }
 
 impl Check {
@@ -63,12 +66,16 @@ impl Check {
             Err(_) => Ok(()),
         };
         if self.json {
-            return Ok(print_json(&loaded, usable.err().as_ref(), output));
+            return Ok(print_json(&loaded, usable.err().as_ref(), session, output));
         }
         let loaded = loaded?;
         failure::warn(output, loaded.warnings());
         usable?;
         print(&loaded, output);
+        for hook in hooks::listed(session, &loaded.config) {
+            let line = format!("hook {hook}");
+            output.out.line(output.out.printable(&line));
+        }
         Ok(ExitCode::Done)
     }
 }
@@ -90,6 +97,7 @@ fn alone(file: &Path, session: &Session<'_>) -> Result<Sources, Failure> {
 fn print_json(
     loaded: &Result<Loaded, ConfigError>,
     unusable: Option<&Failure>,
+    session: &Session<'_>,
     output: &mut Output,
 ) -> ExitCode {
     let ok = loaded.is_ok() && unusable.is_none();
@@ -97,10 +105,12 @@ fn print_json(
     let report = match loaded {
         Ok(loaded) => {
             let (warnings, files) = (loaded.warnings(), loaded.files());
-            Report { ok, unusable, problems: &[], warnings, files }
+            let hooks = hooks::listed(session, &loaded.config);
+            Report { ok, unusable, problems: &[], warnings, files, hooks }
         }
         Err(error) => {
-            Report { ok, unusable, problems: error.problems(), warnings: &[], files: &[] }
+            let (problems, hooks) = (error.problems(), Vec::new());
+            Report { ok, unusable, problems, warnings: &[], files: &[], hooks }
         }
     };
     output.json(&report);

@@ -1,22 +1,25 @@
 //! `convoke config trust`, `untrust` and `trusted`: whose `convoke.yml` may decide things.
 
+use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use convoke::config::{Grant, Grants, PROJECT_FILE_NAMES, Trust as State, grants};
 use convoke_core::ExitCode;
 
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
-use crate::trust::TrustFile;
+use crate::trust::{TrustFile, listed_as};
 
 const AFTER_TRUST: &str = "\
-A folder that is not trusted may set harmless values only: nothing that runs a program, names a \
-server or reads a variable. Trusting a folder trusts everything below it.
+A file that is not trusted may set harmless values only: nothing that runs a program, names a server or \
+reads a variable. What is trusted is what the file says now: once it is changed, by a pull request or by a \
+model, it is not trusted until you look at it again.
 
 Examples:
   convoke config trust
-  convoke config trust ~/work";
+  convoke config trust ~/work --yes";
 
 const AFTER_UNTRUST: &str = "\
 Examples:
@@ -28,12 +31,15 @@ Examples:
   convoke config trusted
   convoke config trusted --json";
 
-/// Trust the convoke.yml of this project, or of a folder
+/// Show what the convoke.yml of this project decides, and trust it as it is
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_TRUST)]
 pub(crate) struct Trust {
     /// The folder; without it, the one with the project's file
     directory: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
 }
 
 /// Stop trusting this project, or a folder
@@ -44,7 +50,7 @@ pub(crate) struct Untrust {
     directory: Option<PathBuf>,
 }
 
-/// List the folders that are trusted
+/// List the project files that are trusted
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_TRUSTED)]
 pub(crate) struct Trusted {
@@ -56,44 +62,79 @@ pub(crate) struct Trusted {
 impl Trust {
     /// Runs the command.
     pub(super) fn run(&self, session: &Session<'_>, output: &Output) -> Result<ExitCode, Failure> {
-        let directory = existing(self.directory.as_deref(), session)?;
-        let mut file = TrustFile::read(session.environment())?;
-        let added = file
-            .store_mut()
-            .add(&directory)
-            .map_err(|error| Failure::usage("the folder cannot be listed").because(&error))?;
-        let shown = directory.display();
-        if added {
-            file.write()?;
-            say(output, &format!("trusted {shown}"));
-        } else {
+        let mut list = TrustFile::read(session.environment())?;
+        let file = project_file(self.directory.as_deref(), session)?;
+        let grants = grants(&file)?;
+        let shown = file.display();
+        if list.store().trust(&file) == State::Pinned(grants.digest) {
             say(output, &format!("{shown} is trusted already"));
+            return Ok(ExitCode::Done);
         }
+        if !(self.yes && output.is_quiet()) {
+            tell(&file, &grants, output);
+        }
+        if !self.yes && !agrees(&format!("Trust {shown} as it is now? [y/N] "), output)? {
+            say(output, &format!("{shown} is not trusted"));
+            return Ok(ExitCode::Failed);
+        }
+        list.store_mut()
+            .add(&file, grants.digest)
+            .map_err(|error| Failure::usage("the file cannot be listed").because(&error))?;
+        list.write()?;
+        say(output, &format!("trusted {shown} as it is now"));
         Ok(ExitCode::Done)
     }
+}
+
+/// Says what the file decides once it is trusted.
+fn tell(file: &Path, grants: &Grants, output: &Output) {
+    const MAX_CHARACTERS: usize = 200;
+    let shown = file.display();
+    let line = |text: &str| output.err.line(output.err.printable(text));
+    if grants.granted.is_empty() {
+        return line(&format!("{shown} sets harmless values only"));
+    }
+    line(&format!("{shown} then decides:"));
+    for Grant { key, value, .. } in &grants.granted {
+        let value = value.to_string();
+        let cut: String = value.chars().take(MAX_CHARACTERS).collect();
+        let rest = if cut.len() < value.len() { "…" } else { "" };
+        line(&format!("  {key}: {cut}{rest}"));
+    }
+}
+
+/// Asks whoever sits at the terminal.
+fn agrees(question: &str, output: &Output) -> Result<bool, Failure> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Err(Failure::usage("nobody is there to say whether it is to be trusted")
+            .hint("`--yes` trusts it without a question"));
+    }
+    output.err.text(output.err.printable(question));
+    output.err.flush();
+    let mut answer = String::new();
+    let read = stdin.lock().read_line(&mut answer);
+    read.map_err(|error| Failure::failed("the answer cannot be read").because(&error))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 impl Untrust {
     /// Runs the command. A folder that is gone can still be taken off the list.
     pub(super) fn run(&self, session: &Session<'_>, output: &Output) -> Result<ExitCode, Failure> {
-        let directory = existing(self.directory.as_deref(), session).or_else(|failure| {
-            self.directory.as_deref().map(|path| session.absolute(path)).ok_or(failure)
-        })?;
+        let meant = match &self.directory {
+            Some(path) => {
+                let path = session.absolute(path);
+                path.canonicalize().unwrap_or(path)
+            }
+            None => project_file(None, session)?,
+        };
         let mut file = TrustFile::read(session.environment())?;
-        let shown = directory.display();
-        let removed = file.store_mut().remove(&directory);
+        let removed = file.store_mut().remove(&meant);
         if removed {
             file.write()?;
         }
-        if let Some(above) = covering(&file, &directory) {
-            let message = format!("{shown} is still trusted");
-            let hint = format!("`convoke config untrust {}` ends it", above.display());
-            return Err(Failure::failed(message)
-                .causes([format!("it lies in {}, which is trusted", above.display())])
-                .hint(hint));
-        }
         let was = if removed { "no longer" } else { "not" };
-        say(output, &format!("{shown} is {was} trusted"));
+        say(output, &format!("{} is {was} trusted", meant.display()));
         Ok(ExitCode::Done)
     }
 }
@@ -107,7 +148,7 @@ impl Trusted {
     ) -> Result<ExitCode, Failure> {
         let file = TrustFile::read(session.environment())?;
         let shown: Vec<String> =
-            file.store().directories().map(|path| path.display().to_string()).collect();
+            file.store().files().map(|path| path.display().to_string()).collect();
         if self.json {
             output.json(&shown);
         } else {
@@ -115,35 +156,30 @@ impl Trusted {
                 output.out.line(output.out.printable(path));
             }
             if shown.is_empty() {
-                say(output, &format!("no folder is trusted ({})", file.path().display()));
+                say(output, &format!("no project file is trusted ({})", file.path().display()));
             }
         }
         Ok(ExitCode::Done)
     }
 }
 
-/// Returns the folder that is meant, links followed: the one that was named, or the one that has the
-/// project's file, or this one.
-fn existing(named: Option<&Path>, session: &Session<'_>) -> Result<PathBuf, Failure> {
-    let directory = match named {
-        Some(path) => session.absolute(path),
-        None => match session.sources()?.project_file().as_deref().and_then(Path::parent) {
-            Some(directory) => directory.to_owned(),
-            None => session.working_directory().to_owned(),
-        },
+/// Returns the project's file that is meant, as it is listed: the one in the folder that was named, or the
+/// one that holds here.
+fn project_file(named: Option<&Path>, session: &Session<'_>) -> Result<PathBuf, Failure> {
+    let found = match named {
+        Some(folder) => {
+            let folder = session.absolute(folder);
+            let files = PROJECT_FILE_NAMES.iter().map(|name| folder.join(name));
+            files.into_iter().find(|file| file.exists())
+        }
+        None => session.sources()?.project_file(),
     };
-    let real = directory.canonicalize().map_err(|error| {
-        Failure::usage(format!("`{}` cannot be found", directory.display())).because(&error)
-    })?;
-    if !real.is_dir() {
-        return Err(Failure::usage(format!("`{}` is not a folder", real.display())));
-    }
-    Ok(real)
-}
-
-/// Returns a trusted folder that this one lies in.
-fn covering<'a>(file: &'a TrustFile, directory: &Path) -> Option<&'a Path> {
-    file.store().directories().find(|above| directory.starts_with(above))
+    let folder =
+        named.map_or_else(|| session.working_directory().to_owned(), |f| session.absolute(f));
+    found.as_deref().and_then(listed_as).ok_or_else(|| {
+        Failure::usage(format!("there is no convoke.yml for `{}`", folder.display()))
+            .hint("what is trusted is what such a file says; without one there is nothing to trust")
+    })
 }
 
 fn say(output: &Output, text: &str) {

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use convoke::Runtime;
-use convoke::config::{Config, FileState, Layer, Loaded, Trust, WebSearchProvider, load};
+use convoke::config::{Config, FileState, Layer, Loaded, Standing, WebSearchProvider, load};
 use convoke_core::{ExitCode, Kind, Permission};
 
 use super::{Check, confinement, model, programs, sandbox, workspaces};
 use crate::failure;
+use crate::hooks;
 use crate::output::{Output, Stream};
 use crate::session::Session;
 
@@ -15,8 +16,8 @@ use crate::session::Session;
 pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
     let mut checks = vec![version(), directory(session.working_directory())];
     match configuration(session) {
-        Ok((loaded, given, check)) => {
-            checks.extend([check, trust(&loaded, given), user_directory(session)]);
+        Ok((loaded, check)) => {
+            checks.extend([check, trust(&loaded), user_directory(session)]);
             match session.runtime(loaded.config.clone()) {
                 Ok(runtime) => {
                     checks.extend([roots(&runtime), confinement::check()]);
@@ -28,6 +29,7 @@ pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
             }
             checks.push(programs::git(session.environment()));
             checks.push(workspaces::check(session, &loaded.config));
+            checks.push(hooks(session, &loaded.config));
             checks.push(web_search(&loaded.config));
         }
         Err(check) => {
@@ -53,7 +55,7 @@ fn directory(path: &Path) -> Check {
     }
 }
 
-fn configuration(session: &Session<'_>) -> Result<(Loaded, Trust, Check), Check> {
+fn configuration(session: &Session<'_>) -> Result<(Loaded, Check), Check> {
     let wrong =
         |message: String| Check::fail("configuration", message).exits(ExitCode::Configuration);
     let sources = session.sources().map_err(|failure| wrong(failure.to_string()))?;
@@ -75,27 +77,47 @@ fn configuration(session: &Session<'_>) -> Result<(Loaded, Trust, Check), Check>
             Check::warn("configuration", message).hint("`convoke config check` lists them")
         }
     };
-    Ok((loaded, sources.trust, check))
+    Ok((loaded, check))
 }
 
-fn trust(loaded: &Loaded, given: Trust) -> Check {
+fn trust(loaded: &Loaded) -> Check {
     let is_project = |layer, state| layer == Layer::Project && state == FileState::Read;
     let project = loaded.files().iter().find(|file| is_project(file.layer, file.state));
     let Some(file) = project else {
         return Check::ok("trust", "there is no project file to trust");
     };
     let shown = file.path.display();
-    match given {
-        Trust::Trusted => Check::ok("trust", format!("{shown} is trusted")),
-        Trust::Untrusted if loaded.warnings().is_empty() => Check::ok(
+    match loaded.standing() {
+        Standing::Trusted => Check::ok("trust", format!("{shown} is trusted")),
+        Standing::Changed => {
+            let message =
+                format!("{shown} has changed since it was trusted, and is partly ignored");
+            Check::warn("trust", message).hint("`convoke config trust` shows what it grants now")
+        }
+        Standing::Untrusted if loaded.warnings().is_empty() => Check::ok(
             "trust",
             format!("{shown} is not trusted, and asks for nothing that needs it"),
         ),
-        Trust::Untrusted => {
+        Standing::Untrusted => {
             let message = format!("{shown} is not trusted, and partly ignored");
             Check::warn("trust", message).hint("`convoke config trust` trusts it")
         }
     }
+}
+
+/// The hooks, and whether their programs are there.
+fn hooks(session: &Session<'_>, config: &Config) -> Check {
+    const NAME: &str = "hooks";
+    let hooks = hooks::listed(session, config);
+    let lines: Vec<String> = hooks.iter().map(ToString::to_string).collect();
+    if lines.is_empty() {
+        return Check::ok(NAME, "none");
+    }
+    if hooks.iter().all(|hook| hook.program.is_some()) {
+        return Check::ok(NAME, lines.join("; "));
+    }
+    Check::warn(NAME, lines.join("; "))
+        .hint("a guard whose program is missing refuses everything that it guards")
 }
 
 fn user_directory(session: &Session<'_>) -> Check {
