@@ -13,7 +13,7 @@ use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts
 use convoke_builtin::network::HttpSettings;
 use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
-use convoke_core::policy::{self, Authority, Rule, RuleError, RuleSpec};
+use convoke_core::policy::{self, Authority, Policy, Rule, RuleError, RuleSpec};
 use convoke_core::{
     AgentPath, Category, Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolError,
     ToolSpec, WorkspaceKind,
@@ -497,15 +497,8 @@ impl RuntimeBuilder {
             ),
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
-        let mut policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
-        let protected = protect::layer(&policy)?;
-        policy = policy.layer(protected);
-        if programs.limit(Permission::Allow) != Permission::Allow {
-            policy = policy.layer(ask_before_programs()?);
-        }
-        if is_readonly {
-            policy = policy.layer(nothing_is_written()?);
-        }
+        let written = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
+        let policy = with_built_in_rules(written, &programs, is_readonly)?;
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
         let built_in = names(&registry);
@@ -555,6 +548,23 @@ impl RuntimeBuilder {
             workspace,
         })
     }
+}
+
+/// Adds the rules that hold whatever is written.
+fn with_built_in_rules(
+    written: Policy,
+    programs: &Programs,
+    is_readonly: bool,
+) -> Result<Policy, RuleError> {
+    let protected = protect::layer(&written)?;
+    let mut policy = written.layer(protected);
+    if programs.limit(Permission::Allow) != Permission::Allow {
+        policy = policy.layer(ask_before_programs()?);
+    }
+    if is_readonly {
+        policy = policy.layer(nothing_is_written()?);
+    }
+    Ok(policy)
 }
 
 /// Where programs cannot be confined, each of them is asked about, whatever else is allowed.
