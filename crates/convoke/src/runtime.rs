@@ -13,7 +13,7 @@ use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts
 use convoke_builtin::network::HttpSettings;
 use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
 use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
-use convoke_core::policy::{self, Authority, Rule, RuleError, RuleSpec};
+use convoke_core::policy::{self, Authority, Policy, Rule, RuleError};
 use convoke_core::{
     AgentPath, Kind, Millis, Mode, ModelFacts, Permission, Secrets, TaskId, ToolError, ToolSpec,
 };
@@ -312,6 +312,18 @@ impl Runtime {
         Ok(self.authorizer().judge(spec, arguments, &effects, agent, &self.context))
     }
 
+    /// Says why a call would be refused whatever the policy decides: it names a path outside the allowed
+    /// ones. Nothing is called.
+    pub fn outside(
+        &self,
+        tool: &dyn Tool,
+        arguments: &Value,
+    ) -> Result<Option<ToolError>, ToolError> {
+        let computed = tool.prepare(arguments.clone())?.effects();
+        let effects = computed.unwrap_or_else(|| tool.spec().effects.apply(arguments));
+        Ok(effects.paths().find_map(|(_, path)| self.context.locate(path).err()))
+    }
+
     fn authorizer(&self) -> PolicyAuthorizer {
         PolicyAuthorizer::new(self.authority.clone(), self.home.clone())
     }
@@ -435,6 +447,7 @@ impl RuntimeBuilder {
         let working_directory = working_directory
             .canonicalize()
             .map_err(|source| RuntimeError::WorkingDirectory { path: working_directory, source })?;
+        let mut policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
         let mut permissions = permissions(&config, mode);
         let (programs, spawner) = match spawner {
             Some(spawner) => (Programs::Given, spawner),
@@ -447,12 +460,12 @@ impl RuntimeBuilder {
                     home.as_deref(),
                     hidden,
                 ),
+                denied_inside(&policy, &config.tools, &working_directory),
             ),
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
-        let mut policy = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
         if programs.limit(Permission::Allow) != Permission::Allow {
-            policy = policy.layer(ask_before_programs()?);
+            policy = policy.layer(ask_before_programs());
         }
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
@@ -503,13 +516,20 @@ impl RuntimeBuilder {
     }
 }
 
-/// Where programs cannot be confined, each of them is asked about, whatever else is allowed.
-fn ask_before_programs() -> Result<policy::Layer, RuleError> {
-    let mut ask = RuleSpec::new(Permission::Ask);
-    ask.kind = Some(Kind::Execute);
-    ask.reason = Some("programs cannot be confined here".to_owned());
-    let rule = Rule::new(ask, None, Some("sandbox".to_owned()))?;
-    Ok(policy::Layer::new(policy::Scope::User, vec![rule]))
+/// Where programs cannot be confined, whatever starts one is asked about, whatever else is allowed.
+fn ask_before_programs() -> policy::Layer {
+    let reason = "programs cannot be confined here";
+    let rule = Rule::on_programs(Permission::Ask, reason, "sandbox".to_owned());
+    policy::Layer::new(policy::Scope::User, vec![rule])
+}
+
+/// Returns what rules deny to everybody of what programs may otherwise write. A rule on a place elsewhere
+/// is not taken: programs may need it to start at all.
+fn denied_inside(policy: &Policy, tools: &ToolsConfig, working_directory: &Path) -> Vec<PathBuf> {
+    let roots = root_paths(tools, working_directory);
+    let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root) && path != root);
+    let denied = Authority::new(policy.clone()).denied_paths(working_directory);
+    denied.into_iter().filter(inside).collect()
 }
 
 fn permissions(config: &Config, mode: Mode) -> BTreeMap<Kind, Permission> {

@@ -116,6 +116,9 @@ pub struct ToolSpec {
     /// Whether it tells what it does while it runs.
     #[serde(default)]
     pub streaming: bool,
+    /// Whether a call starts programs on this machine, whatever its kind is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub starts_programs: bool,
     /// How long it may take, where the default does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Millis>,
@@ -147,6 +150,7 @@ impl ToolSpec {
             aliases: BTreeMap::new(),
             markdown: false,
             streaming: false,
+            starts_programs: false,
             timeout_ms: None,
             effects: EffectRules::default(),
             repeat: kind.default_repeat(),

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use super::check::Checker;
+use super::check::doubts::{self, WrittenRule};
 use super::disk;
 use super::expand;
 use super::key::Key;
@@ -39,16 +40,18 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         problems: Vec::new(),
         warnings: Vec::new(),
         files: Vec::new(),
+        rules: Vec::new(),
     };
     loader.check_directories();
     let layers = loader.layers();
-    let Loader { mut problems, mut warnings, files, .. } = loader;
-    warnings.sort_by(|left, right| left.place.cmp(&right.place));
+    let Loader { mut problems, mut warnings, files, rules, .. } = loader;
     let effective = merged(&layers);
     if problems.is_empty() {
         match serde_json::from_value::<Config>(effective.to_json()) {
             Ok(mut config) => {
                 config.policy.origins = rule_origins(&effective);
+                warnings.extend(doubts::doubts(&rules, &config));
+                warnings.sort_by(|left, right| left.place.cmp(&right.place));
                 return Ok(Loaded { config, layers, effective, schema, warnings, files });
             }
             Err(error) => problems.push(Problem::of_place(Place::Caller, error.to_string())),
@@ -83,6 +86,7 @@ struct Loader<'a> {
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
     files: Vec<ConfigFile>,
+    rules: Vec<WrittenRule>,
 }
 
 impl<'a> Loader<'a> {
@@ -212,6 +216,7 @@ impl<'a> Loader<'a> {
         let base = Base { directory, home: self.sources.home.as_deref() };
         self.problems.extend(paths::resolve_all(&mut root, self.schema(), base));
         self.problems.extend(self.checker.check(&root));
+        self.rules.extend(doubts::rules_of(&root));
         for (alias, name) in ALIASES {
             if let (Ok(alias), Ok(name)) = (Key::parse(alias), Key::parse(name)) {
                 self.warnings.extend(rename(&mut root, &alias, &name));
