@@ -28,6 +28,7 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             .category(Category::Code)
             .kind(Kind::Execute)
             .streaming()
+            .starts_programs()
             .timeout(DEFAULT_TIMEOUT)
             .timeout_from(|run: &RunCommand| run.timeout_ms.map(Duration::from_millis))
             .describe(|run: &RunCommand| run.command.clone()),

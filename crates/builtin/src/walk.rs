@@ -5,7 +5,7 @@
 //! also makes it fast: the kernel resolves one name instead of a path.
 //!
 //! A directory that cannot be read does not end the walk, but it is counted: whoever walks has to say
-//! that something may be missing.
+//! that something may be missing. The same holds for what the policy keeps from the call.
 //!
 //! `.gitignore` and `.ignore` files count from the walk's root down, in a repository or not; what lies
 //! above the root is not read. Version control's own directories are left out, hidden files are not. What
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use convoke_core::ToolError;
-use convoke_tool::Place;
+use convoke_tool::{Place, ToolContext};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
@@ -104,6 +104,23 @@ pub(crate) struct Walk {
     prefix: PathBuf,
     /// What tools may not touch, as paths from the start.
     hidden: Vec<PathBuf>,
+    forbidden: Option<Forbidden>,
+}
+
+/// What the policy keeps from whoever walks.
+struct Forbidden {
+    context: ToolContext,
+    /// Where the walk starts, by all its names.
+    starts: Vec<PathBuf>,
+}
+
+/// What a walk did not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Missed {
+    /// How many directories were not looked into, or not to their end, though they are there.
+    pub(crate) unreadable: u64,
+    /// How many files and directories the policy keeps back.
+    pub(crate) forbidden: u64,
 }
 
 /// A directory that waits for its turn.
@@ -128,8 +145,17 @@ impl Walk {
 
     /// Walks below an open directory.
     fn new(start: OwnedFd, ignore: Ignore) -> Self {
-        let (prefix, hidden) = (PathBuf::new(), Vec::new());
-        Self { start, rules: None, ignore, depth: Depth::All, prefix, hidden }
+        let (depth, prefix, hidden) = (Depth::All, PathBuf::new(), Vec::new());
+        Self { start, rules: None, ignore, depth, prefix, hidden, forbidden: None }
+    }
+
+    /// Leaves out what the policy keeps from this call, and does not go into it. `place` is the start.
+    pub(crate) fn for_call(mut self, place: &Place, context: &ToolContext) -> Self {
+        if context.forbids_any() {
+            let starts = vec![place.absolute(), place.resolved()];
+            self.forbidden = Some(Forbidden { context: context.clone(), starts });
+        }
+        self
     }
 
     /// Goes this far.
@@ -148,14 +174,13 @@ impl Walk {
     }
 
     /// Visits everything below the start, in no particular order, until `stop` says so. Each thread
-    /// gets a visitor of its own. Returns how many directories were not looked into, or not to their
-    /// end, though they are there, and how much was hidden.
+    /// gets a visitor of its own. Returns what was not shown.
     pub(crate) fn run<V>(
         self,
         threads: usize,
         stop: Stop<'_>,
         visitors: impl Fn() -> V + Sync,
-    ) -> u64
+    ) -> Missed
     where
         V: FnMut(&Found<'_>) -> Next,
     {
@@ -181,7 +206,7 @@ impl Walk {
             }
             worker();
         });
-        queue.unreadable()
+        queue.missed()
     }
 
     fn directory<V>(
@@ -217,9 +242,12 @@ impl Walk {
                 path: &path,
                 file_type: known(handle, &name, file_type),
             };
+            let ignored = self.leaves_out(&found, rules.as_deref());
             if self.hidden.iter().any(|hidden| hidden == found.path) {
-                queue.lock().unreadable += 1;
-            } else if !self.leaves_out(&found, rules.as_deref()) {
+                queue.lock().missed.unreadable += 1;
+            } else if !ignored && self.is_forbidden(&found) {
+                queue.keep_back();
+            } else if !ignored {
                 if stop() {
                     return ControlFlow::Break(());
                 }
@@ -245,6 +273,13 @@ impl Walk {
             _ => openat(self.start.as_fd(), c".", flags, Mode::empty())?,
         };
         Dir::new(directory)
+    }
+
+    fn is_forbidden(&self, found: &Found<'_>) -> bool {
+        self.forbidden.as_ref().is_some_and(|forbidden| {
+            let mut starts = forbidden.starts.iter();
+            starts.any(|start| forbidden.context.forbids(&start.join(found.path)))
+        })
     }
 
     fn descends(&self, found: &Found<'_>) -> bool {
@@ -324,7 +359,7 @@ struct State {
     waiting: Vec<Waiting>,
     busy: usize,
     stopped: bool,
-    unreadable: u64,
+    missed: Missed,
 }
 
 /// One directory under way. However its visit ends, the other threads are told, or they would wait
@@ -342,7 +377,8 @@ impl Drop for Busy<'_> {
 
 impl Queue {
     fn new(first: Waiting) -> Self {
-        let state = State { waiting: vec![first], busy: 0, stopped: false, unreadable: 0 };
+        let state =
+            State { waiting: vec![first], busy: 0, stopped: false, missed: Missed::default() };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -350,7 +386,7 @@ impl Queue {
     fn add(&self, waiting: Waiting) {
         let mut state = self.lock();
         if waiting.depth > MAX_DEPTH {
-            state.unreadable += 1;
+            state.missed.unreadable += 1;
             return;
         }
         state.waiting.push(waiting);
@@ -362,7 +398,7 @@ impl Queue {
     /// changed under the walk and does not count.
     fn pass_over(&self, error: Errno) -> ControlFlow<()> {
         if !matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
-            self.lock().unreadable += 1;
+            self.lock().missed.unreadable += 1;
         }
         ControlFlow::Continue(())
     }
@@ -398,8 +434,13 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    fn unreadable(&self) -> u64 {
-        self.lock().unreadable
+    /// Counts something that the policy keeps back.
+    fn keep_back(&self) {
+        self.lock().missed.forbidden += 1;
+    }
+
+    fn missed(&self) -> Missed {
+        self.lock().missed
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

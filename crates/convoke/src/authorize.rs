@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use convoke_core::policy::{self, Authority, Facts, World};
+use convoke_core::policy::{self, Authority, Facts, Forbidden, World};
 use convoke_core::{Effects, Permission, ToolSpec};
 use convoke_tool::{Authorizer, Decision, Request, ToolContext};
 use serde_json::Value;
@@ -61,6 +61,13 @@ impl Authorizer for PolicyAuthorizer {
             }
             Permission::Deny => Decision::Deny { rule, reason },
         }
+    }
+
+    fn forbidden(&self, request: &Request<'_>) -> Forbidden {
+        let Request { call, spec, effects, agent, context, .. } = request;
+        let world = self.world(context);
+        let facts = facts(spec, &call.arguments, effects, agent.as_str(), context, &world);
+        self.authority.forbidden(&facts)
     }
 }
 

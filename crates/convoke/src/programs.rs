@@ -31,11 +31,13 @@ pub enum Programs {
 }
 
 impl Programs {
-    /// Decides how programs start.
+    /// Decides how programs start. What is `denied` is hidden from them where that can be done. Where it
+    /// cannot, they are confined all the same: the policy asks before a command that may touch it.
     pub(crate) fn choose(
         settings: &SandboxConfig,
         execute: Option<Permission>,
         confinement: Confinement,
+        denied: Vec<PathBuf>,
     ) -> (Self, Arc<dyn Spawner>) {
         if matches!(execute, Some(Permission::Deny) | None) {
             return (Self::NotAllowed, Arc::new(NoProcesses));
@@ -43,7 +45,10 @@ impl Programs {
         if settings.mode == SandboxMode::Off {
             return (Self::Off, Arc::new(UnconfinedSpawner));
         }
-        match settings.spawner(confinement) {
+        let hiding = (!denied.is_empty())
+            .then(|| denied.into_iter().fold(confinement.clone(), Confinement::hide))
+            .and_then(|confinement| settings.spawner(confinement).ok());
+        match hiding.map_or_else(|| settings.spawner(confinement), Ok) {
             Ok(spawner) => {
                 let confined = Self::Confined(spawner.confinement().clone(), spawner.backend());
                 (confined, Arc::new(spawner))
@@ -173,16 +178,24 @@ mod tests {
     #[test]
     fn what_is_not_allowed_does_not_start() {
         for execute in [None, Some(Permission::Deny)] {
-            let (programs, _) =
-                Programs::choose(&settings(SandboxMode::Off), execute, Confinement::default());
+            let (programs, _) = Programs::choose(
+                &settings(SandboxMode::Off),
+                execute,
+                Confinement::default(),
+                vec![],
+            );
             assert_eq!((&programs, programs.warning()), (&Programs::NotAllowed, None));
         }
     }
 
     #[test]
     fn what_cannot_be_confined_is_asked_about_even_where_it_is_allowed() {
-        let (programs, _) =
-            Programs::choose(&settings(SandboxMode::Auto), Some(Permission::Allow), impossible());
+        let (programs, _) = Programs::choose(
+            &settings(SandboxMode::Auto),
+            Some(Permission::Allow),
+            impossible(),
+            vec![],
+        );
         assert!(matches!(programs, Programs::Asked(_)), "{programs:?}");
         assert_eq!(programs.limit(Permission::Allow), Permission::Ask);
         assert_eq!(programs.limit(Permission::Deny), Permission::Deny);
@@ -195,8 +208,23 @@ mod tests {
             &settings(SandboxMode::Required),
             Some(Permission::Allow),
             impossible(),
+            vec![],
         );
         assert!(matches!(programs, Programs::Refused(_)), "{programs:?}");
+    }
+
+    /// Landlock cannot hide a file in a directory that may be written.
+    #[test]
+    fn a_denied_file_in_the_project_does_not_leave_programs_unconfined() {
+        let work = tempfile::tempdir().unwrap();
+        let confinement =
+            Confinement { write: vec![work.path().to_owned()], ..Confinement::default() };
+        let choose = |denied| {
+            let auto = settings(SandboxMode::Auto);
+            Programs::choose(&auto, Some(Permission::Allow), confinement.clone(), denied).0
+        };
+        let without = choose(Vec::new());
+        assert_eq!(choose(vec![work.path().join(".env")]), without);
     }
 
     #[test]
@@ -212,8 +240,12 @@ mod tests {
 
     #[test]
     fn turning_it_off_is_told() {
-        let (programs, _) =
-            Programs::choose(&settings(SandboxMode::Off), Some(Permission::Allow), impossible());
+        let (programs, _) = Programs::choose(
+            &settings(SandboxMode::Off),
+            Some(Permission::Allow),
+            impossible(),
+            vec![],
+        );
         assert_eq!(programs, Programs::Off);
         assert!(programs.warning().is_some());
     }

@@ -341,6 +341,18 @@ impl Runtime {
         Ok(self.authorizer().judge(spec, arguments, &effects, agent, &self.context))
     }
 
+    /// Says why a call would be refused whatever the policy decides: it names a path outside the allowed
+    /// ones. Nothing is called.
+    pub fn outside(
+        &self,
+        tool: &dyn Tool,
+        arguments: &Value,
+    ) -> Result<Option<ToolError>, ToolError> {
+        let computed = tool.prepare(arguments.clone())?.effects();
+        let effects = computed.unwrap_or_else(|| tool.spec().effects.apply(arguments));
+        Ok(effects.paths().find_map(|(_, path)| self.context.locate(path).err()))
+    }
+
     fn authorizer(&self) -> PolicyAuthorizer {
         PolicyAuthorizer::new(self.authority.clone(), self.home.clone())
     }
@@ -475,6 +487,7 @@ impl RuntimeBuilder {
         let mut kept_from_tools = secrets_of(home.as_deref());
         kept_from_tools.extend(hidden.iter().chain(&config.sandbox.hidden).cloned());
         let journals = store.map(|store| Journals::new(store, Arc::clone(&clock)));
+        let written = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
         let mut permissions = permissions(&config, mode);
         let is_readonly = workspace.as_ref().map(Workspace::kind) == Some(WorkspaceKind::Readonly);
         if is_readonly {
@@ -494,10 +507,10 @@ impl RuntimeBuilder {
                     hidden,
                     &untouched,
                 ),
+                denied_inside(&written, &roots, &working_directory),
             ),
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
-        let written = config.policy.policy(mode, home.as_deref().and_then(Path::to_str))?;
         let policy = with_built_in_rules(written, &programs, is_readonly)?;
         let registry = ToolRegistry::new();
         registry.register_many(convoke_builtin::tools(&settings(&config.tools)))?;
@@ -559,7 +572,7 @@ fn with_built_in_rules(
     let protected = protect::layer(&written)?;
     let mut policy = written.layer(protected);
     if programs.limit(Permission::Allow) != Permission::Allow {
-        policy = policy.layer(ask_before_programs()?);
+        policy = policy.layer(ask_before_programs());
     }
     if is_readonly {
         policy = policy.layer(nothing_is_written()?);
@@ -567,13 +580,19 @@ fn with_built_in_rules(
     Ok(policy)
 }
 
-/// Where programs cannot be confined, each of them is asked about, whatever else is allowed.
-fn ask_before_programs() -> Result<policy::Layer, RuleError> {
-    let mut ask = RuleSpec::new(Permission::Ask);
-    ask.kind = Some(Kind::Execute);
-    ask.reason = Some("programs cannot be confined here".to_owned());
-    let rule = Rule::new(ask, None, Some("sandbox".to_owned()))?;
-    Ok(policy::Layer::new(policy::Scope::User, vec![rule]))
+/// Where programs cannot be confined, whatever starts one is asked about, whatever else is allowed.
+fn ask_before_programs() -> policy::Layer {
+    let reason = "programs cannot be confined here";
+    let rule = Rule::on_programs(Permission::Ask, reason, "sandbox".to_owned());
+    policy::Layer::new(policy::Scope::User, vec![rule])
+}
+
+/// Returns what rules deny to everybody of what programs may otherwise write. A rule on a place elsewhere
+/// is not taken: programs may need it to start at all.
+fn denied_inside(policy: &Policy, roots: &[PathBuf], working_directory: &Path) -> Vec<PathBuf> {
+    let inside = |path: &PathBuf| roots.iter().any(|root| path.starts_with(root) && path != root);
+    let denied = Authority::new(policy.clone()).denied_paths(working_directory);
+    denied.into_iter().filter(inside).collect()
 }
 
 /// Kinds of calls that change files.

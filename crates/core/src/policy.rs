@@ -18,7 +18,10 @@
 
 mod arguments;
 mod authority;
+mod descent;
+mod doubt;
 mod facts;
+mod forbidden;
 mod index;
 mod pattern;
 mod propose;
@@ -35,6 +38,7 @@ use serde::Serialize;
 pub use self::pattern::wildcard;
 pub use authority::Authority;
 pub use facts::{Facts, World};
+pub use forbidden::Forbidden;
 pub use rule::{Rule, RuleError, RuleSpec};
 
 use crate::permission::{Mode, Permission};
@@ -111,6 +115,9 @@ pub struct Decision {
     pub source: Source,
     /// Why, for people and models.
     pub reason: String,
+    /// What of the call it is about, where the call does several things.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 
 /// What decided.
@@ -204,7 +211,13 @@ impl Policy {
     }
 
     fn strictest(&self, facts: &Facts<'_>, judge: impl Fn(&Part) -> Option<Decision>) -> Decision {
-        let strictest = facts.parts().iter().filter_map(judge).reduce(stricter);
+        let parts = facts.parts();
+        let several = parts.iter().filter(|part| !matches!(part.base, Base::None)).count() > 1;
+        let judged = parts.iter().filter_map(|part| {
+            let subject = || several.then(|| part.subject(facts));
+            judge(part).map(|decision| Decision { subject: subject(), ..decision })
+        });
+        let strictest = judged.reduce(stricter);
         strictest.unwrap_or_else(|| self.by_kind(facts.kind, self.kind(facts.kind)))
     }
 
@@ -234,20 +247,24 @@ impl Policy {
         let (mut denies, mut asks, mut allows) = (None, None, None);
         for (layer, index, rule) in rules {
             match (rule.effect(), rule.holds(facts, part)) {
-                (_, Holds::No) | (Permission::Allow, Holds::Perhaps) => {}
-                (Permission::Deny, Holds::Yes) => denies = denies.or(Some((layer, index, rule))),
-                (Permission::Deny, Holds::Perhaps) | (Permission::Ask, _) => {
-                    asks = asks.or(Some((layer, index, rule)));
+                (_, Holds::No) | (Permission::Allow, Holds::Below | Holds::Perhaps) => {}
+                (Permission::Deny, Holds::Yes) => {
+                    denies = denies.or(Some((layer, index, rule, Holds::Yes)));
                 }
-                (Permission::Allow, Holds::Yes) => allows = allows.or(Some((layer, index, rule))),
+                (Permission::Deny | Permission::Ask, holds) => {
+                    asks = asks.or(Some((layer, index, rule, holds)));
+                }
+                (Permission::Allow, Holds::Yes) => {
+                    allows = allows.or(Some((layer, index, rule, Holds::Yes)));
+                }
             }
         }
-        let by_rule = |found: Written<'_>, permission| {
-            let (layer, index, rule) = found;
+        let by_rule = |found: (Scope, usize, &Rule, Holds), permission| {
+            let (layer, index, rule, holds) = found;
             let place = rule.place().map(str::to_owned);
             let source = Source::Rule { layer, index, place };
-            let reason = reason(rule, permission, &part.subject(facts));
-            Decision { permission, source, reason }
+            let reason = reason(rule, permission, holds, &part.subject(facts));
+            Decision { permission, source, reason, subject: None }
         };
         match (denies, base) {
             (Some(rule), _) => Some(by_rule(rule, Permission::Deny)),
@@ -297,31 +314,44 @@ impl Policy {
         })
     }
 
-    #[expect(clippy::unused_self, reason = "it is what this policy says")]
     fn by_kind(&self, kind: Kind, permission: Permission) -> Decision {
+        let configured = self.kinds.get(&kind).copied();
+        let by_mode = permission != configured.unwrap_or(Permission::default_for(kind));
+        let here = if by_mode { format!(" in mode `{}`", self.mode) } else { String::new() };
         let reason = match permission {
-            Permission::Allow => format!("tools of kind `{kind}` are allowed"),
-            Permission::Ask => format!("tools of kind `{kind}` need a person's consent"),
+            Permission::Allow => format!("tools of kind `{kind}` are allowed{here}"),
+            Permission::Ask => format!("tools of kind `{kind}` need a person's consent{here}"),
+            Permission::Deny if by_mode => format!("tools of kind `{kind}` are not allowed{here}"),
             Permission::Deny => format!("tools of kind `{kind}` are not allowed here"),
         };
-        Decision { permission, source: Source::Kind(kind), reason }
+        Decision { permission, source: Source::Kind(kind), reason, subject: None }
     }
 }
 
-fn reason(rule: &Rule, permission: Permission, subject: &str) -> String {
-    if let Some(reason) = rule.reason() {
-        return reason.to_owned();
-    }
+fn reason(rule: &Rule, permission: Permission, holds: Holds, subject: &str) -> String {
     let shown = rule.shown();
-    match (permission, rule.effect()) {
-        (Permission::Allow, _) => format!("{subject} is allowed by the rule on {shown}"),
-        (Permission::Ask, Permission::Deny) => {
+    let why = rule.reason();
+    let text = match (permission, rule.effect(), holds) {
+        // Who wrote a reason wrote it for what the rule is about, which this may not be.
+        (Permission::Ask, Permission::Deny, Holds::Below) => {
+            format!("{subject} may touch what the rule on {shown} forbids")
+        }
+        (Permission::Ask, Permission::Deny, _) => {
             format!("{subject} may be something that the rule on {shown} forbids")
         }
-        (Permission::Ask, _) => {
+        (Permission::Ask, Permission::Ask, Holds::Below | Holds::Perhaps) => {
+            format!("{subject} may be something that the rule on {shown} asks about")
+        }
+        _ if why.is_some() => return why.unwrap_or_default().to_owned(),
+        (Permission::Allow, ..) => format!("{subject} is allowed by the rule on {shown}"),
+        (Permission::Ask, ..) => {
             format!("{subject} needs a person's consent by the rule on {shown}")
         }
-        (Permission::Deny, _) => format!("{subject} is forbidden by the rule on {shown}"),
+        (Permission::Deny, ..) => format!("{subject} is forbidden by the rule on {shown}"),
+    };
+    match why {
+        Some(why) => format!("{text}: {why}"),
+        None => text,
     }
 }
 

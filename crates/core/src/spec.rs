@@ -120,6 +120,9 @@ pub struct ToolSpec {
     /// and nowhere else: no program, no variable, no answer may carry them on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_secrets: bool,
+    /// Whether a call starts programs on this machine, whatever its kind is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub starts_programs: bool,
     /// How long it may take, where the default does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Millis>,
@@ -152,6 +155,7 @@ impl ToolSpec {
             markdown: false,
             streaming: false,
             takes_secrets: false,
+            starts_programs: false,
             timeout_ms: None,
             effects: EffectRules::default(),
             repeat: kind.default_repeat(),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use convoke_core::policy::RuleSpec;
+use convoke_core::policy::{Forbidden, RuleSpec};
 use convoke_core::{AgentPath, Effects, Kind, Permission, ToolCall, ToolSpec};
 
 use crate::context::ToolContext;
@@ -79,6 +79,13 @@ impl Decision {
 pub trait Authorizer: Send + Sync + Debug {
     /// Decides.
     fn decide(&self, request: &Request<'_>) -> Decision;
+
+    /// Says what a call that may run must not see of what it finds itself: nothing, where nobody says
+    /// otherwise. Tools ask with [`ToolContext::forbids`].
+    fn forbidden(&self, request: &Request<'_>) -> Forbidden {
+        let _ = request;
+        Forbidden::default()
+    }
 }
 
 /// Decides by the kind of a tool alone.

@@ -42,6 +42,7 @@ impl CommandTool {
             }
         });
         spec.streaming = true;
+        spec.starts_programs = true;
         let program = Invoked { command, environment: BTreeMap::new(), working_directory: None };
         Self { spec, program: Arc::new(program) }
     }

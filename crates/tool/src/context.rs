@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use convoke_core::policy::Forbidden;
 use convoke_core::{CallId, TaskId, ToolError, UserId};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,8 @@ pub struct ToolContext {
     progress: ProgressSender,
     /// What the call holds while it runs. Work that outlives the call holds it too.
     turn: Option<Arc<dyn Any + Send + Sync>>,
+    /// What the call must not see.
+    forbidden: Arc<Forbidden>,
 }
 
 /// What all calls of a session share.
@@ -134,6 +137,24 @@ impl ToolContext {
         self.session.roots.locate(&self.session.working_directory, path)
     }
 
+    /// Tells whether the policy keeps a path from this call: an absolute one, without `.` and `..`. Whoever
+    /// is given a directory and looks into it has to ask for each thing found, leave out what is
+    /// forbidden, and say that something was left out. The paths a call names were asked about before.
+    pub fn forbids(&self, path: &Path) -> bool {
+        self.forbidden.has(path)
+    }
+
+    /// Tells whether there is any path that [`forbids`](Self::forbids) is true for.
+    pub fn forbids_any(&self) -> bool {
+        !self.forbidden.is_empty()
+    }
+
+    /// Returns a context whose call must not see these paths.
+    #[must_use]
+    pub fn forbidding(self, forbidden: Forbidden) -> Self {
+        Self { forbidden: Arc::new(forbidden), ..self }
+    }
+
     /// Runs blocking work, such as file access, where it holds up nobody.
     ///
     /// Such work cannot be taken back: if the call ends before it, it goes on alone. It then still holds
@@ -177,7 +198,9 @@ impl ToolContext {
         progress: ProgressSender,
         turn: Arc<dyn Any + Send + Sync>,
     ) -> Self {
-        Self { session: Arc::clone(&self.session), call, cancellation, progress, turn: Some(turn) }
+        let session = Arc::clone(&self.session);
+        let forbidden = Arc::clone(&self.forbidden);
+        Self { session, call, cancellation, progress, turn: Some(turn), forbidden }
     }
 }
 
@@ -252,6 +275,7 @@ impl ContextBuilder {
             cancellation: self.cancellation,
             progress: ProgressSender::silent(),
             turn: None,
+            forbidden: Arc::default(),
         }
     }
 }

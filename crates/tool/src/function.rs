@@ -175,6 +175,13 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
         self
     }
 
+    /// Says that the tool starts programs on this machine.
+    #[must_use]
+    pub fn starts_programs(mut self) -> Self {
+        self.spec.starts_programs = true;
+        self
+    }
+
     /// Says that the tool's text is Markdown.
     #[must_use]
     pub fn markdown(mut self) -> Self {

@@ -143,7 +143,7 @@ impl ToolView {
     }
 
     /// Returns the error for a name this view does not show.
-    pub(crate) fn unknown(&self, name: &str) -> ToolError {
+    pub fn unknown(&self, name: &str) -> ToolError {
         let entries = self.entries();
         ToolError::unknown_tool(name, entries.iter().map(|entry| entry.tool.spec().name.as_str()))
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FileInfo;
 use crate::search::{Globs, Patterns, reads_or_here, unreadable};
-use crate::walk::{Depth, Found, Ignore, Next, Walk, threads};
+use crate::walk::{Depth, Found, Ignore, Missed, Next, Walk, threads};
 
 /// More entries are cut off, and said to be.
 const MAX_ENTRIES: usize = 10_000;
@@ -36,6 +36,9 @@ pub(super) struct Listing {
     /// How many directories could not be read.
     #[serde(skip_serializing_if = "unreadable::is_zero")]
     unreadable: u64,
+    /// How many files and directories the policy keeps from this call.
+    #[serde(skip_serializing_if = "unreadable::is_zero")]
+    forbidden: u64,
 }
 
 pub(super) async fn list_files(
@@ -93,11 +96,11 @@ async fn list(
     choice: Choice,
     context: ToolContext,
 ) -> Result<Rendered<Listing>, ToolError> {
-    let token = context.cancellation().clone();
+    let inner = context.clone();
     let listed = context.blocking(move || {
-        let walk = Walk::below(&place, Ignore::Nothing)?.depth(depth);
+        let walk = Walk::below(&place, Ignore::Nothing)?.depth(depth).for_call(&place, &inner);
         let entries = Mutex::new(BTreeMap::new());
-        let unreadable = walk.run(threads(), &|| token.is_cancelled(), || {
+        let missed = walk.run(threads(), &|| inner.cancellation().is_cancelled(), || {
             |found| {
                 if choice.takes(found) {
                     let mut entries = entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,10 +112,10 @@ async fn list(
                 Next::GoOn
             }
         });
-        Ok((entries.into_inner().unwrap_or_else(PoisonError::into_inner), unreadable))
+        Ok((entries.into_inner().unwrap_or_else(PoisonError::into_inner), missed))
     });
-    let (entries, unreadable) = listed.await?;
-    Ok(render(entries, unreadable))
+    let (entries, missed) = listed.await?;
+    Ok(render(entries, missed))
 }
 
 fn info(found: &Found<'_>, place: &Place) -> FileInfo {
@@ -133,7 +136,7 @@ fn modified_millis(stat: &rustix::fs::Stat) -> i64 {
     stat.st_mtime.saturating_mul(1000).saturating_add(stat.st_mtime_nsec as i64 / 1_000_000)
 }
 
-fn render(entries: BTreeMap<PathBuf, FileInfo>, unreadable: u64) -> Rendered<Listing> {
+fn render(entries: BTreeMap<PathBuf, FileInfo>, missed: Missed) -> Rendered<Listing> {
     let truncated = entries.len() > MAX_ENTRIES;
     let line = |(path, info): (&PathBuf, &FileInfo)| {
         let mark = if info.is_dir {
@@ -153,6 +156,7 @@ fn render(entries: BTreeMap<PathBuf, FileInfo>, unreadable: u64) -> Rendered<Lis
         text.push_str(&format!("\n[only the first {MAX_ENTRIES} entries]"));
     }
     let files = entries.into_values().take(MAX_ENTRIES).collect();
-    let text = unreadable::note(text, unreadable);
-    Rendered::new(Listing { files, truncated, unreadable }, text)
+    let text = unreadable::note(text, missed);
+    let Missed { unreadable, forbidden } = missed;
+    Rendered::new(Listing { files, truncated, unreadable, forbidden }, text)
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::globs::Globs;
 use super::scope::{Naming, Scope, open, reads_or_here};
 use super::unreadable;
-use crate::walk::{Ignore, Next, threads};
+use crate::walk::{Ignore, Missed, Next, threads};
 
 const DEFAULT_LIMIT: usize = 1000;
 /// So many paths may wait to be put in order.
@@ -40,6 +40,9 @@ pub(super) struct GlobResult {
     /// How many directories could not be read.
     #[serde(skip_serializing_if = "unreadable::is_zero")]
     unreadable: u64,
+    /// How many files and directories the policy keeps from this call.
+    #[serde(skip_serializing_if = "unreadable::is_zero")]
+    forbidden: u64,
 }
 
 impl GlobArguments {
@@ -65,7 +68,7 @@ fn find(
     let patterns = Globs::new("pattern", std::slice::from_ref(&wanted.pattern), place)?;
     let ignore =
         if wanted.include_ignored == Some(true) { Ignore::Nothing } else { Ignore::Respect };
-    let Scope::Directory(walk) = open(place, ignore)? else {
+    let Scope::Directory(walk) = open(place, ignore, context)? else {
         return Err(ToolError::failed(format!(
             "`{}` is a file; `path` has to be a directory",
             place.spelled()
@@ -73,7 +76,7 @@ fn find(
     };
     let limit = wanted.limit.unwrap_or(DEFAULT_LIMIT);
     let first = Mutex::new(First { paths: Vec::new(), limit, more: false });
-    let unreadable = walk.run(threads(), &|| context.cancellation().is_cancelled(), || {
+    let missed = walk.run(threads(), &|| context.cancellation().is_cancelled(), || {
         |found| {
             if found.file_type != FileType::Directory && patterns.match_file(found.path) {
                 first.lock().unwrap_or_else(PoisonError::into_inner).add(found.path.to_path_buf());
@@ -91,8 +94,9 @@ fn find(
             "\n[only the first {limit} files; narrow the pattern, or raise `limit`]"
         ));
     }
-    let text = unreadable::note(text, unreadable);
-    Ok(Rendered::new(GlobResult { files, truncated: first.more, unreadable }, text))
+    let text = unreadable::note(text, missed);
+    let Missed { unreadable, forbidden } = missed;
+    Ok(Rendered::new(GlobResult { files, truncated: first.more, unreadable, forbidden }, text))
 }
 
 /// The first paths in order, however they come in. They are put in order now and then, not each time.

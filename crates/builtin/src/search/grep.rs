@@ -17,7 +17,7 @@ use super::lines::{FileMatches, FileSearch, Keep, Line};
 use super::report::Report;
 use super::scope::{Naming, Scope, open, reads_or_here};
 use super::unreadable;
-use crate::walk::{Found, Ignore, Next, Stop, Walk, threads};
+use crate::walk::{Found, Ignore, Missed, Next, Stop, Walk, threads};
 
 const DEFAULT_MATCHES: u64 = 100;
 const DEFAULT_FILES: u64 = 1000;
@@ -73,6 +73,9 @@ pub(super) struct GrepResult {
     /// How many files and directories could not be read.
     #[serde(skip_serializing_if = "unreadable::is_zero")]
     unreadable: u64,
+    /// How many files and directories the policy keeps from this call.
+    #[serde(skip_serializing_if = "unreadable::is_zero")]
+    forbidden: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -131,7 +134,7 @@ fn search(
     };
     let ignore =
         if wanted.include_ignored == Some(true) { Ignore::Nothing } else { Ignore::Respect };
-    match open(place, ignore)? {
+    match open(place, ignore, context)? {
         Scope::File(file) => search.one_file(file)?,
         Scope::Directory(walk) => search.tree(walk),
     }
@@ -166,7 +169,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn tree(&self, walk: Walk) {
-        let unreadable = walk.run(threads(), self.stop, || {
+        let missed = walk.run(threads(), self.stop, || {
             let mut files = self.files();
             move |found: &Found<'_>| {
                 match found.file_type {
@@ -181,7 +184,9 @@ impl Search<'_> {
                 Next::GoOn
             }
         });
-        self.lock().unreadable += unreadable;
+        let mut report = self.lock();
+        report.missed.unreadable += missed.unreadable;
+        report.missed.forbidden += missed.forbidden;
     }
 
     fn files(&self) -> FileSearch<'_> {
@@ -203,7 +208,7 @@ impl Search<'_> {
             Ok(matches) => self.add(found.path.to_path_buf(), matches),
             // It can be read, but there is no time left for it.
             Err(_) if (self.stop)() => {}
-            Err(_) => self.lock().unreadable += 1,
+            Err(_) => self.lock().missed.unreadable += 1,
         }
     }
 
@@ -230,7 +235,7 @@ impl Search<'_> {
 }
 
 fn render(report: Report, mode: Mode, naming: &Naming) -> Rendered<GrepResult> {
-    let (truncated, unreadable) = (report.more, report.unreadable);
+    let (truncated, missed) = (report.more, report.missed);
     let files: Vec<GrepFile> = report
         .into_files()
         .into_iter()
@@ -244,14 +249,15 @@ fn render(report: Report, mode: Mode, naming: &Naming) -> Rendered<GrepResult> {
         Mode::Files => files.len() as u64,
         _ => files.iter().filter_map(|file| file.count).sum(),
     };
-    let result = GrepResult { files, total, truncated, unreadable };
-    let text = text(&result, mode);
+    let Missed { unreadable, forbidden } = missed;
+    let result = GrepResult { files, total, truncated, unreadable, forbidden };
+    let text = unreadable::note(text(&result, mode), missed);
     Rendered::new(result, text)
 }
 
 fn text(result: &GrepResult, mode: Mode) -> String {
     if result.files.is_empty() {
-        return unreadable::note("No match.".to_owned(), result.unreadable);
+        return "No match.".to_owned();
     }
     let entry = |file: &GrepFile| match mode {
         Mode::Files => format!("{}\n", file.path),
@@ -264,7 +270,7 @@ fn text(result: &GrepResult, mode: Mode) -> String {
     if result.truncated {
         text.push_str("[there are more matches; narrow the search, or raise `max_matches`]\n");
     }
-    unreadable::note(text, result.unreadable)
+    text
 }
 
 /// A file's lines below its path: `12:` before a match, `11-` before a line near one.

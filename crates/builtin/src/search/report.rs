@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::lines::FileMatches;
+use crate::walk::Missed;
 
 /// The first matches in the order of paths.
 pub(super) struct Report {
@@ -16,14 +17,15 @@ pub(super) struct Report {
     context_lines: usize,
     /// Whether anything was left out.
     pub(super) more: bool,
-    /// How many files and directories could not be read.
-    pub(super) unreadable: u64,
+    /// What was not shown.
+    pub(super) missed: Missed,
 }
 
 impl Report {
     /// Keeps so many matches, with so many lines around each.
     pub(super) const fn new(limit: u64, context_lines: usize) -> Self {
-        Self { files: BTreeMap::new(), kept: 0, limit, context_lines, more: false, unreadable: 0 }
+        let missed = Missed { unreadable: 0, forbidden: 0 };
+        Self { files: BTreeMap::new(), kept: 0, limit, context_lines, more: false, missed }
     }
 
     /// Tells whether a file's matches could still be among the first.

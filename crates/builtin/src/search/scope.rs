@@ -20,10 +20,15 @@ pub(super) enum Scope {
 }
 
 /// Opens what a search was pointed at.
-pub(super) fn open(place: &Place, ignore: Ignore) -> Result<Scope, ToolError> {
+pub(super) fn open(
+    place: &Place,
+    ignore: Ignore,
+    context: &ToolContext,
+) -> Result<Scope, ToolError> {
     if place.metadata()?.is_dir() {
         let (root, below) = place.root();
-        let walk = Walk::below(place, ignore)?.with_rules_from(root, below);
+        let walk =
+            Walk::below(place, ignore)?.with_rules_from(root, below).for_call(place, context);
         return Ok(Scope::Directory(walk));
     }
     place.open_file().map(|(file, _)| Scope::File(file))

@@ -66,9 +66,9 @@ fn what_changed_under_the_walk_does_not_count_as_unreadable() {
     for error in [Errno::NOENT, Errno::NOTDIR, Errno::LOOP] {
         assert!(queue.pass_over(error).is_continue());
     }
-    assert_eq!(queue.unreadable(), 0);
+    assert_eq!(queue.missed().unreadable, 0);
     for error in [Errno::ACCESS, Errno::MFILE, Errno::IO] {
         assert!(queue.pass_over(error).is_continue());
     }
-    assert_eq!(queue.unreadable(), 3);
+    assert_eq!(queue.missed().unreadable, 3);
 }

@@ -31,6 +31,7 @@ fn a_decision_has_its_rule_its_line_and_its_exit_code() {
     ");
     assert_snapshot!(check(&scene, &["--", "git status && bash -c 'rm x'"]), @"
     deny: use `git clean`
+      for `rm x`
       by user rule 2 ([root]/home/.config/convoke/convoke.yml:4:7)
     --- stderr
     --- exit 3
@@ -116,4 +117,67 @@ fn a_project_adds_denials_and_cannot_allow() {
     assert_eq!(scene.run(&["policy", "check", "--", "make"]).code, Some(3));
     assert_eq!(scene.run(&["policy", "check", "--", "rm", "x"]).code, Some(3));
     assert_eq!(scene.run(&["policy", "check", "--", "git", "status"]).code, Some(0));
+}
+
+#[test]
+fn a_path_outside_is_said_to_be_refused_whatever_the_policy_says() {
+    let scene = Scene::new().user(RULES);
+    let ran = scene.run(&["policy", "check", "read_file", r#"{"path": "/etc/passwd"}"#]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("`/etc/passwd` is outside the allowed paths"), "{ran:?}");
+    assert!(ran.stdout.contains("by the allowed paths (tools.allowedPaths)"), "{ran:?}");
+    let json = scene.run(&["policy", "check", "--json", "read_file", r#"{"path": "/etc/passwd"}"#]);
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&json["decision"], &json["place"]), (&"deny".into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn a_command_without_dashes_is_told_where_they_go() {
+    let scene = Scene::new();
+    let ran = scene.run(&["policy", "check", "raed_file"]);
+    assert!(ran.stderr.contains("did you mean `read_file`"), "{ran:?}");
+    for words in [&["git", "status"][..], &["git", "push", "origin", "main"]] {
+        let ran = scene.run(&[&["policy", "check"], words].concat());
+        let hint = format!("convoke policy check -- {}", words.join(" "));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(&hint), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_part_of_a_line_that_decides_is_named() {
+    let scene = Scene::new().user(RULES);
+    assert_snapshot!(check(&scene, &["--", "git log | tee x"]), @"
+    ask: tools of kind `execute` need a person's consent
+      for `tee x`
+      by kind execute
+    --- stderr
+    --- exit 3
+    ");
+}
+
+#[test]
+fn the_mode_is_named_where_it_is_the_reason() {
+    let scene = Scene::new();
+    let plan = scene.run(&["policy", "check", "--mode", "plan", "--", "make"]);
+    assert!(plan.stdout.contains("tools of kind `execute` are not allowed in mode `plan`"));
+    let full = scene.run(&["policy", "check", "--mode", "full", "--", "make"]);
+    assert!(full.stdout.contains("tools of kind `execute` are allowed in mode `full`"));
+}
+
+#[test]
+fn a_denial_that_only_may_hold_says_so_with_its_reason() {
+    let scene = Scene::new().user(RULES);
+    let ran = scene.run(&["policy", "check", "--", "$CMD x"]);
+    assert!(ran.stdout.contains("may be something that the rule on command `rm *` forbids: use"));
+    let ran = scene.run(&["policy", "check", "--", "tar c ~"]);
+    assert!(ran.stdout.contains("may touch what the rule on path `~/.ssh/**` forbids"), "{ran:?}");
+}
+
+#[test]
+fn rules_that_can_never_hold_are_told() {
+    let rules = "policy:\n  rules:\n    - {effect: deny, tool: raed_file}\n    - {effect: deny, command: '^rm'}\n";
+    let ran = Scene::new().user(rules).run(&["policy", "check", "--", "ls"]);
+    assert!(ran.stderr.contains("convoke.yml:3:28: policy.rules[0].tool: "), "{ran:?}");
+    assert!(ran.stderr.contains("convoke.yml:4:31: policy.rules[1].command: "), "{ran:?}");
 }

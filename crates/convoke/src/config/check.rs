@@ -17,6 +17,7 @@ use super::origin::Place;
 use super::problem::Problem;
 use super::schema::{Child, Schema, Shape};
 
+pub(super) mod doubts;
 mod lists;
 
 fn prepare(schema: &Value) -> Result<Validator, Problem> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use super::check::Checker;
+use super::check::doubts::{self, WrittenRule};
 use super::disk;
 use super::expand;
 use super::key::Key;
@@ -40,11 +41,11 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         warnings: Vec::new(),
         files: Vec::new(),
         standing: Standing::Untrusted,
+        rules: Vec::new(),
     };
     loader.check_directories();
     let layers = loader.layers();
-    let Loader { mut problems, mut warnings, files, standing, .. } = loader;
-    warnings.sort_by(|left, right| left.place.cmp(&right.place));
+    let Loader { mut problems, mut warnings, files, standing, rules, .. } = loader;
     let effective = merged(&layers);
     if problems.is_empty() {
         match serde_json::from_value::<Config>(effective.to_json()) {
@@ -52,6 +53,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
                 config.policy.origins =
                     item_origins(&effective, &Key::default().name("policy").name("rules"));
                 config.hook_origins = item_origins(&effective, &Key::default().name("hooks"));
+                warnings.extend(doubts::doubts(&rules, &config));
+                warnings.sort_by(|left, right| left.place.cmp(&right.place));
                 return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });
             }
             Err(error) => problems.push(Problem::of_place(Place::Caller, error.to_string())),
@@ -88,6 +91,7 @@ struct Loader<'a> {
     files: Vec<ConfigFile>,
     /// Of the project's file.
     standing: Standing,
+    rules: Vec<WrittenRule>,
 }
 
 impl<'a> Loader<'a> {
@@ -220,6 +224,7 @@ impl<'a> Loader<'a> {
         let base = Base { directory, home: self.sources.home.as_deref() };
         self.problems.extend(paths::resolve_all(&mut root, self.schema(), base));
         self.problems.extend(self.checker.check(&root));
+        self.rules.extend(doubts::rules_of(&root));
         for (alias, name) in ALIASES {
             if let (Ok(alias), Ok(name)) = (Key::parse(alias), Key::parse(name)) {
                 self.warnings.extend(rename(&mut root, &alias, &name));

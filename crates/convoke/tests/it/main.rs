@@ -9,6 +9,7 @@
 )]
 
 mod config;
+mod denied;
 mod hooks;
 mod matrix;
 mod runtime;

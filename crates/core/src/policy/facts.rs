@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::arguments::{self, Certainty, Text};
+use super::descent::{Descent, Walked, walked};
 use super::pattern::plain;
 use super::shell::{self, Line, Place, Role, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
@@ -35,6 +36,8 @@ pub struct Facts<'a> {
     pub agent: &'a str,
     /// Its arguments.
     pub arguments: &'a Value,
+    /// Whether it starts programs.
+    pub starts_programs: bool,
     /// The paths it touches, as they were spelled.
     pub paths: Vec<String>,
     /// The hosts it talks to, with their ports where known.
@@ -68,6 +71,7 @@ impl<'a> Facts<'a> {
             tool: &spec.name,
             category: spec.category,
             kind: spec.kind,
+            starts_programs: spec.starts_programs || spec.kind == Kind::Execute,
             agent,
             arguments,
             paths: effects.paths().map(|(_, path)| path.to_owned()).collect(),
@@ -85,6 +89,12 @@ impl<'a> Facts<'a> {
     /// Tells whether it is not known which of its arguments are paths and hosts.
     fn is_foreign(&self) -> bool {
         self.may_run() && self.category != Category::Code
+    }
+
+    /// Tells whether the tool leaves out of what it finds what is denied. Those that only look do, as
+    /// far as they are not somebody else's.
+    fn leaves_out(&self) -> bool {
+        self.kind.only_looks() && !self.starts_programs && self.category != Category::Mcp
     }
 
     /// Returns everything the call would do, each to be judged on its own.
@@ -124,14 +134,19 @@ impl<'a> Facts<'a> {
             hosts.push(Reach::Anywhere);
         }
         let found = !paths.is_empty() || !hosts.is_empty();
-        found.then(|| Part { paths, hosts, ..Part::new(Base::None) })
+        let walked = walked_by_tool(&paths);
+        let directories = bases.here();
+        found.then(|| Part { paths, walked, directories, hosts, ..Part::new(Base::None) })
     }
 
     fn whole(&self) -> Part {
         let bases = Bases::new(&self.world.directory, &[]);
-        let paths = self.paths.iter().flat_map(|path| bases.resolve(path));
+        let paths: Vec<Touch> = self.paths.iter().flat_map(|path| bases.resolve(path)).collect();
+        let walked = if self.leaves_out() { Vec::new() } else { walked_by_tool(&paths) };
         Part {
-            paths: paths.collect(),
+            paths,
+            walked,
+            directories: bases.here(),
             hosts: self.hosts.iter().cloned().map(Reach::Known).collect(),
             ..Part::new(Base::Kind(self.kind))
         }
@@ -164,9 +179,11 @@ impl<'a> Facts<'a> {
         let unread = line.unread.is_some();
         if let Some(reason) = line.unread.or(line.opaque) {
             let opaque = Some(format!("what the command does is not known: {reason}"));
-            parts.push(Part { opaque, unread, ..Part::new(Base::Kind(self.kind)) });
+            let directories = bases.here();
+            parts.push(Part { directories, opaque, unread, ..Part::new(Base::Kind(self.kind)) });
         } else if !acts {
-            parts.push(Part { command: Some(Vec::new()), ..Part::new(Base::Kind(self.kind)) });
+            let (command, directories) = (Some(Vec::new()), bases.here());
+            parts.push(Part { command, directories, ..Part::new(Base::Kind(self.kind)) });
         }
         for command in line.commands {
             let base = match command.role {
@@ -174,6 +191,8 @@ impl<'a> Facts<'a> {
                 Role::Stands => Base::None,
             };
             parts.push(Part {
+                walked: walked(&command.words, &bases),
+                directories: bases.here(),
                 paths: paths_in(&command.words, &bases),
                 hosts: hosts_in(&command.words),
                 command: Some(command.words),
@@ -184,7 +203,9 @@ impl<'a> Facts<'a> {
             for word in words {
                 let paths = bases.touched(&word);
                 let inside = kind == Kind::Read || paths.iter().all(|path| self.is_inside(path));
-                parts.push(Part { paths, ..Part::new(Base::Redirection { kind, inside }) });
+                let directories = bases.here();
+                let base = Base::Redirection { kind, inside };
+                parts.push(Part { paths, directories, ..Part::new(base) });
             }
         }
     }
@@ -201,6 +222,15 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// A tool that is given a directory may go into it.
+fn walked_by_tool(paths: &[Touch]) -> Vec<Walked> {
+    let walked = |touch: &Touch| match touch {
+        Touch::At(path) => Some(Walked { path: path.clone(), descent: Descent::Perhaps }),
+        Touch::Below(_) | Touch::Anywhere => None,
+    };
+    paths.iter().filter_map(walked).collect()
+}
+
 /// One thing that a call would do.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -208,6 +238,10 @@ pub(super) struct Part {
     /// The simple command, if it is one.
     pub(super) command: Option<Vec<Word>>,
     pub(super) paths: Vec<Touch>,
+    /// What it may go into, to what lies below.
+    pub(super) walked: Vec<Walked>,
+    /// Where it may be done.
+    pub(super) directories: Vec<Touch>,
     pub(super) hosts: Vec<Reach>,
     /// Why it is not known what it does.
     pub(super) opaque: Option<String>,
@@ -228,8 +262,21 @@ pub(super) enum Base {
 
 impl Part {
     fn new(base: Base) -> Self {
-        let (paths, hosts) = (Vec::new(), Vec::new());
-        Self { base, command: None, paths, hosts, opaque: None, unread: false }
+        Self {
+            base,
+            command: None,
+            paths: Vec::new(),
+            walked: Vec::new(),
+            directories: Vec::new(),
+            hosts: Vec::new(),
+            opaque: None,
+            unread: false,
+        }
+    }
+
+    /// Tells whether it is done in this directory and in no other.
+    pub(super) fn is_in(&self, directory: &Path) -> bool {
+        self.directories.iter().all(|touch| *touch == Touch::At(plain(directory, Path::new("/"))))
     }
 
     /// Tells whether it is of a kind. What a shell opens is done by a program.

@@ -4,9 +4,10 @@
 //! directory. What is found is asked in the order in which the rules were written, so a decision is
 //! the same as if all were asked; a test compares the two.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use super::descent::{Descent, Walked};
 use super::facts::{Facts, Part};
 use super::pattern::host_name;
 use super::rule::{Key, Rule};
@@ -28,7 +29,7 @@ pub(super) struct Index {
     hosts: HashMap<String, Numbers>,
     host_patterns: Numbers,
     /// By the directory that everything they cover lies in.
-    directories: HashMap<String, Numbers>,
+    directories: BTreeMap<String, Numbers>,
     /// By the name of the file, or its ending after a dot.
     names: HashMap<String, Numbers>,
     path_patterns: Numbers,
@@ -71,7 +72,7 @@ impl Index {
             }
             Key::Directory(directory) => {
                 self.by_path.push(number);
-                keep(&mut self.directories, directory);
+                self.directories.entry(directory).or_default().push(number);
             }
             Key::Name(name) => {
                 self.by_path.push(number);
@@ -142,7 +143,10 @@ impl Index {
     }
 
     fn paths(&self, facts: &Facts<'_>, part: &Part, found: &mut Numbers) {
-        if part.paths.is_empty() || self.by_path.is_empty() {
+        if self.by_path.is_empty() {
+            return;
+        }
+        if part.paths.is_empty() && part.walked.is_empty() {
             return;
         }
         found.extend(&self.path_patterns);
@@ -153,6 +157,34 @@ impl Index {
                 self.path(relative, found);
             }
         }
+        for walked in &part.walked {
+            self.below(walked, facts, found);
+        }
+    }
+
+    /// Finds what may hold for something below a path.
+    fn below(&self, walked: &Walked, facts: &Facts<'_>, found: &mut Numbers) {
+        let directory = &facts.world.directory;
+        let Some(text) = walked.path.to_str() else { return found.extend(&self.by_path) };
+        self.path(&walked.path, found);
+        self.directories_from(text, found);
+        let holds_all = directory.starts_with(&walked.path);
+        if let Ok(relative) = walked.path.strip_prefix(directory) {
+            self.path(relative, found);
+            self.directories_from(relative.to_str().unwrap_or_default(), found);
+        } else if holds_all {
+            self.directories_from("", found);
+        }
+        // Names that are not in a directory are those of files in the working directory, or anywhere.
+        if holds_all || walked.descent == Descent::Sure {
+            found.extend(self.names.values().flatten());
+        }
+    }
+
+    fn directories_from(&self, start: &str, found: &mut Numbers) {
+        let from = self.directories.range(start.to_owned()..);
+        let below = from.take_while(|(directory, _)| directory.starts_with(start));
+        found.extend(below.flat_map(|(_, numbers)| numbers));
     }
 
     fn path(&self, path: &Path, found: &mut Numbers) {
@@ -267,6 +299,17 @@ mod tests {
         "cd /a && cat b",
         "python3 -c x",
         "cat $X",
+        "grep -r x /a",
+        "grep -r x /a/q",
+        "cp -r b y",
+        "tar c .",
+        "tar c /",
+        "./tool /",
+        "./tool ..",
+        "rg x",
+        "tool b",
+        "cd b && rg x",
+        "mv /work/b y",
         "",
     ];
 

@@ -14,6 +14,8 @@ use super::shell::Word;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Holds {
     No,
+    /// It holds for something below a directory that may be walked through.
+    Below,
     /// It depends on something that is not known before the call runs.
     Perhaps,
     Yes,
@@ -56,8 +58,23 @@ pub(super) struct PathPattern {
     whole: Option<GlobMatcher>,
     /// What every path it covers starts with, as far as that is plain text.
     start: String,
-    /// Whether it says where it starts. One that does not holds anywhere.
+    /// Whether it says where it starts. One that does not starts at the working directory.
     anchored: bool,
+    /// The directory that all it covers lies in, or all of it if it is plain text.
+    base: PathBuf,
+    /// How many names there are after that; nothing if there can be any number.
+    deeper: Option<usize>,
+}
+
+/// What a pattern covers of what lies below a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Below {
+    /// Nothing.
+    Nothing,
+    /// Something, if there is such a thing: it can be anywhere.
+    Anywhere,
+    /// Something at a place that is known.
+    Here,
 }
 
 impl PathPattern {
@@ -66,12 +83,35 @@ impl PathPattern {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let whole = pattern.strip_suffix("/**").filter(|whole| !whole.is_empty());
         let start = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
+        let (base, deeper) = base(pattern);
         Ok(Self {
             glob: glob(pattern)?,
             whole: whole.map(glob).transpose()?,
             start: start.to_owned(),
             anchored,
+            base,
+            deeper,
         })
+    }
+
+    /// Returns the one path that it covers, or the directory that it covers with all below; nothing if it
+    /// covers something else.
+    pub(super) fn plain(&self, directory: &Path) -> Option<PathBuf> {
+        let whole = self.whole.is_some() && self.glob.glob().glob().matches('*').count() == 2;
+        (self.deeper == Some(0) || whole).then(|| plain(&self.base, directory))
+    }
+
+    /// Tells what it covers of what lies below a path.
+    pub(super) fn below(&self, path: &Path, directory: &Path) -> Below {
+        let base = plain(&self.base, directory);
+        if base.starts_with(path) && (base != path || self.deeper != Some(0)) {
+            return Below::Here;
+        }
+        let Ok(rest) = path.strip_prefix(&base) else { return Below::Nothing };
+        match self.deeper {
+            Some(deeper) if deeper <= rest.components().count() => Below::Nothing,
+            _ => Below::Anywhere,
+        }
     }
 
     /// Tells whether it covers a path. `directory` is where relative patterns start.
@@ -102,9 +142,33 @@ impl PathPattern {
     }
 
     /// Tells whether it can cover something that starts with this text.
-    pub(super) fn reaches(&self, start: &str) -> bool {
-        !self.anchored || self.start.starts_with(start) || start.starts_with(&self.start)
+    pub(super) fn reaches(&self, start: &str, directory: &Path) -> bool {
+        if self.base == Path::new("/") {
+            return true;
+        }
+        let own = directory.join(&self.start);
+        let own = own.to_string_lossy();
+        own.starts_with(start) || start.starts_with(&*own)
     }
+}
+
+/// Returns the directory that all lies in what a pattern covers, and how many names there are after it.
+fn base(pattern: &str) -> (PathBuf, Option<usize>) {
+    const SPECIAL: &[char] = &['*', '?', '[', '{', '\\'];
+    let first = pattern.split('/').next().unwrap_or_default();
+    if first.contains("**") || pattern.starts_with('{') {
+        return (PathBuf::from("/"), None);
+    }
+    let known: PathBuf =
+        Path::new(pattern).components().take_while(|name| !is_special(name, SPECIAL)).collect();
+    let names = Path::new(pattern).components().count();
+    let any = pattern.contains("**") || pattern.contains(['{', '\\']);
+    let deeper = (!any).then(|| names.saturating_sub(known.components().count()));
+    (known, deeper)
+}
+
+fn is_special(name: &Component<'_>, special: &[char]) -> bool {
+    name.as_os_str().to_string_lossy().contains(special)
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {
@@ -215,6 +279,21 @@ impl CommandPattern {
         self.words.first().map(String::as_str).filter(|name| !name.contains('*'))
     }
 
+    /// Tells whether it names a program or a script by a path that starts where the command runs.
+    pub(super) fn is_relative(&self) -> bool {
+        let Some((program, rest)) = self.words.split_first() else { return false };
+        let by_path = program.contains('/') && !program.starts_with(['/', '~']);
+        let bare = program.rsplit('/').next().unwrap_or(program);
+        // A module is not found by its path.
+        let is_module = rest.first().is_some_and(|word| word == "-m");
+        let script = rest
+            .iter()
+            .filter(|_| !is_module)
+            .find(|word| !word.starts_with('-') && !word.contains('*'));
+        let starts_there = script.is_some_and(|script| !script.starts_with(['/', '~']));
+        by_path || (runs_scripts(bare) && starts_there)
+    }
+
     /// Tells whether it covers a command. A program written with its directory is covered by its bare
     /// name only if `loosely`: `/tmp/git` is not the `git` that somebody allowed.
     pub(super) fn covers(&self, command: &[Word], loosely: bool) -> Holds {
@@ -240,6 +319,16 @@ impl CommandPattern {
         }
         named.min(words(patterns, rest))
     }
+}
+
+/// Tells whether a program runs the file that it is given.
+fn runs_scripts(program: &str) -> bool {
+    const SCRIPTED: &[&str] = &[
+        ".", "bash", "bun", "dash", "deno", "fish", "ksh", "lua", "node", "perl", "php", "pypy",
+        "python", "Rscript", "ruby", "sh", "source", "tclsh", "zsh",
+    ];
+    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    SCRIPTED.contains(&name) || program == "."
 }
 
 fn is_system_directory(directory: &str) -> bool {

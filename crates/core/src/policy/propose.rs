@@ -1,51 +1,27 @@
 //! Which rules would allow a call from now on, for whoever is asked about it.
 //!
-//! A proposal is narrow: this very command, or the same subcommand of a program that has them; this tool
-//! on this host. It is offered only if it really would allow the call. What a rule asks about, or what
-//! cannot be known before it runs, is asked about each time.
+//! A proposal is no wider than what was shown: this very command where it ran, this tool on this host or in
+//! this directory, writing this file. Only of a few programs that look and build, other arguments are
+//! covered too. It is offered only if it really would allow the call. What a rule asks about, what
+//! cannot be known before it runs, and programs that run what they read are asked about each time.
+
+use std::path::Path;
 
 use super::facts::{Base, Facts, Part};
 use super::shell::Word;
 use super::touch::{Reach, Touch};
 use super::{Authority, Layer, Policy, Rule, RuleSpec, Scope, Source};
 use crate::permission::Permission;
+use crate::spec::Kind;
 
-/// Programs whose first argument says what they do.
-const WITH_SUBCOMMANDS: &[&str] = &[
-    "apt",
-    "brew",
-    "bun",
-    "bundle",
-    "cargo",
-    "composer",
-    "deno",
-    "docker",
-    "dotnet",
-    "gem",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "helm",
-    "just",
-    "kubectl",
-    "make",
-    "mix",
-    "mvn",
-    "npm",
-    "pip",
-    "pip3",
-    "pnpm",
-    "podman",
-    "poetry",
-    "rustup",
-    "swift",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-    "zig",
+/// Programs with what they may be told to do with any further arguments. Options of theirs that run
+/// something else are looked for when a command is read.
+const WITH_ANY_ARGUMENTS: &[(&str, &[&str])] = &[
+    ("cargo", &["build", "check", "clippy", "doc", "test", "tree"]),
+    ("git", &["describe", "log", "ls-files", "rev-parse", "shortlog", "show", "status"]),
 ];
+/// Programs that run what comes in, whatever their arguments are.
+const OBEY_INPUT: &[&str] = &["at", "batch", "crontab", "parallel", "ssh", "xargs"];
 /// More than so many rules nobody reads.
 const MAX_RULES: usize = 4;
 
@@ -62,8 +38,12 @@ impl Authority {
 
     /// Returns the rules that would allow a call that has to be asked about; none, if no rule could.
     pub fn propose(&self, facts: &Facts<'_>) -> Vec<RuleSpec> {
+        let parts = facts.parts();
+        if parts.iter().any(runs_what_is_not_shown) {
+            return Vec::new();
+        }
         let mut rules: Vec<RuleSpec> = Vec::new();
-        for part in facts.parts() {
+        for part in parts {
             if !self.policies().any(|policy| policy.asks_by_kind(facts, &part)) {
                 continue;
             }
@@ -87,6 +67,18 @@ impl Policy {
     }
 }
 
+/// Tells whether it may run something that nobody has seen: code that comes in, or is somewhere else.
+fn runs_what_is_not_shown(part: &Part) -> bool {
+    let Some((program, arguments)) = part.command.as_ref().and_then(|words| words.split_first())
+    else {
+        return false;
+    };
+    let Some(program) = program.text() else { return true };
+    let bare = program.rsplit('/').next().unwrap_or(program);
+    let reads = |word: &Word| matches!(word.text(), Some("-" | "/dev/stdin" | "/dev/fd/0"));
+    OBEY_INPUT.contains(&bare) || arguments.iter().any(reads)
+}
+
 fn rule_for(facts: &Facts<'_>, part: &Part) -> Option<RuleSpec> {
     if part.opaque.is_some() {
         return None;
@@ -94,34 +86,66 @@ fn rule_for(facts: &Facts<'_>, part: &Part) -> Option<RuleSpec> {
     let of_tool = || RuleSpec::tool(Permission::Allow, facts.tool);
     match (&part.command, part.base) {
         (Some(words), _) if !words.is_empty() => {
-            Some(RuleSpec::command(Permission::Allow, pattern(words)?))
+            // The same words elsewhere run something else.
+            let [Touch::At(directory)] = part.directories.as_slice() else { return None };
+            let directory = Some(globset::escape(directory.to_str()?));
+            Some(RuleSpec { directory, ..RuleSpec::command(Permission::Allow, pattern(words)?) })
         }
-        (None, Base::Redirection { .. }) => match part.paths.as_slice() {
+        (None, Base::Redirection { kind, .. }) => match part.paths.as_slice() {
             [Touch::At(path)] => {
-                let path = globset::escape(path.to_str()?);
-                Some(RuleSpec { path: Some(path), ..of_tool() })
+                let path = Some(globset::escape(path.to_str()?));
+                Some(RuleSpec { path, kind: Some(kind), ..of_tool() })
             }
             _ => None,
         },
-        (None, Base::Kind(_)) => match part.hosts.as_slice() {
-            [Reach::Known(host)] => Some(RuleSpec { host: Some(host.clone()), ..of_tool() }),
-            [] => Some(of_tool()),
-            _ => None,
-        },
+        (None, Base::Kind(kind)) => {
+            let host = match part.hosts.as_slice() {
+                [] => None,
+                [Reach::Known(host)] => Some(host.clone()),
+                _ => return None,
+            };
+            let path = match part.paths.as_slice() {
+                [] => None,
+                [Touch::At(first), rest @ ..] => {
+                    let one = || rest.iter().all(|touch| *touch == Touch::At(first.clone()));
+                    Some(place(first, kind, &facts.world.directory).filter(|_| one())?)
+                }
+                _ => return None,
+            };
+            Some(RuleSpec { path, host, ..of_tool() })
+        }
         (Some(_), _) | (None, Base::None) => None,
+    }
+}
+
+/// Returns the pattern for a file and, where it is written, those beside and below it. What lies in the
+/// working directory itself stands for itself: beside it is everything.
+fn place(path: &Path, kind: Kind, directory: &Path) -> Option<String> {
+    let inside = path.strip_prefix(directory).ok();
+    let shown = inside.filter(|path| !path.as_os_str().is_empty()).unwrap_or(path);
+    let parent = shown.parent().filter(|parent| parent.components().next().is_some());
+    let names_root = parent.is_some_and(|parent| parent.parent().is_none() && parent.has_root());
+    match parent.filter(|_| kind == Kind::Edit && !names_root) {
+        Some(parent) => Some(format!("{}/**", globset::escape(parent.to_str()?))),
+        None => Some(globset::escape(shown.to_str()?)),
     }
 }
 
 /// Returns the pattern for commands like this one.
 fn pattern(words: &[Word]) -> Option<String> {
     let plain = |word: &Word| word.text().filter(|text| is_plain(text)).map(str::to_owned);
-    let program = plain(words.first()?)?;
-    let subcommand = words.get(1).and_then(&plain).filter(|word| !word.starts_with('-'));
-    if let Some(subcommand) = subcommand.filter(|_| WITH_SUBCOMMANDS.contains(&program.as_str())) {
-        return Some(format!("{program} {subcommand} *"));
-    }
     let all: Option<Vec<String>> = words.iter().map(plain).collect();
-    all.map(|words| words.join(" "))
+    let all = all?;
+    let any = |program: &str, subcommand: &str| {
+        let mut known = WITH_ANY_ARGUMENTS.iter();
+        known.any(|(name, subcommands)| *name == program && subcommands.contains(&subcommand))
+    };
+    match all.as_slice() {
+        [program, subcommand, ..] if any(program, subcommand) => {
+            Some(format!("{program} {subcommand} *"))
+        }
+        words => Some(words.join(" ")),
+    }
 }
 
 /// Tells whether a word stands for itself in a pattern.
@@ -131,65 +155,4 @@ fn is_plain(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::super::World;
-    use super::*;
-    use crate::effect::Effects;
-    use crate::permission::Mode;
-    use crate::spec::{Category, Kind, ToolSpec};
-
-    fn proposed(policy: Policy, command: &str) -> Vec<String> {
-        let world = World { directory: "/work".into(), ..World::default() };
-        let mut spec = ToolSpec::new("run_command", "Runs.", Kind::Execute);
-        spec.category = Category::Code;
-        let arguments = json!({ "command": command });
-        let facts = Facts::new(&spec, &arguments, &Effects::NONE, "main", &world);
-        let authority = Authority::new(policy);
-        let rules = authority.propose(&facts);
-        if !rules.is_empty() {
-            let granted = authority.granting(&rules);
-            assert_eq!(granted.decide(&facts).permission, Permission::Allow, "{command}");
-        }
-        rules.into_iter().filter_map(|rule| rule.command.or(rule.path)).collect()
-    }
-
-    #[test]
-    fn a_proposal_is_narrow_and_would_help() {
-        let default = || Policy::new(Mode::Default);
-        for (command, expected) in [
-            ("cargo test --workspace", &["cargo test *"][..]),
-            ("git push origin main && ls -l", &["git push *", "ls -l"]),
-            ("rm -rf build", &["rm -rf build"]),
-            ("git -C /elsewhere push", &["git -C /elsewhere push"]),
-            ("echo 'two words'", &[]),
-            ("rm $X", &[]),
-            ("ls *", &[]),
-            ("$CMD x", &[]),
-            ("echo (", &[]),
-        ] {
-            assert_eq!(proposed(default(), command), expected, "{command}");
-        }
-    }
-
-    #[test]
-    fn nothing_is_proposed_where_it_would_not_help() {
-        let rule = |spec| Rule::new(spec, None, None).unwrap();
-        let asks = rule(RuleSpec::command(Permission::Ask, "git push *"));
-        let policy = Policy::new(Mode::Default).layer(Layer::new(Scope::User, vec![asks]));
-        assert!(proposed(policy, "git push").is_empty(), "somebody wants to be asked each time");
-        let denies = rule(RuleSpec::command(Permission::Deny, "rm *"));
-        let policy = Policy::new(Mode::Default).layer(Layer::new(Scope::User, vec![denies]));
-        assert!(proposed(policy.clone(), "git push; rm x").is_empty());
-        let authority = Authority::new(policy).granting(&[
-            RuleSpec::command(Permission::Allow, "rm *"),
-            RuleSpec::tool(Permission::Allow, "*"),
-        ]);
-        let world = World { directory: "/work".into(), ..World::default() };
-        let spec = ToolSpec::new("run_command", "Runs.", Kind::Execute);
-        let arguments = json!({ "command": "rm x" });
-        let facts = Facts::new(&spec, &arguments, &Effects::NONE, "main", &world);
-        assert_eq!(authority.decide(&facts).permission, Permission::Deny, "a grant is no way out");
-    }
-}
+mod tests;

@@ -1,14 +1,15 @@
 //! One rule: what it says, and whether it holds for a call.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::descent::{Descent, Walked};
 use super::facts::{Facts, Part};
-use super::pattern::{CommandPattern, Holds, HostPattern, PathPattern, plain, wildcard};
+use super::pattern::{Below, CommandPattern, Holds, HostPattern, PathPattern, plain, wildcard};
 use super::shell::{self, Place, Role};
 use super::touch::{Reach, Touch, host_of};
 use crate::permission::Permission;
@@ -39,6 +40,10 @@ pub struct RuleSpec {
     /// Paths that the call touches, as a glob: absolute, from `~/`, or from the working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Where the call is made, as a glob: the directory that a command runs in, or the one that is worked
+    /// in. It is written like `path`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// A host the call talks to: `example.com`, `*.example.com`, `host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -67,6 +72,7 @@ impl RuleSpec {
             agent: None,
             command: None,
             path: None,
+            directory: None,
             host: None,
             args: BTreeMap::new(),
             reason: None,
@@ -104,6 +110,7 @@ impl RuleSpec {
             ("agent", self.agent.as_deref()),
             ("command", self.command.as_deref()),
             ("path", self.path.as_deref()),
+            ("directory", self.directory.as_deref()),
             ("host", self.host.as_deref()),
         ];
         let named =
@@ -152,8 +159,11 @@ pub struct Rule {
     spec: RuleSpec,
     command: Option<CommandPattern>,
     path: Option<PathPattern>,
+    directory: Option<PathPattern>,
     host: Option<HostPattern>,
     place: Option<String>,
+    /// Whether it holds for everything that starts programs, and for nothing else.
+    on_programs: bool,
 }
 
 impl Rule {
@@ -164,12 +174,15 @@ impl Rule {
         place: Option<String>,
     ) -> Result<Self, RuleError> {
         let error = |key| move |message| RuleError { key, item: None, message };
-        let path = spec.path.as_deref().map(|path| match (path.strip_prefix('~'), home) {
-            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-                PathPattern::new(&format!("{}{rest}", globset::escape(home)))
-            }
-            _ => PathPattern::new(path),
-        });
+        let glob = |text: &Option<String>, key| {
+            let pattern = text.as_deref().map(|path| match (path.strip_prefix('~'), home) {
+                (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                    PathPattern::new(&format!("{}{rest}", globset::escape(home)))
+                }
+                _ => PathPattern::new(path),
+            });
+            pattern.transpose().map_err(error(key))
+        };
         let rule = Self {
             command: spec
                 .command
@@ -177,16 +190,33 @@ impl Rule {
                 .map(CommandPattern::new)
                 .transpose()
                 .map_err(error("command"))?,
-            path: path.transpose().map_err(error("path"))?,
+            path: glob(&spec.path, "path")?,
+            directory: glob(&spec.directory, "directory")?,
             host: spec.host.as_deref().map(HostPattern::new).transpose().map_err(error("host"))?,
             place,
             spec,
+            on_programs: false,
         };
         if !rule.has_conditions() {
             let message = "a rule needs a condition: `tool: \"*\"` holds for every call".into();
             return Err(error("effect")(message));
         }
         Ok(rule)
+    }
+
+    /// Makes a rule on every call that starts programs, whatever its kind is.
+    pub fn on_programs(effect: Permission, reason: impl Into<String>, place: String) -> Self {
+        let spec = RuleSpec { reason: Some(reason.into()), ..RuleSpec::new(effect) };
+        let place = Some(place);
+        Self {
+            spec,
+            command: None,
+            path: None,
+            directory: None,
+            host: None,
+            place,
+            on_programs: true,
+        }
     }
 
     /// Checks the examples that a rule carries. Returns every one that is not as it says.
@@ -265,7 +295,20 @@ impl Rule {
 
     /// Returns its conditions for people.
     pub fn shown(&self) -> String {
-        self.spec.shown()
+        if self.on_programs { "all that starts programs".to_owned() } else { self.spec.shown() }
+    }
+
+    /// Returns the path that it keeps from everybody and everything, if it is a rule like that.
+    pub(super) fn denied_path(&self, directory: &Path) -> Option<PathBuf> {
+        let spec = &self.spec;
+        let only = RuleSpec {
+            path: spec.path.clone(),
+            reason: spec.reason.clone(),
+            matches: spec.matches.clone(),
+            not_match: spec.not_match.clone(),
+            ..RuleSpec::new(Permission::Deny)
+        };
+        self.path.as_ref().filter(|_| *spec == only)?.plain(directory)
     }
 
     /// Returns what it cannot hold without: of several things, the one that fewest calls have.
@@ -297,24 +340,43 @@ impl Rule {
         !self.shown().is_empty()
     }
 
-    /// Tells whether it holds for one thing that a call would do.
-    pub(super) fn holds(&self, facts: &Facts<'_>, part: &Part) -> Holds {
+    /// Tells whether it is about paths, and all else that it says is so for a call.
+    pub(super) fn is_on_paths_of(&self, facts: &Facts<'_>) -> bool {
+        self.path.is_some()
+            && self.command.is_none()
+            && self.host.is_none()
+            && self.spec.kind.is_none_or(|kind| kind == facts.kind)
+            && self.fits(facts)
+    }
+
+    /// Tells whether a path is what it is about.
+    pub(super) fn is_about(&self, path: &Path, directory: &Path) -> bool {
+        self.path.as_ref().is_some_and(|pattern| pattern.covers(path, directory))
+    }
+
+    /// Tells whether what it says about the call as a whole is so.
+    fn fits(&self, facts: &Facts<'_>) -> bool {
         let spec = &self.spec;
         let fits =
             |pattern: &Option<String>, text| pattern.as_deref().is_none_or(|p| wildcard(p, text));
-        if !fits(&spec.tool, facts.tool)
-            || spec.category.is_some_and(|category| category != facts.category)
-            || spec.kind.is_some_and(|kind| !part.is_kind(kind, facts.kind))
-            || !fits(&spec.agent, facts.agent)
-            || !spec
-                .args
-                .iter()
-                .all(|(name, pattern)| argument_fits(facts.arguments, name, pattern))
-        {
+        let argument =
+            |(name, pattern): (&String, &String)| argument_fits(facts.arguments, name, pattern);
+        fits(&spec.tool, facts.tool)
+            && spec.category.is_none_or(|category| category == facts.category)
+            && (!self.on_programs || facts.starts_programs)
+            && fits(&spec.agent, facts.agent)
+            && spec.args.iter().all(argument)
+    }
+
+    /// Tells whether it holds for one thing that a call would do.
+    pub(super) fn holds(&self, facts: &Facts<'_>, part: &Part) -> Holds {
+        let of_kind = self.spec.kind.is_none_or(|kind| part.is_kind(kind, facts.kind));
+        if !of_kind || !self.fits(facts) {
             return Holds::No;
         }
         let looks_inside = self.command.is_some() || self.path.is_some() || self.host.is_some();
-        let found = self.command(part).min(self.paths(facts, part)).min(self.hosts(part));
+        let found = self.command(facts, part).min(self.paths(facts, part)).min(self.hosts(part));
+        let found = found.min(self.directory(facts, part));
         if looks_inside && part.opaque.is_some() { found.max(Holds::Perhaps) } else { found }
     }
 
@@ -322,27 +384,56 @@ impl Rule {
         self.effect() == Permission::Allow
     }
 
-    fn command(&self, part: &Part) -> Holds {
+    /// Tells whether it would allow a program for what it names only: `cat notes` and `bash notes` name
+    /// the same.
+    fn is_no_leave_to_run(&self, part: &Part) -> bool {
+        self.allows() && part.command.is_some() && self.command.is_none()
+    }
+
+    fn command(&self, facts: &Facts<'_>, part: &Part) -> Holds {
         match (&self.command, &part.command) {
             (None, _) => Holds::Yes,
-            (Some(pattern), Some(words)) => pattern.covers(words, !self.allows()),
+            (Some(pattern), Some(words)) => {
+                // What `./build` is depends on where that is.
+                let elsewhere = self.allows()
+                    && self.directory.is_none()
+                    && pattern.is_relative()
+                    && !part.is_in(&facts.world.directory);
+                if elsewhere { Holds::No } else { pattern.covers(words, !self.allows()) }
+            }
             (Some(_), None) => Holds::No,
         }
     }
 
+    fn directory(&self, facts: &Facts<'_>, part: &Part) -> Holds {
+        let Some(pattern) = &self.directory else { return Holds::Yes };
+        self.over(part.directories.iter().map(|touch| covers(pattern, touch, facts)))
+    }
+
     fn paths(&self, facts: &Facts<'_>, part: &Part) -> Holds {
         let Some(pattern) = &self.path else { return Holds::Yes };
-        let covers = |touch: &Touch| match touch {
-            Touch::At(path) => pattern.covers(path, &facts.world.directory).into(),
-            Touch::Below(start) if pattern.reaches(start) => Holds::Perhaps,
-            Touch::Below(_) => Holds::No,
-            Touch::Anywhere => Holds::Perhaps,
+        if self.is_no_leave_to_run(part) {
+            return Holds::No;
+        }
+        let named = self.over(part.paths.iter().map(|touch| covers(pattern, touch, facts)));
+        let is_below = |walked: &Walked| match (
+            pattern.below(&walked.path, &facts.world.directory),
+            walked.descent,
+        ) {
+            (Below::Here, _) | (Below::Anywhere, Descent::Sure) => true,
+            (Below::Nothing, _) | (Below::Anywhere, Descent::Perhaps) => false,
         };
-        self.over(part.paths.iter().map(covers))
+        if !self.allows() && part.walked.iter().any(is_below) {
+            return named.max(Holds::Below);
+        }
+        named
     }
 
     fn hosts(&self, part: &Part) -> Holds {
         let Some(pattern) = &self.host else { return Holds::Yes };
+        if self.is_no_leave_to_run(part) {
+            return Holds::No;
+        }
         let covers = |reach: &Reach| match reach {
             Reach::Known(host) => pattern.covers(host),
             Reach::Anywhere => Holds::Perhaps,
@@ -354,6 +445,16 @@ impl Rule {
     fn over(&self, each: impl Iterator<Item = Holds>) -> Holds {
         let found = if self.allows() { each.min() } else { each.max() };
         found.unwrap_or(Holds::No)
+    }
+}
+
+fn covers(pattern: &PathPattern, touch: &Touch, facts: &Facts<'_>) -> Holds {
+    let directory = &facts.world.directory;
+    match touch {
+        Touch::At(path) => pattern.covers(path, directory).into(),
+        Touch::Below(start) if pattern.reaches(start, directory) => Holds::Perhaps,
+        Touch::Below(_) => Holds::No,
+        Touch::Anywhere => Holds::Perhaps,
     }
 }
 

@@ -1,3 +1,6 @@
+mod below;
+mod leave;
+
 use serde_json::{Value, json};
 
 use super::*;

@@ -71,6 +71,12 @@ impl Bases {
         self
     }
 
+    /// Returns where the line may be.
+    pub(super) fn here(&self) -> Vec<Touch> {
+        let anywhere = self.anywhere.then_some(Touch::Anywhere);
+        self.directories.iter().cloned().map(Touch::At).chain(anywhere).collect()
+    }
+
     /// Returns the paths that a text can stand for.
     pub(super) fn resolve(&self, text: &str) -> Vec<Touch> {
         if leads_elsewhere(text) || (self.anywhere && !text.starts_with('/')) {
@@ -144,7 +150,7 @@ pub(super) fn paths_in(words: &[Word], bases: &Bases) -> Vec<Touch> {
 
 /// Returns the parts of an argument that may be paths: all of it, what an option has attached, and
 /// what follows `=`, `:` or `@`.
-fn candidates(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn candidates(text: &str) -> impl Iterator<Item = &str> {
     let whole = (!text.starts_with('-')).then_some(text);
     let attached =
         (text.starts_with('-') && !text.starts_with("--")).then(|| text.get(2..)).flatten();

@@ -212,7 +212,7 @@ impl ToolExecutor {
             granted,
             context: &self.0.context,
         };
-        let decision = decide_contained(self.0.authorizer.as_ref(), &request);
+        let (decision, _) = decide_contained(self.0.authorizer.as_ref(), &request);
         matches!(decision, Decision::Allow { .. })
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use convoke_core::policy::Forbidden;
 use convoke_core::{
     Access, Concurrency, Display, Effects, EventBody, Kind, Repeat, ToolCall, ToolError,
     ToolResult, ToolSpec,
@@ -39,6 +40,8 @@ pub struct PreparedCall {
     /// What it was asked with, where hooks have a say about it.
     pub(super) arguments: Option<Arc<Value>>,
     pub(super) question: Option<Question>,
+    /// What it must not see.
+    pub(super) forbidden: Forbidden,
 }
 
 impl PreparedCall {
@@ -189,7 +192,7 @@ impl ToolExecutor {
             granted: &granted,
             context: &self.0.context,
         };
-        let decision = decide_contained(self.0.authorizer.as_ref(), &request);
+        let (decision, forbidden) = decide_contained(self.0.authorizer.as_ref(), &request);
         let recorded = ticket.record(EventBody::PolicyDecision {
             tool_name: call.name.clone(),
             decision: decision.word().to_owned(),
@@ -233,6 +236,7 @@ impl ToolExecutor {
                 options,
                 arguments: Some(arguments).filter(|_| !self.0.hooks.is_empty()),
                 question,
+                forbidden,
             },
             decision,
         ))
@@ -257,12 +261,17 @@ impl ToolExecutor {
 }
 
 /// An authorizer that breaks down has not allowed anything.
-pub(super) fn decide_contained(authorizer: &dyn Authorizer, request: &Request<'_>) -> Decision {
-    catch_unwind(AssertUnwindSafe(|| authorizer.decide(request))).unwrap_or_else(|_| {
-        Decision::Deny {
+pub(super) fn decide_contained(
+    authorizer: &dyn Authorizer,
+    request: &Request<'_>,
+) -> (Decision, Forbidden) {
+    let decide = || (authorizer.decide(request), authorizer.forbidden(request));
+    catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
+        let denied = Decision::Deny {
             rule: "the authorizer broke down".into(),
             reason: "permission could not be decided".into(),
-        }
+        };
+        (denied, Forbidden::default())
     })
 }
 

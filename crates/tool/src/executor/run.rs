@@ -89,7 +89,14 @@ impl ToolExecutor {
 
     async fn run_now(&self, prepared: PreparedCall, turn: Arc<Turn>) -> Box<ToolResult> {
         let PreparedCall {
-            mut ticket, mut invocation, effects, description, timeout, repeat, ..
+            mut ticket,
+            mut invocation,
+            effects,
+            description,
+            timeout,
+            repeat,
+            forbidden,
+            ..
         } = prepared;
         let Some(invocation) = invocation.take() else {
             return ticket.failed(
@@ -123,6 +130,7 @@ impl ToolExecutor {
         let _stop_the_rest = token.clone().drop_guard();
         let call = ticket.call().clone();
         let context = self.0.context.for_call(call, token.clone(), progress.clone(), turn);
+        let context = context.forbidding(forbidden);
         let mut work = Contained::spawn(async move { invocation.run(context).await });
 
         let stop = tokio::select! {

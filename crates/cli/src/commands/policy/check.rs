@@ -2,13 +2,16 @@
 
 use clap::Args;
 use convoke_core::policy::{Decision, Source};
-use convoke_core::{AgentPath, ExitCode, Mode, Permission};
+use convoke_core::{AgentPath, ExitCode, Mode, Permission, ToolError};
 use serde_json::{Value, json};
 
 use super::{mode_parser, style_of};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
+
+/// What refuses a path whatever the policy says.
+const ROOTS: &str = "the allowed paths (tools.allowedPaths)";
 
 const AFTER_HELP: &str = "\
 After `--` comes a command for run_command: one word is read as a shell would, several are a program \
@@ -31,8 +34,8 @@ pub(crate) struct Check {
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     tool: Option<String>,
     /// Its arguments, as a JSON object
-    #[arg(value_name = "JSON", default_value = "{}")]
-    arguments: String,
+    #[arg(value_name = "JSON")]
+    arguments: Vec<String>,
     /// The command
     #[arg(last = true)]
     command: Vec<String>,
@@ -58,18 +61,20 @@ impl Check {
         let runtime = session.runtime_in(self.mode, config, None, None)?;
         let (name, arguments) = self.call()?;
         let tool = runtime.callable().get(name).ok_or_else(|| {
-            Failure::usage(format!("there is no tool `{name}`"))
-                .hint("`convoke tools list` shows them all")
+            let unknown = Failure::usage(runtime.callable().unknown(name).message);
+            unknown.hint("`convoke tools list` shows them all").hint(self.with_dashes())
         })?;
         let agent = AgentPath::new(&*self.agent);
-        let decision = runtime.judge(tool.as_ref(), &arguments, &agent).map_err(|error| {
+        let wrong = |error: ToolError| {
             Failure::usage(format!("these are no arguments of `{name}`: {}", error.message))
                 .hint(format!("`convoke tools show {name}` describes them"))
-        })?;
-        self.print(&decision, output);
+        };
+        let decision = runtime.judge(tool.as_ref(), &arguments, &agent).map_err(wrong)?;
+        let outside = runtime.outside(tool.as_ref(), &arguments).map_err(wrong)?;
+        self.print(&decision, outside.as_ref(), output);
         Ok(match decision.permission {
-            Permission::Allow => ExitCode::Done,
-            Permission::Ask | Permission::Deny => ExitCode::Denied,
+            Permission::Allow if outside.is_none() => ExitCode::Done,
+            _ => ExitCode::Denied,
         })
     }
 
@@ -77,30 +82,54 @@ impl Check {
         let Some(tool) = &self.tool else {
             return Ok(("run_command", json!({ "command": line(&self.command) })));
         };
-        let arguments: Value = serde_json::from_str(&self.arguments)
-            .map_err(|error| Failure::usage("the arguments are not JSON").because(&error))?;
+        let text = match self.arguments.as_slice() {
+            [] => "{}",
+            [text] => text,
+            _ => {
+                return Err(Failure::usage("the arguments of a tool are one JSON object")
+                    .hint(self.with_dashes()));
+            }
+        };
+        let arguments: Value = serde_json::from_str(text).map_err(|error| {
+            Failure::usage("the arguments are not JSON").because(&error).hint(self.with_dashes())
+        })?;
         if !arguments.is_object() {
             return Err(Failure::usage("the arguments are not a JSON object"));
         }
         Ok((tool, arguments))
     }
 
-    fn print(&self, decision: &Decision, output: &mut Output) {
+    /// Says how to ask about a command.
+    fn with_dashes(&self) -> String {
+        let words: Vec<String> = self.tool.iter().chain(&self.arguments).cloned().collect();
+        format!("a command comes after `--`: convoke policy check -- {}", line(&words))
+    }
+
+    fn print(&self, decision: &Decision, outside: Option<&ToolError>, output: &mut Output) {
+        // What lies outside is refused before the policy is asked.
+        let permission = outside.map_or(decision.permission, |_| Permission::Deny);
+        let reason = outside.map_or(&decision.reason, |error| &error.message);
+        let source = outside.map_or_else(|| decision.source.to_string(), |_| ROOTS.to_owned());
+        let subject = decision.subject.as_ref().filter(|_| outside.is_none());
         if self.json {
             let place = match &decision.source {
-                Source::Rule { place, .. } => place.as_deref(),
-                Source::Kind(_) | Source::Unread => None,
+                Source::Rule { place, .. } if outside.is_none() => place.as_deref(),
+                _ => None,
             };
             return output.json(&json!({
-                "decision": decision.permission,
-                "rule": decision.source.to_string(),
+                "decision": permission,
+                "rule": source,
                 "place": place,
-                "reason": decision.reason,
+                "reason": reason,
+                "subject": subject,
             }));
         }
-        let word = output.out.paint(style_of(decision.permission), decision.permission);
-        output.out.line(format_args!("{word}: {}", decision.reason));
-        output.out.line(format_args!("  by {}", decision.source));
+        let word = output.out.paint(style_of(permission), permission);
+        output.out.line(format_args!("{word}: {reason}"));
+        if let Some(subject) = subject {
+            output.out.line(format_args!("  for {subject}"));
+        }
+        output.out.line(format_args!("  by {source}"));
     }
 }
 

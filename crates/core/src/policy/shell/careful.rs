@@ -111,6 +111,7 @@ pub(super) fn hazard(words: &[Word]) -> Option<String> {
             any(&|text| text.starts_with("-fprint") || matches!(text, "-fls" | "-files0-from"))
         }
         "git" => git(&texts),
+        "cargo" => cargo(&texts),
         "tar" | "bsdtar" => {
             any(&|text| {
                 let long =
@@ -248,6 +249,25 @@ fn sets_hazard(arguments: &[Word]) -> bool {
     })
 }
 
+/// Options of cargo that name what it runs, or a package elsewhere, whose build script runs.
+fn cargo(texts: &[&str]) -> bool {
+    let mut own = texts.iter().take_while(|text| **text != "--").peekable();
+    let leads_out = |path: &str| path.starts_with(['/', '~']) || path.contains("..");
+    while let Some(text) = own.next() {
+        let (name, attached) = text.split_once('=').map_or((*text, None), |(n, v)| (n, Some(v)));
+        let mut value = || attached.or_else(|| own.peek().map(|text| **text)).unwrap_or_default();
+        let found = match name {
+            "--config" => true,
+            "--manifest-path" => leads_out(value()),
+            name => name.starts_with("-C") || name.starts_with("-Z"),
+        };
+        if found {
+            return true;
+        }
+    }
+    false
+}
+
 /// Options and subcommands of git that run what they are given.
 fn git(texts: &[&str]) -> bool {
     let options = [
@@ -345,6 +365,9 @@ mod tests {
             &["git", "-c", "core.pager=rm", "log"][..],
             &["git", "clone", "ext::sh -c rm"],
             &["git", "bisect", "run", "rm"],
+            &["cargo", "test", "--config", "build.rustc-wrapper='rm'"],
+            &["cargo", "test", "--manifest-path=/elsewhere/Cargo.toml"],
+            &["cargo", "test", "--manifest-path", "../elsewhere/Cargo.toml"],
             &["git", "rebase", "--exec", "rm"],
             &["git", "config", "alias.x", "!rm"],
             &["git", "grep", "-Orm", "x"],
@@ -381,6 +404,8 @@ mod tests {
         for line in [
             &["git", "commit", "-m", "a message"][..],
             &["git", "log", "--oneline", "-n", "5"],
+            &["cargo", "test", "--manifest-path", "crates/core/Cargo.toml"],
+            &["cargo", "run", "--", "--config", "x"],
             &["git", "-C", "sub", "status"],
             &["tar", "tzf", "a.tgz"],
             &["sed", "-n", "1,5p", "f"],

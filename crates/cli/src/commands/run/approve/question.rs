@@ -397,7 +397,7 @@ mod tests {
         let shown = scene.output.err.contents();
         assert!(!shown.contains("[v]iew"), "{shown}");
         assert!(shown.ends_with(
-            "[a]lways allows write_file in this run; [s]ave allows it in all runs\n\
+            "[a]lways allows tool `write_file`, path `a.txt` in this run; [s]ave allows it in all runs\n\
              [y]es, [n]o, [e]dit, or say what to do instead: "
         ));
     }
@@ -405,7 +405,11 @@ mod tests {
     #[tokio::test]
     async fn each_answer_means_what_it_says() {
         let scene = Scene::new();
-        let rules = || vec![RuleSpec::tool(Permission::Allow, "write_file")];
+        let rules = || {
+            let mut rule = RuleSpec::tool(Permission::Allow, "write_file");
+            rule.path = Some("a.txt".to_owned());
+            vec![rule]
+        };
         let no = |message: Option<&str>| {
             Answer::No(Objection { message: message.map(str::to_owned), by: Some(BY.into()) })
         };
@@ -424,7 +428,9 @@ mod tests {
         assert_eq!(scene.say(Some("s")).await, Some(yes(rules())));
         let saved = crate::files::read(&scene.directory.path().join("rules.yml")).unwrap();
         assert!(
-            saved.ends_with("    - {\"effect\":\"allow\",\"tool\":\"write_file\"}\n"),
+            saved.ends_with(
+                "    - {\"effect\":\"allow\",\"tool\":\"write_file\",\"path\":\"a.txt\"}\n"
+            ),
             "{saved}"
         );
     }
