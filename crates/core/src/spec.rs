@@ -84,6 +84,7 @@ word_enum! {
 /// What a tool says about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing about a tool")]
 pub struct ToolSpec {
     /// Its name: letters, digits, `_` and `-`, at most 64, unique in a registry.
     pub name: String,
