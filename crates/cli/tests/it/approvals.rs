@@ -58,7 +58,9 @@ fn a_parked_run_says_what_it_waits_for_and_goes_on_when_it_is_answered() {
     {
         assert!(shown.contains(part), "{part} in {shown}");
     }
-    let told = world.scene.run(&["runs", "approve", &id]);
+    let unseen = world.scene.run(&["runs", "approve", &id]);
+    assert_eq!(unseen.code, Some(2), "what is approved has to be named or seen: {unseen:?}");
+    let told = world.scene.run(&["runs", "approve", &id, "call"]);
     assert_eq!(told.code, Some(0), "{told:?}");
     assert!(
         told.stdout.starts_with("approved ") && told.stderr.contains("runs resume"),
