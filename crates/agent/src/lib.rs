@@ -7,6 +7,7 @@
 //!
 //! | module | owns |
 //! | --- | --- |
+//! | [`definition`] | what an agent is, as it is written down |
 //! | [`executor`] | what the runs of an agent share, and how one starts |
 //! | [`running`] | a run under way: its events, a handle to talk to it, its report |
 //! | [`resume`] | taking a run up again |
@@ -24,6 +25,7 @@
 mod ask;
 mod compact;
 mod completion;
+pub mod definition;
 mod desk;
 mod drive;
 pub mod executor;
@@ -40,6 +42,7 @@ mod surroundings;
 mod workplace;
 
 pub use convoke_core::run::OutputSpec;
+pub use definition::{AgentDefinition, InputConfig, InputType};
 pub use desk::Letter;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};
 pub use journaled::{Journaled, Journals, Reopened};

@@ -60,7 +60,7 @@ use crate::usage::Usage;
 pub use self::conversation::estimate;
 pub use self::decide::{Effect, Refusal, Told};
 pub use self::settings::{
-    Budget, Ending, Limit, OutputSpec, Purpose, ReflectionMode, RunSettings, Strategy,
+    Budget, Ending, Limit, OnStuck, OutputSpec, Purpose, ReflectionMode, RunSettings, Strategy,
 };
 pub use self::task::{ActionResult, Ledger, TaskContext};
 

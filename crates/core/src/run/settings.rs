@@ -146,6 +146,18 @@ word_enum! {
 }
 
 word_enum! {
+    /// What happens when a run makes no progress and being told did not help.
+    OnStuck {
+        /// It goes on from a summary of what it did, once; then it ends.
+        Restart = "restart",
+        /// A person is asked whether it goes on.
+        Ask = "ask",
+        /// It ends.
+        End = "end",
+    }
+}
+
+word_enum! {
     /// When a run looks back.
     ReflectionMode {
         /// Never.
