@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use convoke_core::hook::Moment;
+use convoke_core::ledger::Wish;
 use convoke_core::run::{COMPLETE_TASK, estimate};
 use convoke_core::{Cause, Ending, EventBody, Limit, Message, Millis, Purpose, Role, Usage};
 use convoke_model::{
@@ -11,9 +12,13 @@ use convoke_model::{
 };
 use futures_util::StreamExt;
 
-use crate::drive::{Driver, Unrecorded};
+use crate::drive::{Driver, Unrecorded, sleep_for};
 use crate::prompts;
 use crate::settle::request;
+use crate::tree::SetAside;
+
+/// The longest answer that is set aside where nobody knows how long a model's answers get.
+const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
 
 /// What one request is.
 pub(crate) struct Question {
@@ -45,10 +50,18 @@ impl Driver {
     /// Asks, and records the answer or that there is none.
     pub(crate) async fn ask(&self, question: Question) -> Result<(), Unrecorded> {
         let purpose = question.purpose;
-        let (request, estimate) = {
+        let (mut request, estimate) = {
             let run = self.state.lock();
             (request(&run, purpose), run.context_tokens())
         };
+        let Some(set_aside) = self.set_aside(&question, estimate).await? else { return Ok(()) };
+        let mut question = question;
+        if let Some(set_aside) = &set_aside {
+            question.max_output = set_aside.max_output().or(question.max_output);
+            if let EventBody::ModelRequest { reserved, .. } = &mut request {
+                *reserved = Some(set_aside.tokens());
+            }
+        }
         self.record(request.clone())?;
         let mut heard = Heard::default();
         let answered = match self.allowed(&request).await {
@@ -59,6 +72,48 @@ impl Driver {
             Ok(answer) => self.answered(purpose, answer),
             Err(why) => self.unanswered(purpose, why, heard, estimate),
         }
+    }
+
+    /// Sets aside what an answer takes, with everybody further up. Returns nothing if it cannot be asked for,
+    /// which is recorded; and nothing inside where nobody is limited.
+    async fn set_aside(
+        &self,
+        question: &Question,
+        estimate: u64,
+    ) -> Result<Option<Option<SetAside<'_>>>, Unrecorded> {
+        let (tree, run) = (&self.member.tree, self.recorder.run());
+        if tree.is_free(run) {
+            return Ok(Some(None));
+        }
+        let facts = self.agent.model.facts();
+        let wish = Wish {
+            input: estimate,
+            output: [
+                question.max_output,
+                self.agent.model_settings.max_output_tokens,
+                facts.max_output,
+            ]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(UNKNOWN_MAX_OUTPUT),
+            price: facts.price,
+        };
+        let left = self.state.lock().time_left(self.now());
+        let refused = tokio::select! {
+            biased;
+            reserved = tree.reserve(run, &wish) => match reserved {
+                Ok(set_aside) => return Ok(Some(Some(set_aside))),
+                Err((budget, of)) => {
+                    let of = Some(of).filter(|of| of != run);
+                    EventBody::BudgetExceeded { budget, of }
+                }
+            },
+            cause = self.control.cancelled() => EventBody::RunCancelled { cause },
+            () = sleep_for(left) => EventBody::BudgetExceeded { budget: Limit::Time, of: None },
+        };
+        self.record(refused)?;
+        Ok(None)
     }
 
     /// Lets hooks have their say before the model is asked.
@@ -249,7 +304,7 @@ impl Driver {
             }
             NoAnswer::OutOfTime(limit) => {
                 if limit == Limit::Time && purpose != Purpose::Grace {
-                    self.record(EventBody::BudgetExceeded { budget: limit })?;
+                    self.record(EventBody::BudgetExceeded { budget: limit, of: None })?;
                 }
                 let message = "the answer did not come in time".to_owned();
                 (Cause::Timeout, "timeout", message, None, begun)

@@ -3,11 +3,13 @@
 //! Nothing is decided here. Every effect ends in events, and events are all that changes the run. What
 //! needs neither a model nor a tool is settled in `settle`; the rest is carried out here.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use convoke_core::hook::Moment;
 use convoke_core::{
-    Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall, WorkspaceReport,
+    CallId, Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall, WorkspaceReport,
 };
 use convoke_tool::{Clock, RecordError, Recorder, ToolExecutor};
 use tokio_util::sync::CancellationToken;
@@ -15,9 +17,11 @@ use tokio_util::sync::CancellationToken;
 use crate::ask::Question;
 use crate::completion::Completion;
 use crate::executor::Agent;
+use crate::member::Member;
 use crate::running::{Control, RunReport};
 use crate::settle::settled;
 use crate::state::RunState;
+use crate::tree::own_use;
 
 /// An event could not be recorded: the run cannot go on.
 #[derive(Debug)]
@@ -40,17 +44,36 @@ pub(crate) struct Driver {
     /// Stops the tools that are under way.
     pub(crate) stop_tools: CancellationToken,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) control: Control,
+    pub(crate) control: Arc<Control>,
+    /// Its place in the tree.
+    pub(crate) member: Arc<Member>,
+    /// Who waits for it, and in which call.
+    pub(crate) caller: Option<(Recorder, CallId)>,
     /// What was changed in the workspace, once that was looked at.
     pub(crate) changed: Mutex<Option<WorkspaceReport>>,
 }
 
 impl Driver {
+    /// Tells its caller when it has nothing but a person to wait for.
+    pub(crate) fn called_by(mut self, caller: Recorder, call: CallId) -> Self {
+        self.caller = Some((caller, call));
+        self
+    }
+
     /// Runs from the events that start it, or take it up again, to its end.
-    pub(crate) async fn run(self, first: Vec<EventBody>) -> RunReport {
+    /// An agent's calls may run agents in turn, so what this returns has a size of its own.
+    pub(crate) fn run(
+        self,
+        first: Vec<EventBody>,
+    ) -> Pin<Box<dyn Future<Output = RunReport> + Send>> {
+        Box::pin(self.run_through(first))
+    }
+
+    async fn run_through(self, first: Vec<EventBody>) -> RunReport {
+        self.take_seat().await;
         let began = self.now();
         let ended = match first.into_iter().try_for_each(|body| self.record(body)) {
-            Ok(()) => self.to_the_end().await,
+            Ok(()) => self.all_of_it().await,
             Err(error) => Err(error),
         };
         let outcome = match ended {
@@ -60,6 +83,20 @@ impl Driver {
         let workspace = self.changed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         RunReport { workspace, ..RunReport::new(&self.state.lock(), outcome, began, now) }
+    }
+
+    async fn all_of_it(&self) -> Result<Outcome, Unrecorded> {
+        self.member.take_up_background().await?;
+        self.to_the_end().await
+    }
+
+    /// Waits until there is a seat for it, unless it is to stop, which needs none.
+    pub(crate) async fn take_seat(&self) {
+        tokio::select! {
+            biased;
+            () = self.member.seat.take() => {}
+            _ = self.control.cancelled() => {}
+        }
     }
 
     async fn to_the_end(&self) -> Result<Outcome, Unrecorded> {
@@ -87,13 +124,21 @@ impl Driver {
             }
             match effect {
                 Effect::CallModel { purpose, max_output, with_tools } => {
+                    self.take_seat().await;
                     self.ask(Question { purpose, max_output, with_tools, messages: None }).await?;
                 }
                 Effect::Compact { kept_from, max_output } => {
+                    self.take_seat().await;
                     let (purpose, messages) = (Purpose::Compact, Some(kept_from));
                     self.ask(Question { purpose, max_output, with_tools: false, messages }).await?;
                 }
                 Effect::CallTools(calls) => self.call_tools(calls).await?,
+                Effect::AskToGoOn { call, tool_name } => {
+                    let reason = "it makes no progress: nothing new comes of what it does";
+                    self.tools.ask_to_go_on(call, &tool_name, reason).await?;
+                }
+                Effect::AwaitAgents => self.await_agents().await?,
+                Effect::StopAgents => self.member.background.stop(None).await,
                 Effect::Finish { outcome, .. } => {
                     self.recorder.sync().await?;
                     return Ok(outcome);
@@ -104,8 +149,35 @@ impl Driver {
         }
     }
 
+    /// Records an event. What it says was used is charged to the run and to all above it.
     pub(crate) fn record(&self, body: EventBody) -> Result<(), Unrecorded> {
-        Ok(self.recorder.record(None, body)?)
+        let used = own_use(&body);
+        self.recorder.record(None, body)?;
+        if let Some(used) = used {
+            self.member.tree.charge(self.recorder.run(), used);
+        }
+        Ok(())
+    }
+
+    /// Waits until an agent that works on its own has ended, or there is something else to do.
+    async fn await_agents(&self) -> Result<(), Unrecorded> {
+        let _away = self.member.seat.leave();
+        let left = self.state.lock().time_left(self.now());
+        tokio::select! {
+            biased;
+            () = self.member.background.one_ended(None) => {}
+            () = self.control.said() => {}
+            cause = self.control.cancelled() => self.cancel(cause)?,
+            () = sleep_for(left) => self.record(out_of_time())?,
+        }
+        Ok(())
+    }
+
+    /// Tells whoever waits for this run whether there is nothing but a person to wait for.
+    fn tell_caller(&self, waits: bool) -> Result<(), Unrecorded> {
+        let Some((caller, call)) = &self.caller else { return Ok(()) };
+        let child = self.recorder.run().clone();
+        Ok(caller.record(Some(call), EventBody::AgentWaits { child, waits })?)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -145,17 +217,25 @@ impl Driver {
     /// Runs a batch. When the time is up or the run is stopped, the calls are told to stop, and answer.
     async fn call_tools(&self, calls: Vec<ToolCall>) -> Result<(), Unrecorded> {
         let mut batch = std::pin::pin!(self.tools.execute_batch(calls));
+        let mut waits = false;
         loop {
-            let left = self.state.lock().time_left(self.now());
-            let time_is_up = async {
-                match left {
-                    Some(left) => tokio::time::sleep(left).await,
-                    None => std::future::pending().await,
-                }
+            let (left, only_waits) = {
+                let run = self.state.lock();
+                (run.time_left(self.now()), run.only_waits())
             };
+            if only_waits != waits {
+                waits = only_waits;
+                self.tell_caller(waits)?;
+            }
+            let time_is_up = sleep_for(left);
             tokio::select! {
                 biased;
-                _ = &mut batch => return self.still_recording(),
+                _ = &mut batch => {
+                    if waits {
+                        self.tell_caller(false)?;
+                    }
+                    return self.still_recording();
+                }
                 cause = self.control.cancelled() => {
                     self.cancel(cause)?;
                     break;
@@ -163,7 +243,7 @@ impl Driver {
                 () = self.state.waiting_changed() => {}
                 () = time_is_up => {
                     if self.state.lock().time_left(self.now()).is_some_and(|left| left.is_zero()) {
-                        self.record(EventBody::BudgetExceeded { budget: Limit::Time })?;
+                        self.record(out_of_time())?;
                         break;
                     }
                 }
@@ -187,4 +267,16 @@ impl Driver {
             Outcome::from(Cause::Error).because("the run has nothing to do; this is a defect")
         })
     }
+}
+
+/// Waits this long; forever, where there is no end to it.
+pub(crate) async fn sleep_for(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+const fn out_of_time() -> EventBody {
+    EventBody::BudgetExceeded { budget: Limit::Time, of: None }
 }

@@ -8,7 +8,9 @@ use convoke_core::{
     Secrets, Strategy, Timestamp,
 };
 use convoke_model::{Model, Settings};
-use convoke_tool::{EventSink, ExecutorBuilder, NullSink, Recorder, ToolContext, ToolView};
+use convoke_tool::{
+    EventSink, ExecutorBuilder, Grants, NullSink, Recorder, Tool, ToolContext, ToolView,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -16,9 +18,14 @@ use crate::completion::Completion;
 use crate::desk::Desk;
 use crate::drive::Driver;
 use crate::keeper::{Keeper, OneSink, Place, Refusing};
+use crate::member::Member;
 use crate::prompts;
+use crate::registry::Registered;
 use crate::running::{Control, Rest, Running, shown};
+use crate::seat::Seat;
 use crate::state::RunState;
+use crate::team::{Granted, Team};
+use crate::tree::{Family, Tree};
 use crate::workplace::Workplace;
 
 /// What an agent is asked to do.
@@ -105,10 +112,15 @@ pub(crate) struct Agent {
     pub(crate) model_settings: Settings,
     pub(crate) completion: Arc<Completion>,
     pub(crate) settings: RunSettings,
-    tools: ExecutorBuilder,
-    context: ToolContext,
+    pub(crate) tools: ExecutorBuilder,
+    pub(crate) context: ToolContext,
     system: Arc<str>,
     declarations: Arc<[Declaration]>,
+    /// The agents it may call, and which of them.
+    pub(crate) team: Option<Team>,
+    granted: Granted,
+    /// The tools that agents it calls may have.
+    pub(crate) ceiling: ToolView,
     pub(crate) origin: Value,
     pub(crate) secrets: Secrets,
     keeper: Arc<dyn Keeper>,
@@ -133,6 +145,9 @@ impl AgentExecutor {
             reflection: None,
             output: None,
             by_call: false,
+            team: None,
+            granted: Granted::All,
+            ceiling: None,
             origin: Value::Null,
             secrets: Secrets::default(),
             keeper: Arc::new(OneSink(Arc::new(NullSink))),
@@ -150,27 +165,45 @@ impl AgentExecutor {
     /// Starts a run under this id.
     pub fn start_as(&self, id: RunId, task: impl Into<Task>) -> Running {
         let agent = Arc::clone(&self.0);
-        let Task { prompt, attachments, history } = task.into();
+        let task = task.into();
+        let refusing = |error| Place::new(Arc::new(Refusing(error)));
+        let place = agent.keeper.keep(&id).unwrap_or_else(refusing);
+        let state = Arc::new(RunState::of(Run::new(id)));
+        let first = Self::started(&agent, Arc::clone(&agent.system), &[], task);
+        Self::drive(agent, state, Family::default(), place, 0, first)
+    }
+
+    /// Returns the events that a run begins with.
+    pub(crate) fn started(
+        agent: &Agent,
+        system: Arc<str>,
+        lineage: &[String],
+        task: Task,
+    ) -> Vec<EventBody> {
+        let Task { prompt, attachments, history } = task;
+        let (tools, left_out) = agent.declared(lineage);
         let started = EventBody::RunStarted {
             task: agent.context.task().clone(),
             model: agent.model.name().to_string(),
             prompt,
             attachments,
             history,
-            system: Arc::clone(&agent.system),
-            tools: Arc::clone(&agent.declarations),
+            system,
+            tools,
             settings: agent.settings.clone(),
             origin: agent.origin.clone(),
         };
-        let refusing = |error| Place::new(Arc::new(Refusing(error)));
-        let place = agent.keeper.keep(&id).unwrap_or_else(refusing);
-        let state = Arc::new(RunState::of(Run::new(id)));
         let prepared = agent.workplace.as_ref().map(|workplace| EventBody::WorkspacePrepared {
             place: workplace.place(),
             notes: workplace.notes(),
         });
-        let first = [started].into_iter().chain(prepared).collect();
-        Self::drive(agent, state, place, 0, first)
+        let warnings = left_out.into_iter().map(|name| EventBody::Warning {
+            message: format!(
+                "the agent `{name}` is not offered to the model: a tool has that name. Rename it, or \
+                 let agents be reached by `delegate`"
+            ),
+        });
+        [started].into_iter().chain(prepared).chain(warnings).collect()
     }
 
     pub(crate) const fn agent(&self) -> &Arc<Agent> {
@@ -181,6 +214,7 @@ impl AgentExecutor {
     pub(crate) fn drive(
         agent: Arc<Agent>,
         state: Arc<RunState>,
+        family: Family,
         place: Place,
         seq: u64,
         first: Vec<EventBody>,
@@ -190,23 +224,65 @@ impl AgentExecutor {
         let (sink, reader) = shown(Arc::clone(&place.sink));
         let recorder = Recorder::new(id, Arc::new(sink), Arc::clone(&clock))
             .after(seq)
-            .hiding(agent.secrets.clone())
-            .observed_by(state.clone());
+            .hiding(agent.secrets.clone());
         let (handle, control) = Control::new(&agent.cancellation);
-        let stop_tools = CancellationToken::new();
-        let tools = agent
-            .tools
-            .clone()
-            .context(agent.context.for_run(stop_tools.clone()))
-            .recorder(recorder.clone())
-            .granted(state.lock().granted().to_vec())
-            .asking_through(|approver| Desk::new(approver, place.inbox.clone(), Arc::clone(&state)))
-            .build();
+        let granted = [state.lock().granted().to_vec(), family.granted()].concat();
+        let limits = agent.team.as_ref().map(|team| *team.limits()).unwrap_or_default();
+        let (locks, grants) = (agent.tools.path_locks().clone(), Grants::new(granted));
+        let tree = Arc::new(Tree::new(limits, locks, grants, place.inbox.clone(), family));
+        tree.open_account(recorder.run(), None, &agent.settings.budget);
         let origin = agent.origin.clone();
-        let rest = Rest { state: Arc::clone(&state), place, recorder: recorder.clone(), origin };
+        let rest = Rest {
+            state: Arc::clone(&state),
+            tree: Arc::clone(&tree),
+            place,
+            recorder: recorder.clone(),
+            origin,
+        };
+        let driver =
+            Self::driver(agent, state, recorder, control, (tree, [].into(), Seat::always()));
+        Running::new(driver.run(first), reader, handle, rest)
+    }
+
+    /// Makes what drives a run at this place of its tree.
+    pub(crate) fn driver(
+        agent: Arc<Agent>,
+        state: Arc<RunState>,
+        recorder: Recorder,
+        control: Control,
+        (tree, lineage, seat): (Arc<Tree>, Arc<[String]>, Seat),
+    ) -> Driver {
+        let recorder = recorder.observed_by(state.clone());
+        let control = Arc::new(control);
+        let (team_tools, _) = agent.team_tools(&lineage);
+        let member = Arc::new(Member {
+            tree: Arc::clone(&tree),
+            agent: Arc::clone(&agent),
+            recorder: recorder.clone(),
+            state: Arc::clone(&state),
+            control: Arc::clone(&control),
+            lineage,
+            seat,
+            background: Arc::default(),
+        });
+        let stop_tools = CancellationToken::new();
+        let mut context = agent.context.for_run(stop_tools.clone());
+        let mut tools = agent.tools.clone();
+        if !team_tools.is_empty() {
+            context = context.with_extension(Arc::clone(&member));
+            let view = tools.shown().and(team_tools);
+            tools = tools.view(view);
+        }
+        let tools = tools
+            .context(context)
+            .recorder(recorder.clone())
+            .locks(tree.locks.clone())
+            .granted(tree.grants.clone())
+            .asking_through(|approver| Desk::new(approver, tree.inbox.clone(), Arc::clone(&state)))
+            .build();
+        let clock = Arc::clone(agent.context.clock());
         let completion = agent.completion_of(&state);
-        let changed = Mutex::default();
-        let driver = Driver {
+        Driver {
             agent,
             state,
             completion,
@@ -215,13 +291,38 @@ impl AgentExecutor {
             stop_tools,
             clock,
             control,
-            changed,
-        };
-        Running::new(driver.run(first), reader, handle, rest)
+            changed: Mutex::default(),
+            member,
+            caller: None,
+        }
     }
 }
 
 impl Agent {
+    /// Finds an agent by its name.
+    pub(crate) fn registered(&self, name: &str) -> Option<Arc<Registered>> {
+        self.team.as_ref()?.registry().get(name)
+    }
+
+    /// Returns the tools by which it calls agents, and the names of those that cannot be offered.
+    fn team_tools(&self, lineage: &[String]) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
+        let Some(team) = &self.team else { return Default::default() };
+        let shown = self.tools.shown();
+        team.tools(&self.granted, lineage, |name| shown.get(name).is_some())
+    }
+
+    /// Returns what the model is told about its tools, and which agents it cannot be told about.
+    fn declared(&self, lineage: &[String]) -> (Arc<[Declaration]>, Vec<String>) {
+        let (team_tools, left_out) = self.team_tools(lineage);
+        if team_tools.is_empty() {
+            return (Arc::clone(&self.declarations), left_out);
+        }
+        let mut all = declared(&self.tools.shown().and(team_tools));
+        let completion = self.declarations.last().filter(|last| last.name == COMPLETE_TASK);
+        all.extend(completion.cloned());
+        (all.into(), left_out)
+    }
+
     /// Returns what the answers of a run are held against: what it was started with, also where this agent
     /// would want something else.
     fn completion_of(&self, state: &RunState) -> Arc<Completion> {
@@ -248,6 +349,9 @@ pub struct AgentBuilder {
     reflection: Option<ReflectionMode>,
     output: Option<OutputSpec>,
     by_call: bool,
+    team: Option<Team>,
+    granted: Granted,
+    ceiling: Option<ToolView>,
     origin: Value,
     secrets: Secrets,
     keeper: Arc<dyn Keeper>,
@@ -318,6 +422,25 @@ impl AgentBuilder {
         self
     }
 
+    /// Lets it call the agents of this team.
+    pub fn team(mut self, team: Team) -> Self {
+        self.team = Some(team);
+        self
+    }
+
+    /// Lets it call these agents of a team.
+    pub(crate) fn calling(mut self, team: Team, granted: Granted) -> Self {
+        (self.team, self.granted) = (Some(team), granted);
+        self
+    }
+
+    /// Lets agents that it calls have any of these tools, where they ask for them by name. Without this, they
+    /// can have those it has itself.
+    pub fn ceiling(mut self, tools: ToolView) -> Self {
+        self.ceiling = Some(tools);
+        self
+    }
+
     /// Records the events of all runs here.
     pub fn sink(self, sink: Arc<dyn EventSink>) -> Self {
         self.keeper(Arc::new(OneSink(sink)))
@@ -366,8 +489,7 @@ impl AgentBuilder {
                 limit: limit.to_string(),
             });
         }
-        let executor = tools.clone().build();
-        let mut declarations = declared(executor.view());
+        let mut declarations = declared(tools.shown());
         settings.ending = match &output {
             _ if by_call => Ending::CompleteTask,
             None => Ending::Text,
@@ -387,10 +509,13 @@ impl AgentBuilder {
             model,
             model_settings,
             completion: Arc::new(completion),
-            context: executor.context().clone(),
+            context: tools.used().clone(),
+            ceiling: self.ceiling.unwrap_or_else(|| tools.shown().clone()),
             tools,
             system: system.into(),
             declarations: declarations.into(),
+            team: self.team,
+            granted: self.granted,
             settings,
             origin: self.origin,
             secrets: self.secrets,

@@ -22,35 +22,58 @@
 //! | `surroundings` | what an agent is told about where it works |
 //! | [`prompts`] | every text a model is told, from files beside the source |
 
+pub mod agent_tool;
 mod ask;
+pub mod background;
+pub mod check;
 mod compact;
 mod completion;
 pub mod definition;
+pub mod delegate;
 mod desk;
 mod drive;
 pub mod executor;
+pub mod files;
+mod handover;
 mod journaled;
 mod keeper;
 mod look_back;
+mod member;
+pub mod outline;
 pub mod prompts;
+pub mod registry;
 mod replay;
 pub mod resume;
 pub mod running;
+mod seat;
 mod settle;
+pub mod shipped;
 mod state;
+mod subagent;
 mod surroundings;
+pub mod team;
+pub mod template;
+pub mod toolbox;
+mod tree;
 mod workplace;
 
+pub use agent_tool::AgentTool;
+pub use background::BACKGROUND_AGENTS;
 pub use convoke_core::run::OutputSpec;
 pub use definition::{AgentDefinition, InputConfig, InputType};
+pub use delegate::{AGENT_NAME, DELEGATE_TO_AGENT, DelegateTool};
 pub use desk::Letter;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};
 pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::{Keeper, Place};
+pub use registry::{AgentOverride, AgentRegistry, RegistryChange};
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};
 pub use running::{NotHeard, RunHandle, RunReport, Running};
 pub use surroundings::Surroundings;
+pub use team::{Delegation, NoSupplier, Premises, Supplier, Team, TeamBuilder};
+pub use toolbox::{ToolKind, Toolbox};
+pub use tree::TreeLimits;
 pub use workplace::Workplace;
 
 /// The main agent is driven like any other; what makes it the main one is how it is set up.

@@ -6,6 +6,13 @@ use convoke_core::{Cause, Ending, Limit};
 /// The standing instructions of the main agent.
 pub const SYSTEM: &str = include_str!("../prompts/system.md");
 
+/// The standing instructions of an agent that has none of its own.
+pub(crate) const SUBAGENT: &str = include_str!("../prompts/subagent.md");
+/// Says how an agent hands over its result.
+pub(crate) const COMPLETE: &str = include_str!("../prompts/complete.md");
+
+const BRIEF: &str = include_str!("../prompts/brief.md");
+const START_OVER: &str = include_str!("../prompts/start_over.md");
 const GRACE: &str = include_str!("../prompts/grace.md");
 const GRACE_COMPLETE: &str = include_str!("../prompts/grace_complete.md");
 const GRACE_STRUCTURED: &str = include_str!("../prompts/grace_structured.md");
@@ -77,6 +84,14 @@ pub(crate) fn repetition(tool: &str, times: u32) -> String {
     fill(LOOP, &[("tool", tool), ("times", &times.to_string())])
 }
 
+pub(crate) fn start_over(tool: &str) -> String {
+    fill(START_OVER, &[("tool", tool)])
+}
+
+pub(crate) fn brief(task: &str, words: &str) -> String {
+    fill(BRIEF, &[("task", task), ("words", words)])
+}
+
 pub(crate) fn cut_off() -> String {
     fill(CUT_OFF, &[])
 }
@@ -107,6 +122,8 @@ mod tests {
             grace(Cause::Timeout, Ending::Structured),
             budget(Limit::Cost, 0.81),
             repetition("grep", 3),
+            start_over("grep"),
+            brief("t", "w"),
             cut_off(),
             compacted("s", "r", "c"),
             wrong_answer("- x", "{}"),

@@ -168,16 +168,19 @@ impl Again {
             | EventBody::WorkspacePrepared { .. }
             | EventBody::WorkspaceChanged(_)
             | EventBody::AgentSpawned { .. }
+            | EventBody::AgentWaits { .. }
             | EventBody::AgentEnded { .. }
             | EventBody::McpServerState { .. }
             | EventBody::Warning { .. }
             | EventBody::Error { .. } => true,
             body if body.ends_call() => !is_due(&event.call),
             // The time was up while something was under way.
-            EventBody::BudgetExceeded { budget: Limit::Time } => {
-                self.run.asking().is_some()
-                    || matches!(self.run.decide(event.ts), Effect::CallTools(_))
+            EventBody::BudgetExceeded { budget: Limit::Time, of: None } => {
+                let waits = |effect| matches!(effect, Effect::CallTools(_) | Effect::AwaitAgents);
+                self.run.asking().is_some() || waits(self.run.decide(event.ts))
             }
+            // Whether there is anything left for the whole tree is known to its ledger alone.
+            EventBody::BudgetExceeded { of: Some(_), .. } => true,
             _ => false,
         }
     }
@@ -199,6 +202,19 @@ fn same(expected: Option<&Settled>, event: &Event) -> bool {
             EventBody::ToolCallRequested { tool_name: expected, .. },
             EventBody::ToolCallRequested { tool_name, params },
         ) if params.get("truncated") == Some(&Value::Bool(true)) => expected.starts_with(tool_name),
+        (
+            EventBody::ModelRequest { model, purpose, notice, estimate, reserved: _ },
+            EventBody::ModelRequest {
+                model: same_model,
+                purpose: same_purpose,
+                notice: same_notice,
+                estimate: same_estimate,
+                reserved: _,
+            },
+        ) => {
+            (model, purpose, notice, estimate)
+                == (same_model, same_purpose, same_notice, same_estimate)
+        }
         (expected, recorded) => expected == recorded,
     }
 }

@@ -18,11 +18,14 @@ use crate::keeper::Place;
 use crate::prompts;
 use crate::running::Running;
 use crate::state::RunState;
+use crate::tree::Family;
 
 /// A run that nobody works on.
 #[derive(Debug)]
 pub struct Paused {
     pub(crate) state: Arc<RunState>,
+    /// What became of the agents it called.
+    pub(crate) family: Family,
     pub(crate) place: Place,
     /// The number of its last durable event, those of its children included.
     pub(crate) seq: u64,
@@ -36,9 +39,10 @@ impl Paused {
     /// Rebuilds a run from its events. Further ones are kept in `place`.
     pub fn rebuild<'a>(
         id: &RunId,
-        events: impl IntoIterator<Item = &'a Event>,
+        events: impl IntoIterator<Item = &'a Event> + Clone,
         place: Place,
     ) -> Self {
+        let family = Family::of(id, events.clone());
         let (mut seq, mut last_origin, mut seen) = (0, Value::Null, BTreeSet::new());
         let run = Run::replay(
             id.clone(),
@@ -50,7 +54,8 @@ impl Paused {
                 }
             }),
         );
-        Self { state: Arc::new(RunState::of(run)), place, seq, origin: last_origin, seen }
+        let state = Arc::new(RunState::of(run));
+        Self { state, family, place, seq, origin: last_origin, seen }
     }
 
     /// Returns its id.
@@ -135,12 +140,13 @@ impl AgentExecutor {
             let said = message.map(|message| EventBody::UserMessage { message });
             resumed.into_iter().chain(said).collect()
         };
-        let Paused { state, place, seq, .. } = paused;
-        Ok(Self::drive(agent, state, place, seq, first))
+        let Paused { state, family, place, seq, .. } = paused;
+        Ok(Self::drive(agent, state, family, place, seq, first))
     }
 }
 
-fn resumed(run: &Run, agent: &Agent, origin: &Value) -> EventBody {
+/// Returns what is recorded when a run is taken up again.
+pub(crate) fn resumed(run: &Run, agent: &Agent, origin: &Value) -> EventBody {
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };

@@ -15,13 +15,14 @@ use convoke_tool::{EventSink, RecordError, Recorder, Synced};
 use futures_util::Stream;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::executor::Task;
 use crate::keeper::Place;
 use crate::resume::Paused;
 use crate::state::RunState;
+use crate::tree::Tree;
 
 /// How many messages of the user wait for the next turn.
 const MAX_MESSAGES: usize = 64;
@@ -75,6 +76,13 @@ impl RunReport {
         }
     }
 
+    /// Makes the report of a run that ended earlier.
+    pub(crate) fn of(run: &Run) -> Self {
+        let outcome = run.outcome().cloned().unwrap_or_else(|| Cause::Error.into());
+        let now = Timestamp::default();
+        Self::new(run, outcome, now, now)
+    }
+
     /// Returns the answer as text: a text as it is, any other value as JSON.
     pub fn text(&self) -> Option<String> {
         self.answer.as_ref().map(|answer| match answer {
@@ -103,6 +111,7 @@ pub struct Running {
 #[derive(Debug)]
 pub(crate) struct Rest {
     pub(crate) state: Arc<RunState>,
+    pub(crate) tree: Arc<Tree>,
     pub(crate) place: Place,
     pub(crate) recorder: Recorder,
     pub(crate) origin: Value,
@@ -125,10 +134,11 @@ impl Running {
 
     /// Stops driving the run, and returns it as it is, so that it can be taken up again.
     pub fn pause(self) -> Paused {
-        let Self { driver, rest: Rest { state, place, recorder, origin }, .. } = self;
+        let Self { driver, rest: Rest { state, tree, place, recorder, origin }, .. } = self;
         drop(driver);
         let seen = recorder.secrets().seen();
-        Paused { state, place, seq: recorder.seq(), origin, seen }
+        let family = tree.family().clone();
+        Paused { state, family, place, seq: recorder.seq(), origin, seen }
     }
 
     /// Returns a handle to talk to the run while it works.
@@ -202,8 +212,27 @@ struct Inbox {
 #[derive(Clone, Debug)]
 pub struct RunHandle {
     inbox: Arc<Mutex<Inbox>>,
+    said: Arc<Notify>,
     stop: CancellationToken,
-    cause: Arc<Mutex<Option<Cause>>>,
+    cause: StopCause,
+}
+
+/// Why a run is to stop, as far as anybody said: to itself, or to the run that called it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StopCause {
+    own: Arc<Mutex<Option<Cause>>>,
+    caller: Option<Arc<Self>>,
+}
+
+impl StopCause {
+    fn set(&self, cause: Cause) {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+    }
+
+    fn get(&self) -> Option<Cause> {
+        let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        own.or_else(|| self.caller.as_ref().and_then(|caller| caller.get()))
+    }
 }
 
 impl RunHandle {
@@ -218,6 +247,7 @@ impl RunHandle {
             return Err(NotHeard::TooMany);
         }
         inbox.waiting.push(more.into().into_message());
+        self.said.notify_one();
         Ok(())
     }
 
@@ -228,7 +258,7 @@ impl RunHandle {
 
     /// Stops the run, and says why: `Interrupted` or `Terminated`.
     pub fn cancel_because(&self, cause: Cause) {
-        self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+        self.cause.set(cause);
         self.stop.cancel();
     }
 }
@@ -237,17 +267,50 @@ impl RunHandle {
 #[derive(Debug)]
 pub(crate) struct Control {
     inbox: Arc<Mutex<Inbox>>,
+    said: Arc<Notify>,
     stop: CancellationToken,
-    cause: Arc<Mutex<Option<Cause>>>,
+    cause: StopCause,
 }
 
 impl Control {
     /// Makes both ends. The run also stops when `outer` does.
     pub(crate) fn new(outer: &CancellationToken) -> (RunHandle, Self) {
-        let (stop, inbox, cause) = (outer.child_token(), Arc::default(), Arc::default());
-        let handle =
-            RunHandle { inbox: Arc::clone(&inbox), stop: stop.clone(), cause: Arc::clone(&cause) };
-        (handle, Self { inbox, stop, cause })
+        Self::with(outer, StopCause::default())
+    }
+
+    /// Makes both ends for a run that another one called. It also stops when its caller does, and for the
+    /// same reason.
+    pub(crate) fn below((outer, caller): (&CancellationToken, StopCause)) -> (RunHandle, Self) {
+        Self::with(outer, StopCause { caller: Some(Arc::new(caller)), ..StopCause::default() })
+    }
+
+    fn with(outer: &CancellationToken, cause: StopCause) -> (RunHandle, Self) {
+        let stop = outer.child_token();
+        let (inbox, said): (Arc<Mutex<Inbox>>, Arc<Notify>) = Default::default();
+        let handle = RunHandle {
+            inbox: Arc::clone(&inbox),
+            said: Arc::clone(&said),
+            stop: stop.clone(),
+            cause: cause.clone(),
+        };
+        (handle, Self { inbox, said, stop, cause })
+    }
+
+    /// Returns why it is to stop, for the runs that it calls.
+    pub(crate) fn cause(&self) -> StopCause {
+        self.cause.clone()
+    }
+
+    /// Returns what stops it.
+    pub(crate) const fn token(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Waits until something was said.
+    pub(crate) async fn said(&self) {
+        while self.inbox().waiting.is_empty() {
+            self.said.notified().await;
+        }
     }
 
     /// Returns what was said since it was last asked.
@@ -278,8 +341,7 @@ impl Control {
     }
 
     fn why(&self) -> Cause {
-        let cause = *self.cause.lock().unwrap_or_else(PoisonError::into_inner);
-        cause.unwrap_or(Cause::Interrupted)
+        self.cause.get().unwrap_or(Cause::Interrupted)
     }
 }
 

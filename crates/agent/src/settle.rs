@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use convoke_core::event::Rescue;
 use convoke_core::run::{COMPLETE_TASK, Refusal, Told};
 use convoke_core::{
     CallId, Effect, ErrorKind, EventBody, Millis, Part, Purpose, Run, ToolCall, ToolError,
@@ -23,7 +24,7 @@ pub(crate) fn settled(effect: &Effect, run: &Run, completion: Option<&Completion
     match effect {
         Effect::StartTurn(turn) => one(EventBody::TurnStarted { turn: *turn }),
         Effect::EndTurn(turn) => one(EventBody::TurnEnded { turn: *turn }),
-        Effect::Exceed(budget) => one(EventBody::BudgetExceeded { budget: *budget }),
+        Effect::Exceed(budget) => one(EventBody::BudgetExceeded { budget: *budget, of: None }),
         Effect::Tell(told) => one(tell(told)),
         Effect::Shorten { kept_from, summary } => one(shorten(run, *kept_from, summary)),
         Effect::Reflect(words) => one(EventBody::Reflection(read_reflection(words))),
@@ -43,9 +44,13 @@ pub(crate) fn settled(effect: &Effect, run: &Run, completion: Option<&Completion
             answer: answer.clone(),
             usage: *run.spent(),
         }),
-        Effect::CallModel { .. } | Effect::Compact { .. } | Effect::CallTools(_) | Effect::Rest => {
-            Vec::new()
-        }
+        Effect::CallModel { .. }
+        | Effect::Compact { .. }
+        | Effect::CallTools(_)
+        | Effect::AskToGoOn { .. }
+        | Effect::AwaitAgents
+        | Effect::StopAgents
+        | Effect::Rest => Vec::new(),
     }
 }
 
@@ -58,6 +63,7 @@ pub(crate) fn request(run: &Run, purpose: Purpose) -> EventBody {
         purpose,
         notice,
         estimate: run.context_tokens(),
+        reserved: None,
     }
 }
 
@@ -117,7 +123,13 @@ fn tell(told: &Told) -> EventBody {
         }
         Told::YouRepeatYourself { tool_name, times } => {
             let message = prompts::repetition(tool_name, *times);
-            EventBody::LoopDetected { tool_name: tool_name.clone(), times: *times, message }
+            let (tool_name, times) = (tool_name.clone(), *times);
+            EventBody::LoopDetected { tool_name, times, rescue: Rescue::Nudge, message }
+        }
+        Told::StartOver { tool_name, times } => {
+            let message = prompts::start_over(tool_name);
+            let (tool_name, times) = (tool_name.clone(), *times);
+            EventBody::LoopDetected { tool_name, times, rescue: Rescue::Restart, message }
         }
         Told::YouWereCutOff => EventBody::Notice { message: prompts::cut_off() },
     }

@@ -76,6 +76,17 @@ pub enum Position {
     },
 }
 
+/// What is done for a run that makes no progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rescue {
+    /// It is told.
+    #[default]
+    Nudge,
+    /// It goes on from a summary of what it did.
+    Restart,
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -173,6 +184,9 @@ pub enum EventBody {
         /// How many tokens it is expected to take in.
         #[serde(default)]
         estimate: u64,
+        /// How many tokens are set aside for the question and its answer, where a limit holds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved: Option<u64>,
     },
     /// A piece of the answer.
     ModelDelta {
@@ -388,12 +402,25 @@ pub enum EventBody {
     },
     /// What the run changed in its own place, as it was when the run ended.
     WorkspaceChanged(WorkspaceReport),
-    /// A subagent begins.
+    /// A subagent begins, or goes on with something more to do.
     AgentSpawned {
         /// Its run.
         child: RunId,
         /// Its name.
         name: String,
+        /// Whether its caller goes on meanwhile.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
+        /// Whether it had ended before, and goes on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        continued: bool,
+    },
+    /// A subagent has nothing but a person to wait for, or not any more.
+    AgentWaits {
+        /// Its run.
+        child: RunId,
+        /// Whether it waits.
+        waits: bool,
     },
     /// A subagent ended.
     AgentEnded {
@@ -401,8 +428,11 @@ pub enum EventBody {
         child: RunId,
         /// How.
         outcome: Outcome,
-        /// What it used.
+        /// What it used since it began or went on, its own children included.
         usage: Usage,
+        /// What its caller is told about it, where no answer to a call does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
     /// An answer that has to have a shape was checked against it.
     AnswerChecked {
@@ -442,6 +472,9 @@ pub enum EventBody {
         tool_name: String,
         /// How often.
         times: u32,
+        /// What is done about it.
+        #[serde(default)]
+        rescue: Rescue,
         /// What the model is told.
         message: String,
     },
@@ -459,6 +492,9 @@ pub enum EventBody {
     BudgetExceeded {
         /// Which.
         budget: Limit,
+        /// Whose, where it is not the run's own: that of a run further up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<RunId>,
     },
     /// An MCP server changed its state.
     McpServerState {

@@ -18,6 +18,7 @@
 //! | [`event`], [`mission`] | the stream of everything that happens, and its older spelling |
 //! | [`secret`] | values that nobody is to see |
 //! | [`usage`] | tokens and money |
+//! | [`ledger`] | what a tree of runs may use and has used |
 //! | [`run`] | the run machine: what happened so far, and what to do next |
 //! | [`outcome`] | how a run or a command ends, and its exit code |
 //! | [`workspace`] | where a run works, and what it changed there |
@@ -33,6 +34,7 @@ pub mod error;
 pub mod event;
 pub mod hook;
 pub mod id;
+pub mod ledger;
 pub mod message;
 pub mod mission;
 pub mod nearest;

@@ -24,11 +24,14 @@
 //! - The last turn and the last minute are kept for one answer that can only finish. What is answered
 //!   there is marked as recovered, and the cause stays.
 //! - After the end there are no effects, unless the run is resumed: then it goes on where it was.
+//! - A run does not end before the agents that it left working: it waits for them, or stops them.
+//! - A run that makes no progress is told, then starts over from a summary, then ends, or a person is asked.
 //! - A call that waits for a person's answer is not answered by anybody else: with nothing left to do beside
 //!   it, the run ends as parked, and the same call is asked about when it is resumed.
 
 mod apply;
 mod batch;
+mod children;
 mod conversation;
 mod decide;
 mod repetition;
@@ -42,10 +45,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::batch::Batch;
+use self::children::Children;
 use self::conversation::Conversation;
 use self::repetition::Repetition;
 use self::stopwatch::Stopwatch;
@@ -54,9 +59,10 @@ use crate::message::{Message, Part, Role};
 use crate::outcome::{Cause, Outcome};
 use crate::policy::RuleSpec;
 use crate::spec::Declaration;
-use crate::time::Timestamp;
-use crate::usage::Usage;
+use crate::time::{Millis, Timestamp};
+use crate::usage::{Money, Usage};
 
+pub use self::children::Child;
 pub use self::conversation::estimate;
 pub use self::decide::{Effect, Refusal, Told};
 pub use self::settings::{
@@ -97,7 +103,15 @@ pub struct Run {
     warned: BTreeSet<Limit>,
     /// The limit that was reached.
     exceeded: Option<Limit>,
+    /// Whose limit it was, if it was not its own.
+    exceeded_of: Option<RunId>,
+    /// The agents it called.
+    children: Children,
     repetition: Repetition,
+    /// How often it was helped because it made no progress.
+    rescues: u32,
+    /// Whether it went on from a summary because of that.
+    restarted: bool,
     task: Option<TaskContext>,
     /// What is to be done before the next turn.
     due: BTreeSet<Due>,
@@ -170,6 +184,8 @@ enum Due {
     Plan,
     /// The conversation was too long for the model.
     Shorten,
+    /// It made no progress: go on from a summary.
+    StartOver,
     /// Looking back said that the task is done: let the model say so, without tools.
     WrapUp,
 }
@@ -203,7 +219,11 @@ impl Run {
             before: Before::default(),
             warned: BTreeSet::new(),
             exceeded: None,
+            exceeded_of: None,
+            children: Children::default(),
             repetition: Repetition::default(),
+            rescues: 0,
+            restarted: false,
             task: None,
             due: BTreeSet::new(),
             grace: None,
@@ -313,6 +333,16 @@ impl Run {
         &self.granted
     }
 
+    /// Returns the agents it called.
+    pub const fn children(&self) -> &BTreeMap<RunId, Child> {
+        self.children.all()
+    }
+
+    /// Tells whether there is nothing but a person to wait for.
+    pub const fn only_waits(&self) -> bool {
+        self.clock.only_waits()
+    }
+
     /// Returns how many turns began.
     pub const fn turns(&self) -> u32 {
         self.turn.number
@@ -356,6 +386,26 @@ impl Run {
         let budget = &self.settings.budget;
         let until = if self.grace.is_some() { budget.time_ms.get() } else { budget.working_time() };
         Some(until.saturating_sub(self.elapsed(now)))
+    }
+
+    /// Returns what an agent that it calls may use at most: what it has left itself.
+    pub fn left(&self, now: Timestamp) -> Budget {
+        let budget = &self.settings.budget;
+        let spent = self.spent.input_tokens.saturating_add(self.spent.output_tokens);
+        let spent_cost = self.spent.cost.unwrap_or_default().amount();
+        let time = self
+            .time_left(now)
+            .unwrap_or_else(|| budget.working_time().saturating_sub(self.elapsed(now)));
+        Budget {
+            turns: budget.turns.saturating_sub(self.turns_used()),
+            time_ms: Millis::new(time),
+            turn_time_ms: budget.turn_time_ms,
+            tokens: budget.tokens.map(|limit| limit.saturating_sub(spent)),
+            cost: budget.cost.map(|limit| {
+                Money::new(limit.amount().saturating_sub(spent_cost).max(Decimal::ZERO))
+            }),
+            tool_calls: budget.tool_calls.map(|limit| limit.saturating_sub(self.tool_calls_used())),
+        }
     }
 
     /// Returns how long the conversation would be after a compaction, in tokens as estimated.

@@ -127,6 +127,24 @@ impl Add for Usage {
 }
 
 impl Usage {
+    /// Returns what was used since there was only `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_sub(before.cache_write_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            thought_tokens: self.thought_tokens.saturating_sub(before.thought_tokens),
+            estimated: self.estimated,
+            cost: match (self.cost, before.cost) {
+                (Some(now), Some(then)) => Some(Money(now.0.saturating_sub(then.0))),
+                (now, None) if before.is_empty() => now,
+                _ => None,
+            },
+        }
+    }
+
     /// Tells whether nothing was used.
     pub const fn is_empty(&self) -> bool {
         self.input_tokens == 0 && self.output_tokens == 0

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use convoke_core::policy::{Forbidden, RuleSpec};
 use convoke_core::{AgentPath, Effects, Kind, Permission, ToolCall, ToolSpec};
@@ -67,6 +68,14 @@ impl Decision {
         }
     }
 
+    const fn strictness(&self) -> u8 {
+        match self {
+            Self::Allow { .. } => 0,
+            Self::Ask { .. } => 1,
+            Self::Deny { .. } => 2,
+        }
+    }
+
     /// Returns the rule that decided.
     pub fn rule(&self) -> &str {
         match self {
@@ -85,6 +94,25 @@ pub trait Authorizer: Send + Sync + Debug {
     fn forbidden(&self, request: &Request<'_>) -> Forbidden {
         let _ = request;
         Forbidden::default()
+    }
+}
+
+/// Decides for an agent that somebody called: what its caller may do, and what its own policy allows, the
+/// stricter of both.
+#[derive(Debug)]
+pub(crate) struct Narrowed {
+    pub(crate) caller: Arc<dyn Authorizer>,
+    pub(crate) own: Arc<dyn Authorizer>,
+}
+
+impl Authorizer for Narrowed {
+    fn decide(&self, request: &Request<'_>) -> Decision {
+        let (caller, own) = (self.caller.decide(request), self.own.decide(request));
+        if own.strictness() > caller.strictness() { own } else { caller }
+    }
+
+    fn forbidden(&self, request: &Request<'_>) -> Forbidden {
+        self.caller.forbidden(request).and(self.own.forbidden(request))
     }
 }
 

@@ -6,7 +6,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use convoke_core::policy::Forbidden;
 use convoke_core::{CallId, TaskId, ToolError, UserId};
@@ -30,6 +30,8 @@ pub struct ToolContext {
     turn: Option<Arc<dyn Any + Send + Sync>>,
     /// What the call must not see.
     forbidden: Arc<Forbidden>,
+    /// Why the call waits for a person, if it does.
+    parked: Arc<OnceLock<String>>,
 }
 
 /// What all calls of a session share.
@@ -155,6 +157,26 @@ impl ToolContext {
         Self { forbidden: Arc::new(forbidden), ..self }
     }
 
+    /// Says that the call cannot end now: what it started waits for a person. Whatever it returns counts for
+    /// nothing, and it is made again when the run is taken up; it has to find what it started then.
+    pub fn park(&self, reason: impl Into<String>) {
+        // Once is enough.
+        drop(self.parked.set(reason.into()));
+    }
+
+    /// Returns why the call waits for a person, if it said so.
+    pub(crate) fn parked(&self) -> Option<&str> {
+        self.parked.get().map(String::as_str)
+    }
+
+    /// Returns a context that holds a value more, for tools that know its type.
+    #[must_use]
+    pub fn with_extension<T: Send + Sync + 'static>(&self, value: Arc<T>) -> Self {
+        let mut session = Session::clone(&self.session);
+        session.extensions.insert(TypeId::of::<T>(), value);
+        Self { session: Arc::new(session), ..self.clone() }
+    }
+
     /// Runs blocking work, such as file access, where it holds up nobody.
     ///
     /// Such work cannot be taken back: if the call ends before it, it goes on alone. It then still holds
@@ -200,7 +222,8 @@ impl ToolContext {
     ) -> Self {
         let session = Arc::clone(&self.session);
         let forbidden = Arc::clone(&self.forbidden);
-        Self { session, call, cancellation, progress, turn: Some(turn), forbidden }
+        let parked = Arc::default();
+        Self { session, call, cancellation, progress, turn: Some(turn), forbidden, parked }
     }
 }
 
@@ -276,6 +299,7 @@ impl ContextBuilder {
             progress: ProgressSender::silent(),
             turn: None,
             forbidden: Arc::default(),
+            parked: Arc::default(),
         }
     }
 }

@@ -26,7 +26,7 @@ use tokio::sync::{RwLock, Semaphore, watch};
 
 use crate::approve::{Approver, NobodyToAsk};
 use crate::artifact::{ArtifactStore, NoArtifacts};
-use crate::authorize::{Authorizer, KindAuthorizer};
+use crate::authorize::{Authorizer, KindAuthorizer, Narrowed};
 use crate::context::ToolContext;
 use crate::hook::Hooks;
 use crate::locks::PathLocks;
@@ -46,8 +46,7 @@ struct Parts {
     context: ToolContext,
     authorizer: Arc<dyn Authorizer>,
     approver: Arc<dyn Approver>,
-    /// What people allowed for the rest of the run.
-    granted: watch::Sender<Vec<RuleSpec>>,
+    granted: Grants,
     hooks: Hooks,
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
@@ -57,6 +56,17 @@ struct Parts {
     /// Held for writing by a call that wants to be alone, for reading by all others.
     quiet: Arc<RwLock<()>>,
     locks: PathLocks,
+}
+
+/// What people allowed for the rest of a run and of all runs below it. Cheap to clone; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Grants(Arc<watch::Sender<Vec<RuleSpec>>>);
+
+impl Grants {
+    /// Starts with what was allowed before.
+    pub fn new(rules: Vec<RuleSpec>) -> Self {
+        Self(Arc::new(watch::Sender::new(rules)))
+    }
 }
 
 /// Wishes for one call.
@@ -85,7 +95,7 @@ impl ToolExecutor {
             recorder,
             authorizer: Arc::new(KindAuthorizer::default()),
             approver: Arc::new(NobodyToAsk),
-            granted: Vec::new(),
+            granted: Grants::default(),
             hooks: Hooks::default(),
             artifacts: Arc::new(NoArtifacts),
             limits: Limits::default(),
@@ -145,7 +155,7 @@ pub struct ExecutorBuilder {
     context: ToolContext,
     authorizer: Arc<dyn Authorizer>,
     approver: Arc<dyn Approver>,
-    granted: Vec<RuleSpec>,
+    granted: Grants,
     hooks: Hooks,
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
@@ -172,6 +182,28 @@ impl ExecutorBuilder {
         self
     }
 
+    /// Also asks this for permission: the stricter of both answers counts.
+    pub fn narrowed_by(mut self, own: Arc<dyn Authorizer>) -> Self {
+        let caller = self.authorizer;
+        self.authorizer = Arc::new(Narrowed { caller, own });
+        self
+    }
+
+    /// Returns the tools it runs.
+    pub const fn shown(&self) -> &ToolView {
+        &self.view
+    }
+
+    /// Returns the locks of its paths.
+    pub const fn path_locks(&self) -> &PathLocks {
+        &self.locks
+    }
+
+    /// Returns what its calls may use.
+    pub const fn used(&self) -> &ToolContext {
+        &self.context
+    }
+
     /// Asks people through this.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Arc::new(approver);
@@ -187,9 +219,9 @@ impl ExecutorBuilder {
         self
     }
 
-    /// Says what people allowed earlier for the rest of the run.
-    pub fn granted(mut self, rules: Vec<RuleSpec>) -> Self {
-        self.granted = rules;
+    /// Keeps what people allow for the rest of the run with all who share this.
+    pub fn granted(mut self, granted: Grants) -> Self {
+        self.granted = granted;
         self
     }
 
@@ -232,7 +264,7 @@ impl ExecutorBuilder {
             context: self.context,
             authorizer: self.authorizer,
             approver: self.approver,
-            granted: watch::Sender::new(self.granted),
+            granted: self.granted,
             hooks: self.hooks,
             recorder: self.recorder,
             artifacts: self.artifacts,

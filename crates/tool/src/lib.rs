@@ -85,7 +85,9 @@ pub use command::CommandTool;
 pub use context::{ContextBuilder, ToolContext};
 pub use convoke_core::{Permission, ToolError};
 pub use environment::{SessionEnvironment, Variable, looks_like_credential};
-pub use executor::{CallOptions, Decided, ExecutorBuilder, Limits, PreparedCall, ToolExecutor};
+pub use executor::{
+    CallOptions, Decided, ExecutorBuilder, Grants, Limits, PreparedCall, ToolExecutor,
+};
 pub use file_error::file_error;
 pub use function::{FunctionTool, Rendered, Reply};
 pub use hook::{FunctionHook, Hook, Hooks, Verdict};

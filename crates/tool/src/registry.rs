@@ -83,6 +83,11 @@ impl Entry {
         Self { registration, tool, declaration, check, counters }
     }
 
+    /// Keeps a tool that is in no registry.
+    pub(crate) fn private(tool: Arc<dyn Tool>) -> Self {
+        Self::new(0, tool, Arc::default())
+    }
+
     pub(crate) fn check(&self) -> Result<&ArgumentCheck, ToolError> {
         let made = self.check.get_or_init(|| ArgumentCheck::new(self.tool.spec()));
         made.as_ref().map_err(Clone::clone)
@@ -96,7 +101,7 @@ impl Entry {
     }
 
     pub(crate) fn declaration(&self) -> &Arc<Declaration> {
-        self.declaration.get_or_init(|| Arc::new(self.tool.spec().declaration()))
+        self.declaration.get_or_init(|| Arc::new(self.tool.declaration()))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use convoke_core::{Artifact, Display, Effects, Part, ToolError, ToolSpec};
+use convoke_core::{Artifact, Declaration, Display, Effects, Part, Repeat, ToolError, ToolSpec};
 use serde_json::Value;
 
 use crate::context::ToolContext;
@@ -48,6 +48,12 @@ pub trait Tool: Send + Sync + 'static {
     /// Returns what the tool says about itself. Always the same.
     fn spec(&self) -> &ToolSpec;
 
+    /// Returns what a model is told about the tool. By default what the spec says; a tool that can check more
+    /// than its schema may tell the model more.
+    fn declaration(&self) -> Declaration {
+        self.spec().declaration()
+    }
+
     /// Prepares one call. The arguments already fit the spec's schema. Nothing happens yet.
     fn prepare(&self, arguments: Value) -> Result<Box<dyn Invocation>, ToolError>;
 }
@@ -68,6 +74,11 @@ pub trait Invocation: Send {
 
     /// Says how long this very call may take, where its arguments decide that.
     fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Says what happens when this very call is made a second time. By default what the spec says.
+    fn repeat(&self) -> Option<Repeat> {
         None
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A view holds names, not tools: which tools it shows is settled when it is made, so a tool that is
 //! registered later does not slip in, and one that is removed is gone at once. A view of a view can
-//! only show less.
+//! only show less. A view may have tools of its own beside, which are in no registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -80,12 +80,25 @@ pub struct ToolView {
     registry: ToolRegistry,
     /// Name to registration; `None` shows everything there is at any time.
     shown: Option<Arc<BTreeMap<String, u64>>>,
+    /// Tools that only this view shows. They go before others of their name.
+    own: Arc<BTreeMap<String, Arc<Entry>>>,
 }
 
 impl ToolView {
     /// Shows all tools of a registry, now and later.
-    pub const fn of(registry: ToolRegistry) -> Self {
-        Self { registry, shown: None }
+    pub fn of(registry: ToolRegistry) -> Self {
+        Self { registry, shown: None, own: Arc::default() }
+    }
+
+    /// Returns a view that shows these as well, in place of others of their names. They are in no registry.
+    #[must_use]
+    pub fn and(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let mut own = BTreeMap::clone(&self.own);
+        own.extend(tools.into_iter().map(|tool| {
+            let name = tool.spec().name.clone();
+            (name, Arc::new(Entry::private(tool)))
+        }));
+        Self { own: Arc::new(own), ..self.clone() }
     }
 
     /// Returns a view that shows the selected ones of what this one shows now.
@@ -114,7 +127,10 @@ impl ToolView {
             .filter(|entry| !covered(&selection.exclude, entry))
             .map(|entry| (entry.tool.spec().name.clone(), entry.registration))
             .collect();
-        let view = Self { registry: self.registry.clone(), shown: Some(Arc::new(shown)) };
+        let own = self.own.iter().filter(|(name, _)| shown.contains_key(*name));
+        let own = own.map(|(name, entry)| (name.clone(), Arc::clone(entry))).collect();
+        let (registry, shown) = (self.registry.clone(), Some(Arc::new(shown)));
+        let view = Self { registry, shown, own: Arc::new(own) };
         view.check_requirements()?;
         Ok(view)
     }
@@ -132,8 +148,8 @@ impl ToolView {
     /// Returns what a model is told, sorted by name: the same tools make the same bytes.
     pub fn declarations(&self) -> Arc<[Arc<Declaration>]> {
         match self.shown {
-            None => self.registry.declarations(),
-            Some(_) => self.entries().iter().map(|entry| Arc::clone(entry.declaration())).collect(),
+            None if self.own.is_empty() => self.registry.declarations(),
+            _ => self.entries().iter().map(|entry| Arc::clone(entry.declaration())).collect(),
         }
     }
 
@@ -149,6 +165,9 @@ impl ToolView {
     }
 
     pub(crate) fn entry(&self, name: &str) -> Option<Arc<Entry>> {
+        if let Some(own) = self.own.get(name) {
+            return Some(Arc::clone(own));
+        }
         let entry = self.registry.entry(name)?;
         match &self.shown {
             Some(shown) if shown.get(name) != Some(&entry.registration) => None,
@@ -157,10 +176,18 @@ impl ToolView {
     }
 
     fn entries(&self) -> Vec<Arc<Entry>> {
-        match &self.shown {
+        let entries: Vec<Arc<Entry>> = match &self.shown {
             None => self.registry.entries(),
             Some(shown) => shown.keys().filter_map(|name| self.entry(name)).collect(),
+        };
+        if self.own.is_empty() {
+            return entries;
         }
+        let others =
+            entries.into_iter().filter(|entry| !self.own.contains_key(&entry.tool.spec().name));
+        let mut all: Vec<Arc<Entry>> = others.chain(self.own.values().cloned()).collect();
+        all.sort_by(|one, other| one.tool.spec().name.cmp(&other.tool.spec().name));
+        all
     }
 
     fn check_requirements(&self) -> Result<(), ViewError> {

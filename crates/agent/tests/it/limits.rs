@@ -128,17 +128,3 @@ async fn the_model_is_told_before_a_limit_is_reached() {
     assert!(said, "the model is told: {:?}", model.requests()[10].messages.last());
     assert_eq!(Limit::Turns.cause(), Cause::MaxTurns);
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_loop_is_told_once_and_then_ends_the_run() {
-    let model = script(std::iter::repeat_n(again(1), 10));
-    let (events, report) = read(with(&model).build().unwrap().start("Go.")).await;
-    assert_eq!((report.outcome.status, report.outcome.cause), (Status::Stuck, Cause::Loop));
-    assert_eq!(model.requests().len(), 4);
-    assert_eq!(told(&events).iter().filter(|word| *word == "loop_detected").count(), 1);
-    let told = model.requests()[3].messages.last().unwrap().words();
-    assert!(told.contains("`echo` 3 times in a row"), "{told}");
-    let heeds = script([again(1), again(1), again(1), again(2), Turn::text("found it")]);
-    let (_, report) = read(with(&heeds).build().unwrap().start("Go.")).await;
-    assert_eq!(report.outcome.cause, Cause::Goal);
-}

@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
 
+mod agents;
 mod approvals;
 mod ends;
+mod family;
 mod hooks;
 mod journaled;
 mod limits;
 mod resume;
 mod stopping;
+mod stuck;
 mod support;
 mod thinking;

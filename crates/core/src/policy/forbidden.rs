@@ -14,7 +14,11 @@ use crate::permission::Permission;
 
 /// Paths that a call must not see.
 #[derive(Clone, Debug, Default)]
-pub struct Forbidden {
+pub struct Forbidden(Vec<Rules>);
+
+/// Rules, and the directory that their paths start from.
+#[derive(Clone, Debug)]
+struct Rules {
     rules: Vec<Rule>,
     directory: std::path::PathBuf,
 }
@@ -22,12 +26,20 @@ pub struct Forbidden {
 impl Forbidden {
     /// Tells whether there is nothing to look for.
     pub const fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.0.is_empty()
+    }
+
+    /// Returns these and others.
+    #[must_use]
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
     }
 
     /// Tells whether a path is one of them; it has to be absolute, without `.` and `..`.
     pub fn has(&self, path: &Path) -> bool {
-        self.rules.iter().any(|rule| rule.is_about(path, &self.directory))
+        let about = |set: &Rules| set.rules.iter().any(|rule| rule.is_about(path, &set.directory));
+        self.0.iter().any(about)
     }
 }
 
@@ -36,7 +48,11 @@ impl Authority {
     pub fn forbidden(&self, facts: &Facts<'_>) -> Forbidden {
         let parts = facts.parts();
         let rules = self.policies().flat_map(|policy| policy.forbidding(facts, &parts));
-        Forbidden { rules: rules.cloned().collect(), directory: facts.world.directory.clone() }
+        let rules: Vec<Rule> = rules.cloned().collect();
+        if rules.is_empty() {
+            return Forbidden::default();
+        }
+        Forbidden(vec![Rules { rules, directory: facts.world.directory.clone() }])
     }
 
     /// Returns the paths that are denied to everybody, whatever is done with them: those that can be told

@@ -9,7 +9,7 @@ use super::{
     ActionResult, Before, COMPLETE_TASK, Due, Ending, Failure, Limit, Phase, Purpose,
     ReflectionMode, Repetition, Run, Stopwatch, Strategy, TaskContext, Turn,
 };
-use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Verdict};
+use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Rescue, Verdict};
 use crate::id::CallId;
 use crate::message::{Message, Part, Role, StopReason};
 use crate::outcome::{Cause, Status};
@@ -89,19 +89,24 @@ impl Run {
                 self.due.remove(&Due::SayCutOff);
                 self.notices.push(message.clone());
             }
-            EventBody::LoopDetected { message, .. } => {
-                self.repetition.told = true;
-                self.notices.push(message.clone());
-            }
+            EventBody::LoopDetected { message, rescue, .. } => self.help(*rescue, message),
             EventBody::BudgetWarning { budget, message, .. } => {
                 self.warned.insert(*budget);
                 self.notices.push(message.clone());
             }
-            EventBody::BudgetExceeded { budget } => {
+            EventBody::BudgetExceeded { budget, of } => {
+                self.exceeded_of.clone_from(of);
                 self.exceeded.get_or_insert(*budget);
             }
-            EventBody::AgentEnded { usage, .. } | EventBody::ModelRetry { usage, .. } => {
+            EventBody::ModelRetry { usage, .. } => self.spent += *usage,
+            EventBody::AgentSpawned { child, name, background, .. } => {
+                self.children.spawn(child, name, event.call.as_ref(), *background);
+            }
+            EventBody::AgentEnded { child, outcome, usage, message } => {
                 self.spent += *usage;
+                self.children.end(child, outcome, *usage);
+                let told = message.as_ref().map(|message| Message::text(Role::User, message));
+                self.inbox.extend(told);
             }
             body => {
                 if let Some(call) = &event.call {
@@ -118,11 +123,16 @@ impl Run {
                 self.clock.ask(call, now);
                 self.questions.entry(call.clone()).or_insert(now);
             }
-            EventBody::ApprovalAnswered { rules, .. } => {
+            EventBody::ApprovalAnswered { rules, approved, message, .. } => {
                 self.clock.answer(call, now);
                 self.questions.remove(call);
                 self.granted.extend_from_slice(rules);
+                if *call == self.rescue_call() {
+                    self.hear_about_rescue(*approved, message.as_deref());
+                }
             }
+            EventBody::AgentWaits { waits: true, .. } => self.clock.pause(call, now),
+            EventBody::AgentWaits { waits: false, .. } => self.clock.go_on(call, now),
             EventBody::ApprovalDeferred { .. } => {
                 self.clock.answer(call, now);
                 if let Phase::Calling(batch) = &mut self.phase {
@@ -154,6 +164,31 @@ impl Run {
                 self.answer_call(call, tool_name, Err(said), content, *duration_ms);
             }
             _ => {}
+        }
+    }
+
+    /// It makes no progress, and something is done about it.
+    fn help(&mut self, rescue: Rescue, message: &str) {
+        self.rescues += 1;
+        match rescue {
+            Rescue::Nudge => self.repetition.told = true,
+            Rescue::Restart => {
+                (self.repetition, self.restarted) = (Repetition::default(), true);
+                self.due.insert(Due::StartOver);
+            }
+        }
+        self.notices.push(message.to_owned());
+    }
+
+    /// A person was asked whether a run goes on that makes no progress.
+    fn hear_about_rescue(&mut self, approved: bool, message: Option<&str>) {
+        if approved {
+            self.rescues += 1;
+            (self.repetition, self.restarted) = (Repetition::default(), false);
+            self.notices.extend(message.map(str::to_owned));
+        } else {
+            let message = message.unwrap_or("it made no progress, and was not to go on").to_owned();
+            self.failure = Some(Failure { cause: Cause::Loop, message });
         }
     }
 
@@ -205,6 +240,7 @@ impl Run {
             batch.lose_unsafe();
             batch.ask_again();
         }
+        self.children.resume();
         if self.phase != Phase::Ended {
             return;
         }
@@ -214,10 +250,10 @@ impl Run {
         self.turn = Turn { open: false, answered: false, ..self.turn };
         self.warned.clear();
         self.due.retain(|due| matches!(due, Due::Plan | Due::Reflect | Due::Shorten));
-        self.repetition = Repetition::default();
+        (self.repetition, self.rescues, self.restarted) = (Repetition::default(), 0, false);
         self.compaction_refused_at = None;
         self.compacted_in = None;
-        (self.exceeded, self.grace) = (None, None);
+        (self.exceeded, self.exceeded_of, self.grace) = (None, None, None);
         (self.answer, self.last_words) = (None, None);
         self.pieces.clear();
         self.denied = false;
@@ -262,6 +298,7 @@ impl Run {
             self.last_words = Some(words.clone());
         }
         let calls: Vec<_> = message.calls().cloned().collect();
+        self.repetition.note_words(&words, fingerprint(&words));
         if !calls.is_empty() {
             self.pieces.clear();
             let completes = self.completes_by_call();
@@ -378,6 +415,7 @@ impl Run {
 
     fn compact(&mut self, kept_from: usize, summary: Option<&str>) {
         self.phase = Phase::Ready;
+        self.due.remove(&Due::StartOver);
         let was_too_long = self.due.remove(&Due::Shorten);
         self.compacted_in = Some(self.turn.number);
         if let Some(summary) = summary {

@@ -67,7 +67,8 @@ impl Batch {
     /// second time are lost.
     pub(super) fn lose_unsafe(&mut self) {
         for slot in self.calls.iter_mut().filter(|slot| slot.answer.is_none()) {
-            slot.lost |= slot.begun == Some(Repeat::Unsafe);
+            // What waits for a person is not under way: it will be found where it was left.
+            slot.lost |= slot.begun == Some(Repeat::Unsafe) && !slot.parked;
         }
     }
 

@@ -5,9 +5,10 @@ use rust_decimal::prelude::ToPrimitive;
 use serde_json::Value;
 
 use super::batch::Batch;
-use super::{Due, Ending, Limit, Phase, Purpose, Run};
+use super::{Due, Ending, Limit, OnStuck, Phase, Purpose, Run};
+use crate::id::CallId;
 use crate::message::ToolCall;
-use crate::outcome::{Cause, Outcome};
+use crate::outcome::{Cause, Outcome, Status};
 use crate::time::Timestamp;
 use crate::usage::{Money, Usage};
 
@@ -62,6 +63,17 @@ pub enum Effect {
     Reflect(String),
     /// Record the plan the model made.
     Plan(String),
+    /// Ask a person whether a run goes on that makes no progress. The answer is recorded for this call.
+    AskToGoOn {
+        /// Stands for the question.
+        call: CallId,
+        /// The tool that was called again and again.
+        tool_name: String,
+    },
+    /// Wait until an agent that works on its own has ended, or somebody says something.
+    AwaitAgents,
+    /// Stop the agents that work on their own, and wait until they have ended.
+    StopAgents,
     /// Run these calls.
     CallTools(Vec<ToolCall>),
     /// Answer these calls without running them.
@@ -103,6 +115,13 @@ pub enum Told {
         /// How often.
         times: u32,
     },
+    /// It still does the same, and starts over from a summary.
+    StartOver {
+        /// The tool it calls.
+        tool_name: String,
+        /// How often.
+        times: u32,
+    },
     /// Its answer reached the maximum length.
     YouWereCutOff,
 }
@@ -124,6 +143,13 @@ pub enum Refusal {
     AlreadyComplete,
     /// A call beside it failed, so it is too early to say that the task is done.
     CallFailed(String),
+}
+
+/// What is done for a run that makes no progress although it was told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Help {
+    StartOver,
+    Ask,
 }
 
 impl Run {
@@ -149,8 +175,7 @@ impl Run {
             return Effect::EndTurn(self.turn.number);
         }
         if let Some(outcome) = over {
-            let answered = outcome.cause == Cause::Goal || outcome.recovered;
-            return Effect::Finish { outcome, answer: self.answer.clone().filter(|_| answered) };
+            return self.finish(outcome, now);
         }
         if self.exceeded.is_some() || self.due.contains(&Due::Finish) {
             return self.turn_for(Purpose::Grace);
@@ -161,6 +186,10 @@ impl Run {
         if let Some(told) = self.to_tell(now).filter(|_| !self.turn.open) {
             return Effect::Tell(told);
         }
+        if self.is_stuck() && self.rescue() == Some(Help::Ask) {
+            let tool_name = self.repetition.tool_name.clone();
+            return Effect::AskToGoOn { call: self.rescue_call(), tool_name };
+        }
         if let Some(effect) = self.shorten() {
             return effect;
         }
@@ -170,6 +199,21 @@ impl Run {
             }
         }
         self.turn_for(Purpose::Main)
+    }
+
+    /// Ends the run, when the agents that it left working have ended.
+    fn finish(&self, outcome: Outcome, now: Timestamp) -> Effect {
+        let waits = matches!(outcome.cause, Cause::Goal | Cause::AwaitsApproval);
+        if self.children.work_on() {
+            let in_time = self.exceeded.is_none() && !self.is_late(now);
+            return if waits && in_time { Effect::AwaitAgents } else { Effect::StopAgents };
+        }
+        let parked = self.children.parked();
+        if parked > 0 && outcome.cause == Cause::Goal {
+            return self.park(parked);
+        }
+        let answered = outcome.cause == Cause::Goal || outcome.recovered;
+        Effect::Finish { outcome, answer: self.answer.clone().filter(|_| answered) }
     }
 
     fn conclude(&self, purpose: Purpose, words: String) -> Effect {
@@ -211,7 +255,7 @@ impl Run {
         if self.due.contains(&Due::Shorten) && self.conversation.cut(0).is_none() {
             return Some(self.early(Cause::ContextWindow).because(TOO_LONG));
         }
-        if self.repetition.told && self.repetition.repeats(self.settings.max_repeats + 1) {
+        if self.is_stuck() && self.rescue().is_none() {
             return Some(self.early(Cause::Loop));
         }
         let cause = self.exceeded.map(Limit::cause);
@@ -223,6 +267,9 @@ impl Run {
     fn early(&self, cause: Cause) -> Outcome {
         let partial = self.answer.clone().or_else(|| self.last_words.clone().map(Value::String));
         let outcome = Outcome { partial, ..Outcome::from(cause) };
+        if let Some(of) = self.exceeded_of.as_ref().filter(|_| cause.status() == Status::Limited) {
+            return outcome.because(format!("what the run `{of}` further up may use is used up"));
+        }
         if cause == Cause::MaxCost && self.settings.model.price.is_none() {
             return outcome.because(format!("no price is known for `{}`", self.model));
         }
@@ -250,11 +297,11 @@ impl Run {
         self.allowance().err()
     }
 
-    const fn turns_used(&self) -> u32 {
+    pub(super) const fn turns_used(&self) -> u32 {
         self.turn.number.saturating_sub(self.before.turns)
     }
 
-    const fn tool_calls_used(&self) -> u32 {
+    pub(super) const fn tool_calls_used(&self) -> u32 {
         self.tool_calls.saturating_sub(self.before.tool_calls)
     }
 
@@ -319,14 +366,43 @@ impl Run {
         }
     }
 
+    /// Tells whether it repeats itself although it was told or started over, or there is no help left.
+    fn is_stuck(&self) -> bool {
+        let times = self.settings.max_repeats;
+        let is_told = self.repetition.told && !self.restarted;
+        let was_helped = self.restarted || self.rescues >= self.settings.max_rescues;
+        self.repetition.repeats(if is_told { times + 1 } else { times }) && (is_told || was_helped)
+    }
+
+    /// Returns what can still be done for a run that was told and makes no progress.
+    fn rescue(&self) -> Option<Help> {
+        if self.rescues >= self.settings.max_rescues {
+            return None;
+        }
+        let can_start_over = !self.restarted && self.conversation.cut(0).is_some();
+        match self.settings.on_stuck {
+            OnStuck::Restart | OnStuck::Ask if can_start_over => Some(Help::StartOver),
+            OnStuck::Ask => Some(Help::Ask),
+            OnStuck::Restart | OnStuck::End => None,
+        }
+    }
+
+    /// Returns what stands for the question whether it goes on.
+    pub(super) fn rescue_call(&self) -> CallId {
+        CallId::new(format!("stuck_{}_{}", self.turn.number, self.rescues))
+    }
+
     fn to_tell(&self, now: Timestamp) -> Option<Told> {
         if self.due.contains(&Due::SayCutOff) {
             return Some(Told::YouWereCutOff);
         }
         let times = self.settings.max_repeats;
-        if !self.repetition.told && self.repetition.repeats(times) {
-            let tool_name = self.repetition.tool_name.clone();
+        let tool_name = self.repetition.tool_name.clone();
+        if !self.is_stuck() && !self.repetition.told && self.repetition.repeats(times) {
             return Some(Told::YouRepeatYourself { tool_name, times });
+        }
+        if self.is_stuck() && self.rescue() == Some(Help::StartOver) {
+            return Some(Told::StartOver { tool_name, times });
         }
         let short = |(limit, used): (Limit, f64)| {
             (used >= WARN_AT && !self.warned.contains(&limit))
@@ -362,7 +438,7 @@ impl Run {
     /// Decides whether the conversation is summed up before the next turn.
     fn shorten(&self) -> Option<Effect> {
         let tokens = self.conversation.tokens;
-        let too_long = self.due.contains(&Due::Shorten);
+        let too_long = self.due.contains(&Due::Shorten) || self.due.contains(&Due::StartOver);
         let window = self.window();
         let threshold = window / 100 * u64::from(self.settings.compact_at_percent);
         let refused = self.compaction_refused_at;
@@ -372,6 +448,7 @@ impl Run {
             return None;
         }
         match (self.cut(), self.allowance()) {
+            (None, _) if self.due.contains(&Due::StartOver) => None,
             (_, Err(limit)) => Some(Effect::Exceed(limit)),
             (Some(kept_from), Ok(max_output)) => Some(Effect::Compact { kept_from, max_output }),
             (None, Ok(_)) => None,
@@ -386,7 +463,7 @@ impl Run {
 
     /// Returns the first message that stays when the conversation is summed up.
     fn cut(&self) -> Option<usize> {
-        let too_long = self.due.contains(&Due::Shorten);
+        let too_long = self.due.contains(&Due::Shorten) || self.due.contains(&Due::StartOver);
         self.conversation.cut(if too_long { 0 } else { self.window() / 100 * KEEP_PERCENT })
     }
 
@@ -412,7 +489,8 @@ impl Run {
                     let ready: Vec<ToolCall> =
                         open.into_iter().filter(|call| !batch.is_parked(&call.id)).collect();
                     match ready.is_empty() {
-                        true => self.park(),
+                        true if self.children.work_on() => Effect::AwaitAgents,
+                        true => self.park(self.questions.len()),
                         false if self.is_late(now) => Effect::Exceed(Limit::Time),
                         false => self.call_tools(ready),
                     }
@@ -433,8 +511,8 @@ impl Run {
     }
 
     /// There is nothing to do until somebody answers.
-    fn park(&self) -> Effect {
-        let message = match self.questions.len() {
+    fn park(&self, calls: usize) -> Effect {
+        let message = match calls {
             0 | 1 => "a call waits for an approval".to_owned(),
             calls => format!("{calls} calls wait for an approval"),
         };

@@ -146,11 +146,11 @@ word_enum! {
 }
 
 word_enum! {
-    /// What happens when a run makes no progress and being told did not help.
+    /// What happens when a run makes no progress. It is always told first.
     OnStuck {
-        /// It goes on from a summary of what it did, once; then it ends.
+        /// It goes on from a summary of what it did; if that does not help, it ends.
         Restart = "restart",
-        /// A person is asked whether it goes on.
+        /// It goes on from a summary of what it did; if that does not help, a person is asked.
         Ask = "ask",
         /// It ends.
         End = "end",
@@ -209,6 +209,10 @@ pub struct RunSettings {
     pub model: ModelFacts,
     /// How many times in a row the same may happen before the model is told.
     pub max_repeats: u32,
+    /// What happens when being told did not help.
+    pub on_stuck: OnStuck,
+    /// How often a run that makes no progress is helped, in whatever way, before it ends.
+    pub max_rescues: u32,
     /// At how much of the model's window the conversation is summed up, in percent.
     pub compact_at_percent: u8,
 }
@@ -223,6 +227,8 @@ impl Default for RunSettings {
             reflection: ReflectionMode::Off,
             model: ModelFacts::default(),
             max_repeats: 3,
+            on_stuck: OnStuck::Restart,
+            max_rescues: 3,
             compact_at_percent: 50,
         }
     }

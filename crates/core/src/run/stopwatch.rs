@@ -46,6 +46,22 @@ impl Stopwatch {
         self.look(now);
     }
 
+    /// A call that runs has nothing but a person to wait for.
+    pub(super) fn pause(&mut self, call: &CallId, now: Timestamp) {
+        if self.running.remove(call) {
+            self.open.insert(call.clone());
+            self.look(now);
+        }
+    }
+
+    /// A call that had to wait works again.
+    pub(super) fn go_on(&mut self, call: &CallId, now: Timestamp) {
+        if self.open.remove(call) {
+            self.running.insert(call.clone());
+            self.look(now);
+        }
+    }
+
     pub(super) fn end(&mut self, call: &CallId, now: Timestamp) {
         self.open.remove(call);
         self.running.remove(call);

@@ -9,11 +9,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Budget, COMPLETE_TASK, Effect, Ending, Purpose, ReflectionMode, Refusal, Run, RunSettings, Told,
+    Budget, COMPLETE_TASK, Child, Effect, Ending, Purpose, ReflectionMode, Refusal, Run,
+    RunSettings, Told,
 };
 use crate::effect::Effects;
 use crate::error::ToolError;
-use crate::event::{Event, EventBody, Position, Reflection, VERSION, Verdict};
+use crate::event::{Event, EventBody, Position, Reflection, Rescue, VERSION, Verdict};
 use crate::id::{AgentPath, CallId, RunId, TaskId};
 use crate::message::{Message, Part, Role, StopReason, ToolCall};
 use crate::outcome::{Cause, Outcome, Status};
@@ -21,7 +22,7 @@ use crate::permission::Permission;
 use crate::policy::RuleSpec;
 use crate::spec::Repeat;
 use crate::time::{Millis, Timestamp};
-use crate::usage::{ModelFacts, Price, Usage};
+use crate::usage::{ModelFacts, Money, Price, Usage};
 
 /// What the world does at one step. Which of it matters depends on what the machine asks for.
 #[derive(Clone, Debug)]
@@ -196,7 +197,9 @@ impl World {
             Effect::Rest => return false,
             Effect::StartTurn(turn) => self.record(None, EventBody::TurnStarted { turn }),
             Effect::EndTurn(turn) => self.record(None, EventBody::TurnEnded { turn }),
-            Effect::Exceed(budget) => self.record(None, EventBody::BudgetExceeded { budget }),
+            Effect::Exceed(budget) => {
+                self.record(None, EventBody::BudgetExceeded { budget, of: None });
+            }
             Effect::Tell(told) => self.tell(told),
             Effect::CallModel { purpose, max_output, .. } => self.model(purpose, max_output, &whim),
             Effect::Compact { max_output, .. } => self.model(Purpose::Compact, max_output, &whim),
@@ -222,7 +225,31 @@ impl World {
                 );
             }
             Effect::Plan(_) => self.record(None, EventBody::Plan { steps: vec![] }),
-            Effect::CallTools(calls) => self.tools(calls, &whim),
+            Effect::CallTools(calls) => {
+                if whim.user && whim.words {
+                    self.spawn();
+                }
+                self.tools(calls, &whim);
+            }
+            Effect::AskToGoOn { call, tool_name } => {
+                let (approved, by) = (whim.words, None);
+                self.record(
+                    Some(&call),
+                    EventBody::ApprovalAnswered {
+                        tool_name,
+                        approved,
+                        message: None,
+                        by,
+                        arguments: None,
+                        rules: vec![],
+                    },
+                );
+            }
+            Effect::AwaitAgents => {
+                self.wait(whim.pause_ms);
+                self.end_children(1, Cause::Goal);
+            }
+            Effect::StopAgents => self.end_children(usize::MAX, Cause::Interrupted),
             Effect::Refuse { calls, .. } => {
                 for call in calls {
                     self.end_call(&call, Err("not run"));
@@ -239,6 +266,8 @@ impl World {
             Effect::Finish { outcome, answer } => {
                 let usage = *self.run.spent();
                 let parked = outcome.status == Status::Parked;
+                let works = |child: &&Child| child.outcome.is_none();
+                assert_eq!(self.run.children().values().find(works), None, "it ends alone");
                 self.record(None, EventBody::RunEnded { outcome, answer, usage });
                 if parked {
                     assert!(!self.run.questions().is_empty(), "nobody is asked anything");
@@ -251,6 +280,37 @@ impl World {
         true
     }
 
+    /// An agent begins to work beside the run.
+    fn spawn(&mut self) {
+        let child = RunId::new(format!("child-{}", self.step));
+        let (background, continued) = (true, false);
+        let name = "worker".to_owned();
+        self.record(None, EventBody::AgentSpawned { child, name, background, continued });
+    }
+
+    /// Some of the agents that work beside the run end.
+    fn end_children(&mut self, count: usize, cause: Cause) {
+        let works = |(_, child): &(&RunId, &Child)| child.outcome.is_none();
+        let children: Vec<RunId> = self
+            .run
+            .children()
+            .iter()
+            .filter(works)
+            .map(|(id, _)| id.clone())
+            .take(count)
+            .collect();
+        assert!(!children.is_empty(), "there is nobody to wait for");
+        for child in children {
+            let usage = Usage { input_tokens: 1, ..Usage::default() };
+            let usage = Usage { cost: Some(Money::default()), ..usage };
+            let message = Some("done".to_owned());
+            self.record(
+                None,
+                EventBody::AgentEnded { child, outcome: cause.into(), usage, message },
+            );
+        }
+    }
+
     fn tell(&mut self, told: Told) {
         let message = "listen".to_owned();
         let body = match told {
@@ -258,7 +318,10 @@ impl World {
                 EventBody::BudgetWarning { budget: limit, used, message }
             }
             Told::YouRepeatYourself { tool_name, times } => {
-                EventBody::LoopDetected { tool_name, times, message }
+                EventBody::LoopDetected { tool_name, times, rescue: Rescue::Nudge, message }
+            }
+            Told::StartOver { tool_name, times } => {
+                EventBody::LoopDetected { tool_name, times, rescue: Rescue::Restart, message }
             }
             Told::YouWereCutOff => EventBody::Notice { message },
         };
@@ -269,7 +332,7 @@ impl World {
         let notice = (purpose == Purpose::Grace).then(|| "finish".to_owned());
         let estimate = self.run.context_tokens();
         let model = "m".to_owned();
-        self.record(None, EventBody::ModelRequest { model, purpose, notice, estimate });
+        self.record(None, request(model, purpose, notice, estimate));
         self.wait(whim.pause_ms);
         if whim.fails || whim.too_long {
             let cause = if whim.fails { Cause::ModelUnavailable } else { Cause::ContextWindow };
@@ -458,6 +521,10 @@ impl World {
 }
 
 /// What may be made again, by the name of the tool.
+fn request(model: String, purpose: Purpose, notice: Option<String>, estimate: u64) -> EventBody {
+    EventBody::ModelRequest { model, purpose, notice, estimate, reserved: None }
+}
+
 fn repeat_of(tool_name: &str) -> Repeat {
     match tool_name {
         "tool0" => Repeat::Pure,
@@ -814,7 +881,7 @@ fn an_answer_that_was_lost_is_asked_for_again_and_paid_for() {
     let mut world = World::new(with_turns(9), vec![plain()]);
     world.record(None, EventBody::TurnStarted { turn: 1 });
     let (model, purpose) = ("m".to_owned(), Purpose::Main);
-    world.record(None, EventBody::ModelRequest { model, purpose, notice: None, estimate: 50 });
+    world.record(None, request(model, purpose, None, 50));
     world.record(None, resumed(Usage { input_tokens: 50, ..Usage::default() }));
     assert_eq!(world.run.spent().input_tokens, 50);
     let effect = world.run.decide(world.now);
@@ -858,7 +925,7 @@ fn a_look_back_that_was_answered_is_not_asked_for_again() {
     let message = Message::text(Role::Assistant, "1. look");
     let (purpose, usage, stop) = (Purpose::Plan, Usage::default(), StopReason::Done);
     let model = "m".to_owned();
-    world.record(None, EventBody::ModelRequest { model, purpose, notice: None, estimate: 1 });
+    world.record(None, request(model, purpose, None, 1));
     world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
     world.record(None, resumed(Usage::default()));
     assert_eq!(world.run.decide(world.now), Effect::Plan("1. look".to_owned()));
@@ -874,7 +941,7 @@ fn new_limits_count_for_a_run_that_was_lost_at_the_old_ones() {
     }
     let (model, purpose) = ("m".to_owned(), Purpose::Grace);
     let notice = Some("finish".to_owned());
-    world.record(None, EventBody::ModelRequest { model, purpose, notice, estimate: 1 });
+    world.record(None, request(model, purpose, notice, 1));
     let settings = Some(with_turns(9));
     let lost = Usage { input_tokens: 1, ..Usage::default() };
     let resumed = EventBody::RunResumed { model: None, settings, lost, origin: Value::Null };

@@ -108,8 +108,8 @@ impl<'e> Fold<'e> {
                 Some(turn) => turn.so_far = Some(*usage),
                 None => self.put_plain(agent, event),
             },
-            EventBody::AgentSpawned { child, name } => self.spawn(agent, event, child, name),
-            EventBody::AgentEnded { child, outcome, usage } => {
+            EventBody::AgentSpawned { child, name, .. } => self.spawn(agent, event, child, name),
+            EventBody::AgentEnded { child, outcome, usage, .. } => {
                 let reported = Reported { outcome, usage: *usage };
                 // Nobody reports on itself.
                 let other = self.runs.get(child).copied().filter(|index| *index != agent);
@@ -442,6 +442,7 @@ mod tests {
             purpose: Purpose::Main,
             notice: None,
             estimate: 0,
+            reserved: None,
         };
         let notice = EventBody::Notice { message: "Go on.".into() };
         let events = [event(1, 0, asked), event(2, 400, notice.clone()), event(3, 9_000, notice)];

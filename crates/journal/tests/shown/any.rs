@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use convoke_core::event::{Progress, VERSION};
+use convoke_core::event::{Progress, Rescue, VERSION};
 use convoke_core::policy::RuleSpec;
 use convoke_core::{
     AgentPath, CallId, Cause, Effects, Event, EventBody, Kind, Limit, Message, Part, Permission,
@@ -52,6 +52,7 @@ fn of_the_run(kind: u8, word: &str, number: u8) -> EventBody {
             purpose: Purpose::Main,
             notice: Some(text()),
             estimate: 1,
+            reserved: None,
         },
         7 => EventBody::ModelDelta { text: text() },
         8 => EventBody::ModelThought { text: text() },
@@ -142,14 +143,27 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
             arguments: Some(Arc::new(json!(word))),
             rules: rules(),
         },
-        23 => EventBody::AgentSpawned { child: run(number), name: text() },
-        24 => {
-            EventBody::AgentEnded { child: run(number), outcome: Cause::Goal.into(), usage: used() }
-        }
+        23 => EventBody::AgentSpawned {
+            child: run(number),
+            name: text(),
+            background: number.is_multiple_of(2),
+            continued: number.is_multiple_of(3),
+        },
+        24 => EventBody::AgentEnded {
+            child: run(number),
+            outcome: Cause::Goal.into(),
+            usage: used(),
+            message: None,
+        },
         25 => EventBody::AnswerChecked { value: json!(word), problems: vec![text()] },
         26 => EventBody::Compaction { before: 2, after: 1, kept_from: 0, summary: Some(text()) },
         27 => EventBody::Plan { steps: Vec::new() },
-        28 => EventBody::LoopDetected { tool_name: text(), times: 3, message: text() },
+        28 => EventBody::LoopDetected {
+            tool_name: text(),
+            times: 3,
+            rescue: Rescue::Restart,
+            message: text(),
+        },
         29 => EventBody::BudgetWarning { budget: Limit::Cost, used: f64::NAN, message: text() },
         30 => EventBody::McpServerState { server: text(), state: text(), reason: Some(text()) },
         _ => EventBody::Warning { message: text() },

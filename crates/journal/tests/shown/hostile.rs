@@ -44,6 +44,7 @@ pub(crate) fn events() -> Vec<convoke_core::Event> {
         purpose: Purpose::Main,
         notice: Some(text()),
         estimate: 0,
+        reserved: None,
     });
     stream.put(EventBody::ModelRetry {
         attempt: 2,
@@ -92,7 +93,12 @@ pub(crate) fn events() -> Vec<convoke_core::Event> {
     stream.complete("c1", HOSTILE, HOSTILE, shown(DisplayFormat::Markdown), 1);
     stream.request("c2", HOSTILE, json!(HOSTILE)).fail("c2", HOSTILE, error(), HOSTILE, 1);
     stream.request("c3", HOSTILE, json!({})).deny("c3", HOSTILE, error());
-    stream.put(EventBody::AgentSpawned { child: "child".into(), name: text() });
+    stream.put(EventBody::AgentSpawned {
+        child: "child".into(),
+        name: text(),
+        background: false,
+        continued: false,
+    });
     stream.enter("child", HOSTILE).start(HOSTILE, &[HOSTILE]).leave();
     stream.put(EventBody::AnswerChecked { value: json!(HOSTILE), problems: vec![text()] });
     stream.put(EventBody::Compaction { before: 1, after: 1, kept_from: 0, summary: Some(text()) });

@@ -120,6 +120,7 @@ impl Stream {
             purpose,
             notice: None,
             estimate: 4_000,
+            reserved: None,
         })
     }
 
@@ -429,7 +430,12 @@ fn delegate(stream: &mut Stream) {
     stream.request("c5", "delegate", task).decide("c5", "delegate", "allow", "kind agent");
     stream.begin("c5", "delegate", "investigator: Who else reads tags?", Effects::NONE);
     let child = "r-20260301-7f3a.1";
-    let spawned = EventBody::AgentSpawned { child: RunId::new(child), name: "investigator".into() };
+    let spawned = EventBody::AgentSpawned {
+        child: RunId::new(child),
+        name: "investigator".into(),
+        background: false,
+        continued: false,
+    };
     stream.about("c5", spawned);
     stream
         .wait(3)
@@ -457,6 +463,7 @@ fn delegate(stream: &mut Stream) {
             child: RunId::new(child),
             outcome: Cause::Goal.into(),
             usage: usage(2_520, 1_200, 92, "0.0054"),
+            message: None,
         },
     );
     stream.wait(1).complete(

@@ -222,7 +222,12 @@ fn a_message_keeps_what_came_with_it() {
 fn an_agent_that_reports_its_own_end_is_shown() {
     let mut stream = Stream::new();
     let (outcome, usage) = (Cause::Goal.into(), Usage::default());
-    stream.put(EventBody::AgentEnded { child: "r-20260301-7f3a".into(), outcome, usage });
+    stream.put(EventBody::AgentEnded {
+        child: "r-20260301-7f3a".into(),
+        outcome,
+        usage,
+        message: None,
+    });
     let timeline = Timeline::of(&stream.events);
     assert!(matches!(timeline.main().unwrap().items[0].kind, ItemKind::Plain { .. }));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use convoke_core::hook::Moment;
 use convoke_core::policy::RuleSpec;
-use convoke_core::{Display, Effects, EventBody, ToolCall, ToolError, ToolResult};
+use convoke_core::{CallId, Display, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -13,6 +13,7 @@ use super::end::for_event;
 use super::prepare::{Decided, PreparedCall, decide_contained};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
 use crate::authorize::{Decision, Request};
+use crate::record::RecordError;
 use crate::registry::Entry;
 use crate::task::Contained;
 
@@ -133,6 +134,49 @@ impl ToolExecutor {
         }
     }
 
+    /// Asks a person whether a run goes on, for a reason that is not a call of a tool, and records the
+    /// answer under `call`. Where nobody answers, it does not.
+    pub async fn ask_to_go_on(
+        &self,
+        call: CallId,
+        tool_name: &str,
+        reason: &str,
+    ) -> Result<(), RecordError> {
+        let mut question = Question {
+            call: call.clone(),
+            agent: self.0.recorder.agent().clone(),
+            tool_name: tool_name.to_owned(),
+            kind: Kind::Think,
+            arguments: Arc::default(),
+            description: "go on with the run".to_owned(),
+            preview: None,
+            reason: reason.to_owned(),
+            rules: Vec::new(),
+            until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
+            fingerprint: String::new(),
+        };
+        self.make_showable(&mut question);
+        self.0.recorder.record(Some(&call), self.asked(&question))?;
+        let matter =
+            Matter { entry: None, effects: Effects::default(), description: String::new() };
+        let (approved, message, by) = match self.put(&question, matter).await {
+            Heard::Answer(Answer::Yes(consent)) => (true, None, consent.by),
+            Heard::Answer(Answer::No(objection)) => (false, objection.message, objection.by),
+            Heard::Answer(Answer::Nobody) => (false, Some("nobody could be asked".into()), None),
+            Heard::Silence => (false, Some("nobody answered in time".into()), None),
+            Heard::Stopped => (false, Some("the run was stopped".into()), None),
+        };
+        let answered = EventBody::ApprovalAnswered {
+            tool_name: tool_name.to_owned(),
+            approved,
+            message,
+            by,
+            arguments: None,
+            rules: Vec::new(),
+        };
+        self.0.recorder.record(Some(&call), answered)
+    }
+
     /// Asks the tool what the call would change.
     async fn previewed(&self, prepared: &mut PreparedCall) -> Result<Option<Display>, ToolError> {
         let context = &self.0.context;
@@ -178,7 +222,7 @@ impl ToolExecutor {
 
     /// Puts a question to whoever answers. A rule that is granted meanwhile may answer it, too.
     async fn put(&self, question: &Question, matter: Matter) -> Heard {
-        let mut granted = self.0.granted.subscribe();
+        let mut granted = self.0.granted.0.subscribe();
         granted.mark_changed();
         let (approver, asked) = (Arc::clone(&self.0.approver), question.clone());
         let mut answer = Contained::spawn(async move { approver.ask(asked).await });
@@ -240,7 +284,7 @@ impl ToolExecutor {
             return ended(prepared.ticket.failed(error, None));
         }
         if !rules.is_empty() {
-            self.0.granted.send_modify(|granted| granted.extend(rules));
+            self.0.granted.0.send_modify(|granted| granted.extend(rules));
         }
         let Some(arguments) = changed else {
             return Once::Ended(Asked::Consented(Box::new(prepared)));

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::Asked;
 use super::prepare::{Decided, PreparedCall};
+use super::run::Ran;
 use super::{CallOptions, ToolExecutor};
 use crate::schedule::{Footprint, waits};
 
@@ -67,7 +68,10 @@ impl ToolExecutor {
         if parked {
             return parks(prepared.ticket.deferred("an earlier call waits for an answer".into()));
         }
-        self.run(prepared).await
+        match self.run_or_park(prepared).await {
+            Ran::Ended(result) => *result,
+            Ran::Parked(result) => parks(result),
+        }
     }
 }
 

@@ -176,13 +176,13 @@ impl ToolExecutor {
             Ok(planned) => planned,
             Err(error) => return Err((ticket, error)),
         };
-        let Planned { invocation, effects, description, timeout } = planned;
+        let Planned { invocation, effects, description, timeout, repeat } = planned;
         let places = match self.locate(&effects) {
             Ok(places) => places,
             Err(error) => return Err((ticket, error)),
         };
         let led_to = places.iter().map(|(_, place)| place.resolved()).collect();
-        let granted = self.0.granted.borrow().clone();
+        let granted = self.0.granted.0.borrow().clone();
         let request = Request {
             call: &call,
             spec,
@@ -220,7 +220,7 @@ impl ToolExecutor {
             }),
         };
         let timeout = limits.timeout_of(spec, options.timeout, timeout);
-        let (kind, repeat) = (spec.kind, spec.repeat);
+        let (kind, repeat) = (spec.kind, repeat.unwrap_or(spec.repeat));
         Ok((
             PreparedCall {
                 ticket,
@@ -292,6 +292,7 @@ struct Planned {
     effects: Effects,
     description: String,
     timeout: Option<Duration>,
+    repeat: Option<Repeat>,
 }
 
 /// Lets the tool prepare the call. That is the tool's own code, so it may break down here already.
@@ -305,6 +306,7 @@ fn plan(tool: &dyn Tool, arguments: Value) -> Result<Planned, ToolError> {
             effects: invocation.effects().unwrap_or(effects),
             description: bounded(invocation.describe().unwrap_or(description)),
             timeout: invocation.timeout(),
+            repeat: invocation.repeat(),
             invocation: Held(Some(invocation)),
         })
     }));

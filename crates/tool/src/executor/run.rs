@@ -27,6 +27,17 @@ enum Turn {
     Exempt,
 }
 
+/// How long an agent may take to stop everything it started. Its own calls have much less each.
+const AGENT_STOP_GRACE: Duration = Duration::from_mins(2);
+
+/// How far a call got.
+pub(super) enum Ran {
+    /// It is over.
+    Ended(Box<ToolResult>),
+    /// What it started waits for a person.
+    Parked(Box<ToolResult>),
+}
+
 /// Why a call was told to stop.
 enum Stop {
     OutOfTime(Duration),
@@ -36,15 +47,24 @@ enum Stop {
 impl ToolExecutor {
     /// Runs a call that may run. One that somebody has to be asked about does not.
     pub async fn run(&self, prepared: PreparedCall) -> ToolResult {
-        let result = self.run_in_turn(prepared).await;
-        self.tell_of(&result).await;
-        result
+        match self.run_or_park(prepared).await {
+            Ran::Ended(result) | Ran::Parked(result) => *result,
+        }
     }
 
-    async fn run_in_turn(&self, prepared: PreparedCall) -> ToolResult {
+    /// Runs a call that may run, and tells whether that has ended.
+    pub(super) async fn run_or_park(&self, prepared: PreparedCall) -> Ran {
+        let ran = self.run_in_turn(prepared).await;
+        if let Ran::Ended(result) = &ran {
+            self.tell_of(result).await;
+        }
+        ran
+    }
+
+    async fn run_in_turn(&self, prepared: PreparedCall) -> Ran {
         if let Some(question) = &prepared.question {
             let reason = format!("{}, and nobody was asked", question.reason);
-            return *prepared.ticket.denied(ToolError::permission(reason));
+            return Ran::Ended(prepared.ticket.denied(ToolError::permission(reason)));
         }
         let (context, kind, alone) = (&self.0.context, prepared.kind, prepared.wants_to_be_alone());
         let places = prepared.written_places();
@@ -55,20 +75,21 @@ impl ToolExecutor {
         let (turn, writes) = tokio::select! {
             biased;
             () = context.cancelled() => {
-                return *prepared.ticket.failed(ToolError::cancelled("the run was stopped"), None);
+                let stopped = ToolError::cancelled("the run was stopped");
+                return Ran::Ended(prepared.ticket.failed(stopped, None));
             }
             waited = waiting => waited,
         };
         // Somebody may have put a link there while the call waited for its turn, or for an answer.
         if let Some(path) = prepared.redirected() {
             let reason = format!("`{path}` leads elsewhere now than when it was decided about");
-            return *prepared.ticket.denied(ToolError::permission(reason));
+            return Ran::Ended(prepared.ticket.denied(ToolError::permission(reason)));
         }
         let turn = Arc::new(turn);
-        let result = self.run_now(prepared, Arc::clone(&turn)).await;
+        let ran = self.run_now(prepared, Arc::clone(&turn)).await;
         self.forget_what_changed(kind, &writes);
         drop(turn);
-        *result
+        ran
     }
 
     async fn wait_for_turn(&self, kind: Kind, alone: bool, writes: &[PathBuf]) -> Turn {
@@ -87,7 +108,7 @@ impl ToolExecutor {
         Turn::Shared(quiet, paths, permit().await)
     }
 
-    async fn run_now(&self, prepared: PreparedCall, turn: Arc<Turn>) -> Box<ToolResult> {
+    async fn run_now(&self, prepared: PreparedCall, turn: Arc<Turn>) -> Ran {
         let PreparedCall {
             mut ticket,
             mut invocation,
@@ -96,15 +117,12 @@ impl ToolExecutor {
             timeout,
             repeat,
             forbidden,
+            kind,
             ..
         } = prepared;
         let Some(invocation) = invocation.take() else {
-            return ticket.failed(
-                ToolError::failed(
-                    "the call cannot be run: it was run already, or the tool broke down",
-                ),
-                None,
-            );
+            let broken = "the call cannot be run: it was run already, or the tool broke down";
+            return Ran::Ended(ticket.failed(ToolError::failed(broken), None));
         };
         let tool_name = ticket.tool_name().to_owned();
         ticket.begin();
@@ -115,13 +133,13 @@ impl ToolExecutor {
             repeat,
         };
         if let Err(error) = ticket.record(started) {
-            return ticket.failed(error, None);
+            return Ran::Ended(ticket.failed(error, None));
         }
         // What cannot be made a second time is on disk as begun before it begins.
         if repeat == Repeat::Unsafe
             && let Err(error) = ticket.sync().await
         {
-            return ticket.failed(error, None);
+            return Ran::Ended(ticket.failed(error, None));
         }
         let progress =
             ProgressSender::new(self.0.recorder.clone(), ticket.call().clone(), tool_name);
@@ -131,25 +149,42 @@ impl ToolExecutor {
         let call = ticket.call().clone();
         let context = self.0.context.for_call(call, token.clone(), progress.clone(), turn);
         let context = context.forbidding(forbidden);
+        let own = context.clone();
         let mut work = Contained::spawn(async move { invocation.run(context).await });
+        // An agent keeps its own time, which stands still while it waits for a person, and ends its own
+        // calls when it has to stop.
+        let is_agent = kind == Kind::Agent;
+        let out_of_time = async {
+            if is_agent {
+                std::future::pending::<()>().await;
+            } else {
+                tokio::time::sleep(timeout).await;
+            }
+        };
 
         let stop = tokio::select! {
             // A call that ends because the run was stopped has not completed: look at that first.
             biased;
             () = self.0.context.cancelled() => Stop::Cancelled,
-            ended = &mut work => return match ended {
-                Ok(Ok(output)) => ticket.completed(output),
-                Ok(Err(error)) => ticket.failed(error, None),
-                Err(uncontained) => ticket.failed(uncontained.into(), said(&progress)),
-            },
-            () = tokio::time::sleep(timeout) => Stop::OutOfTime(timeout),
+            ended = &mut work => {
+                if let Some(reason) = own.parked() {
+                    return Ran::Parked(ticket.deferred(reason.to_owned()));
+                }
+                return Ran::Ended(match ended {
+                    Ok(Ok(output)) => ticket.completed(output),
+                    Ok(Err(error)) => ticket.failed(error, None),
+                    Err(uncontained) => ticket.failed(uncontained.into(), said(&progress)),
+                });
+            }
+            () = out_of_time => Stop::OutOfTime(timeout),
         };
         token.cancel();
-        let partial = match tokio::time::timeout(self.0.limits.stop_grace, &mut work).await {
+        let grace = if is_agent { AGENT_STOP_GRACE } else { self.0.limits.stop_grace };
+        let partial = match tokio::time::timeout(grace, &mut work).await {
             Ok(Ok(Ok(output))) => Some(ToolOutput { failure: None, ..output }),
             _ => said(&progress),
         };
-        ticket.failed(stop.into(), partial)
+        Ran::Ended(ticket.failed(stop.into(), partial))
     }
 
     /// What a call may have changed must not be remembered as it was.

@@ -27,7 +27,7 @@ const NAME: usize = 64;
 type Told = Vec<(Weight, Said)>;
 
 pub(super) fn fold(tree: &mut Tree, event: &Event) -> Vec<Entry> {
-    if let EventBody::AgentEnded { child, outcome, usage } = &event.body {
+    if let EventBody::AgentEnded { child, outcome, usage, .. } = &event.body {
         return tree.end(child, outcome, *usage, event.ts).into_iter().collect();
     }
     if let EventBody::RunEnded { outcome, usage, answer } = &event.body
@@ -97,7 +97,7 @@ impl Tree {
                 });
             }
             EventBody::WorkspaceChanged(report) => self.totals.workspace = Some(report.clone()),
-            EventBody::BudgetExceeded { budget } => {
+            EventBody::BudgetExceeded { budget, .. } => {
                 self.totals.exceeded.get_or_insert(*budget);
             }
             EventBody::RunStarted { model, settings, .. } => {

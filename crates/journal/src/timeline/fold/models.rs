@@ -11,7 +11,7 @@ impl<'e> Fold<'e> {
     /// Takes in an event about a model, and tells whether it is one that has a place.
     pub(super) fn model_event(&mut self, agent: AgentIndex, event: &'e Event) -> bool {
         match &event.body {
-            EventBody::ModelRequest { model, purpose, notice, estimate } => {
+            EventBody::ModelRequest { model, purpose, notice, estimate, reserved: _ } => {
                 self.interrupt_model(agent, self.before);
                 let place = self.add_model(agent, event, ModelCall::new(model, *purpose));
                 if let Some(asked) = self.model_at(agent, place) {

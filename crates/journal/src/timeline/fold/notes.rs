@@ -14,7 +14,7 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
         EventBody::Notice { message } => {
             (Tone::Quiet, "The model is told".to_owned(), message.clone())
         }
-        EventBody::LoopDetected { tool_name, times, message } => (
+        EventBody::LoopDetected { tool_name, times, message, .. } => (
             Tone::Warning,
             format!("The same call of {tool_name}, {times} times in a row"),
             message.clone(),
@@ -24,7 +24,7 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
             format!("{:.0} % of the budget is used: {}", used * 100.0, words(budget.as_str())),
             message.clone(),
         ),
-        EventBody::BudgetExceeded { budget } => (
+        EventBody::BudgetExceeded { budget, .. } => (
             Tone::Error,
             format!("The budget is used up: {}", words(budget.as_str())),
             String::new(),

@@ -38,7 +38,7 @@ pub(super) fn notes(body: &EventBody) -> Told {
         EventBody::BudgetWarning { budget, used, .. } => {
             (Weight::Caution, format!("{:.0} % of the {} used", used * 100.0, of(*budget)))
         }
-        EventBody::BudgetExceeded { budget } => {
+        EventBody::BudgetExceeded { budget, .. } => {
             (Weight::Usual, format!("the {} used up", of(*budget)))
         }
         EventBody::PolicyDecision { tool_name, decision, rule } => {

@@ -1,0 +1,245 @@
+//! One tool that hands a task to any agent.
+//!
+//! The model is told which agents there were when its run began. A call is held against the agents there
+//! are when it is made: one that came later can be called, and one that is gone is answered with those
+//! that are left.
+
+use std::sync::Arc;
+
+use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::{Declaration, RunId, ToolError, ToolSpec};
+use convoke_tool::{Invocation, Tool};
+use serde_json::{Map, Value, json};
+
+use crate::agent_tool::{SubagentInvocation, agent_spec};
+use crate::definition::InputConfig;
+use crate::registry::Registered;
+use crate::subagent::{More, Order};
+use crate::team::{Delegation, Granted, Team};
+
+/// The name of the tool.
+pub const DELEGATE_TO_AGENT: &str = "delegate_to_agent";
+
+/// The argument that names the agent. No input of an agent can have this name.
+pub const AGENT_NAME: &str = "agent_name";
+
+/// How many mistakes in the inputs of an agent are told at once.
+const MAX_PROBLEMS: usize = 10;
+
+/// Hands tasks to agents.
+#[derive(Debug)]
+pub struct DelegateTool {
+    spec: ToolSpec,
+    team: Team,
+    granted: Granted,
+    lineage: Vec<String>,
+}
+
+impl DelegateTool {
+    pub(crate) fn new(team: Team, granted: Granted, lineage: &[String]) -> Self {
+        let description = include_str!("../prompts/delegate_tool.md").trim_end();
+        let mut spec = agent_spec(DELEGATE_TO_AGENT, description);
+        // Whatever a model may send: what is wrong is said when the agent is known.
+        spec.parameters = match team.delegation() {
+            Delegation::Union => json!({
+                "type": "object",
+                "properties": { AGENT_NAME: { "type": "string" } },
+                "required": [AGENT_NAME],
+            }),
+            _ => flat(&json!({ "type": "string" })),
+        }
+        .into();
+        Self { spec, team, granted, lineage: lineage.to_vec() }
+    }
+
+    fn agents(&self) -> Vec<Arc<Registered>> {
+        self.team.callable(&self.granted, &self.lineage)
+    }
+
+    fn find(&self, name: &str) -> Result<Arc<Registered>, ToolError> {
+        let agents = self.agents();
+        if let Some(agent) = agents.iter().find(|agent| agent.name == name) {
+            return Ok(Arc::clone(agent));
+        }
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        let close = nearest(name, names.iter().copied());
+        let list = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let message =
+            format!("there is no agent `{name}`{} (there are: {list})", did_you_mean(&close));
+        Err(ToolError::not_found(message))
+    }
+
+    fn order(&self, mut arguments: Map<String, Value>) -> Result<Order, ToolError> {
+        let Some(Value::String(name)) = arguments.remove(AGENT_NAME) else {
+            return Err(ToolError::validation(["`agent_name` is missing"]));
+        };
+        let agent = self.find(&name)?;
+        if self.team.delegation() == Delegation::Union {
+            check(&agent, &arguments)?;
+            return Ok(Order::new(agent, arguments));
+        }
+        let text = |name: &str| match arguments.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let (prompt, continued) = (text("prompt"), text("agent_id"));
+        let background = arguments.get("background").and_then(Value::as_bool);
+        if let Some(child) = continued.filter(|child| !child.is_empty()) {
+            let message = prompt.unwrap_or_default();
+            let child = RunId::new(child);
+            let mut order = Order::new(agent, Map::new());
+            order.background |= background.unwrap_or_default();
+            order.more = Some(More { child, message });
+            return Ok(order);
+        }
+        let inputs = inputs(&agent, prompt, arguments.remove("inputs"))?;
+        check(&agent, &inputs)?;
+        let mut order = Order::new(agent, inputs);
+        order.background |= background.unwrap_or_default();
+        Ok(order)
+    }
+}
+
+impl Tool for DelegateTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn declaration(&self) -> Declaration {
+        let agents = self.agents();
+        let (description, parameters) = match self.team.delegation() {
+            Delegation::Union => (self.spec.description.clone(), union(&agents)),
+            _ => (listed(&self.spec.description, &agents), {
+                let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+                flat(&if names.is_empty() {
+                    json!({ "type": "string" })
+                } else {
+                    json!({ "type": "string", "enum": names })
+                })
+            }),
+        };
+        Declaration { name: self.spec.name.clone(), description, parameters: parameters.into() }
+    }
+
+    fn prepare(&self, arguments: Value) -> Result<Box<dyn Invocation>, ToolError> {
+        let arguments = match arguments {
+            Value::Object(arguments) => arguments,
+            _ => Map::new(),
+        };
+        SubagentInvocation::of(self.order(arguments)?)
+    }
+}
+
+/// The schema that is the same for all agents.
+fn flat(agent_name: &Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            AGENT_NAME: agent_name,
+            "prompt": { "type": "string", "description": "The task, with all the agent has to know." },
+            "inputs": { "type": "object", "description": "Further inputs, by name." },
+            "background": { "type": "boolean", "description": "Go on while it works." },
+            "agent_id": { "type": "string", "description": "Continue this ended agent." },
+        },
+        "required": [AGENT_NAME, "prompt"],
+    })
+}
+
+/// The schema with a branch for each agent.
+fn union(agents: &[Arc<Registered>]) -> Value {
+    if agents.is_empty() {
+        return flat(&json!({ "type": "string" }));
+    }
+    let branch = |agent: &Arc<Registered>| {
+        let mut schema = agent.input.schema();
+        let name = json!({ "const": agent.name, "description": agent.description });
+        if let Value::Object(schema) = &mut schema {
+            let properties = schema.entry("properties").or_insert_with(|| json!({}));
+            if let Value::Object(properties) = properties {
+                properties.insert(AGENT_NAME.to_owned(), name);
+            }
+            let required = schema.entry("required").or_insert_with(|| json!([]));
+            if let Value::Array(required) = required {
+                required.insert(0, AGENT_NAME.into());
+            }
+        }
+        schema
+    };
+    json!({ "type": "object", "oneOf": agents.iter().map(branch).collect::<Vec<_>>() })
+}
+
+/// Adds to a description which agents there are, what they are good for, and what they want to know.
+fn listed(description: &str, agents: &[Arc<Registered>]) -> String {
+    let mut text = format!("{description}\nAgents:");
+    for agent in agents {
+        let what = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("\n- {}: {what}", agent.name));
+        let inputs = wanted_inputs(&agent.input);
+        if !inputs.is_empty() {
+            text.push_str(&format!(" Inputs: {inputs}."));
+        }
+    }
+    text
+}
+
+/// Says which inputs an agent has beside the one text that the prompt becomes.
+fn wanted_inputs(input: &InputConfig) -> String {
+    let single = input.single_text();
+    let others = input.names().into_iter().filter(|(name, _)| Some(name) != single.as_ref());
+    let named = others.map(|(name, required)| if required { name } else { format!("{name}?") });
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// Makes the inputs of an agent of a prompt and of what is named.
+fn inputs(
+    agent: &Registered,
+    prompt: Option<String>,
+    named: Option<Value>,
+) -> Result<Map<String, Value>, ToolError> {
+    let mut inputs = match named {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(named)) => named,
+        Some(_) => return Err(ToolError::validation(["`inputs` has to be an object"])),
+    };
+    let Some(prompt) = prompt else { return Ok(inputs) };
+    match agent.input.single_text() {
+        // What is said by name counts.
+        Some(name) => {
+            inputs.entry(name).or_insert(Value::String(prompt));
+        }
+        None if inputs.is_empty() && !agent.input.names().is_empty() => {
+            let wanted = wanted_inputs(&agent.input);
+            return Err(ToolError::validation([format!(
+                "`{}` takes no plain prompt: put what it needs into `inputs` ({wanted})",
+                agent.name
+            )]));
+        }
+        None => {}
+    }
+    Ok(inputs)
+}
+
+/// Holds inputs against the schema of an agent.
+fn check(agent: &Registered, inputs: &Map<String, Value>) -> Result<(), ToolError> {
+    let schema = agent.input.schema();
+    let broken = |error: String| {
+        ToolError::unavailable(format!("the inputs of `{}` cannot be checked: {error}", agent.name))
+    };
+    let validator =
+        jsonschema::validator_for(&schema).map_err(|error| broken(error.to_string()))?;
+    let inputs = Value::Object(inputs.clone());
+    let problem = |error: jsonschema::ValidationError<'_>| {
+        let place = error.instance_path().to_string();
+        match place.trim_start_matches('/') {
+            "" => format!("inputs of `{}`: {error}", agent.name),
+            place => format!("input `{place}` of `{}`: {error}", agent.name),
+        }
+    };
+    let mut problems: Vec<String> =
+        validator.iter_errors(&inputs).take(MAX_PROBLEMS).map(problem).collect();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    problems.push(format!("its inputs have this schema: {schema}"));
+    Err(ToolError::validation(problems))
+}

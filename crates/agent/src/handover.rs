@@ -1,0 +1,133 @@
+//! What a caller sees of an agent it called: how it ended, what came out, and never how it got there.
+
+use convoke_core::{
+    Cause, Display, DisplayFormat, ErrorKind, Outcome, RunId, Status, ToolError, WorkspaceReport,
+};
+use convoke_tool::ToolOutput;
+use serde_json::{Value, json};
+
+use crate::registry::Registered;
+use crate::running::RunReport;
+
+/// The result of an agent, for its caller.
+pub(crate) struct Handover {
+    value: Value,
+    text: String,
+    failure: Option<ToolError>,
+}
+
+impl Handover {
+    pub(crate) fn new(agent: &Registered, report: &RunReport) -> Self {
+        let Outcome { status, cause, recovered, partial, message } = &report.outcome;
+        let output = report.answer.as_ref().or(partial.as_ref());
+        let mut text = output.map(|output| as_text(agent, output)).unwrap_or_default();
+        let mut value = json!({
+            "agent": agent.name,
+            "agentId": report.run,
+            "status": status,
+            "cause": cause,
+            "output": output,
+            "usage": report.usage,
+            "turns": report.turns,
+            "toolCalls": report.tool_calls,
+        });
+        if let Value::Object(fields) = &mut value {
+            if *recovered {
+                fields.insert("recovered".into(), true.into());
+            }
+            if let Some(changed) = &report.workspace {
+                fields.insert("workspace".into(), json!(changed));
+                text.push_str(&format!("\n\n{}", changed_files(changed)));
+            }
+        }
+        text.push_str(&format!("\n\n(agent_id: {})", report.run));
+        let failure = (*cause != Cause::Goal).then(|| {
+            let why = message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            let had = match (output.is_some(), recovered) {
+                (false, _) => "It gave no result.",
+                (true, true) => "When it had to end, it gave this result, which may not be whole.",
+                (true, false) => "This is the last it said; it is not a result.",
+            };
+            let message = format!(
+                "the agent `{}` did not complete its task ({}){why}. {had}",
+                agent.name,
+                word(*cause),
+            );
+            ToolError::new(kind_of(*status), message)
+        });
+        Self { value, text: text.trim_start().to_owned(), failure }
+    }
+
+    pub(crate) fn into_output(self) -> ToolOutput {
+        let Self { value, text, failure } = self;
+        let display = Display { format: DisplayFormat::Markdown, text: text.clone() };
+        let output = ToolOutput::new(value).with_text(text).with_display(display);
+        match failure {
+            Some(failure) => output.failing(failure),
+            None => output,
+        }
+    }
+
+    /// What the caller gets at once of an agent that works in the background.
+    pub(crate) fn handle(name: &str, child: &RunId) -> ToolOutput {
+        let text = format!(
+            "`{name}` works in the background (agent_id: {child}). You will be told when it has ended."
+        );
+        ToolOutput::new(json!({ "agent": name, "agentId": child, "status": "working" }))
+            .with_text(text)
+    }
+}
+
+/// Returns what the caller of an agent that worked in the background is told; nothing while it waits for a
+/// person.
+pub(crate) fn told_later(agent: &Registered, report: &RunReport) -> Option<String> {
+    if report.outcome.status == Status::Parked {
+        return None;
+    }
+    let Handover { text, failure, .. } = Handover::new(agent, report);
+    let how = match failure {
+        Some(failure) => format!("In the background: {}", failure.message),
+        None => format!("The agent `{}` has ended in the background. Its result:", agent.name),
+    };
+    Some(format!("{how}\n\n{text}"))
+}
+
+/// Returns what came out as a text: as its definition says, a text as it is, or as JSON.
+fn as_text(agent: &Registered, output: &Value) -> String {
+    if let Some(Ok(text)) = agent.process_output.as_ref().map(|process| process.apply(output)) {
+        return text;
+    }
+    match output {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// Says what an agent changed in its own workspace.
+fn changed_files(changed: &WorkspaceReport) -> String {
+    let count = changed.files.len();
+    if count == 0 {
+        return "It changed no files in its workspace.".to_owned();
+    }
+    let diff = changed.diff.trim_end();
+    let whole = changed.whole_diff.as_ref();
+    let whole = whole.map(|path| format!("\n(all of it is in {path})")).unwrap_or_default();
+    format!(
+        "It changed {count} files in its own workspace; nothing of it was taken over.\n\n```diff\n\
+         {diff}\n```{whole}"
+    )
+}
+
+fn kind_of(status: Status) -> ErrorKind {
+    match status {
+        Status::Denied => ErrorKind::Permission,
+        Status::Cancelled => ErrorKind::Cancelled,
+        Status::Completed | Status::Failed | Status::Limited | Status::Stuck | Status::Parked => {
+            ErrorKind::Failed
+        }
+    }
+}
+
+fn word(cause: Cause) -> String {
+    json!(cause).as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,205 @@
+//! One run's place in its tree: what it needs to call agents, and what becomes of those it called.
+
+use std::sync::Arc;
+
+use convoke_core::{CallId, Cause, EventBody, Outcome, RunId, Status, ToolError, Usage};
+use convoke_tool::{RecordError, Recorder, ToolContext, ToolOutput};
+use serde_json::{Value, json};
+
+use crate::background::Background;
+use crate::executor::Agent;
+use crate::handover::{Handover, told_later};
+use crate::registry::Registered;
+use crate::running::{Control, RunReport};
+use crate::seat::Seat;
+use crate::state::RunState;
+use crate::subagent::{Begin, Order};
+use crate::tree::Tree;
+
+/// A run in a tree. Its calls find it in their context.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) recorder: Recorder,
+    pub(crate) state: Arc<RunState>,
+    pub(crate) control: Arc<Control>,
+    /// The names of the agents from the first one's child down to this one.
+    pub(crate) lineage: Arc<[String]>,
+    pub(crate) seat: Seat,
+    pub(crate) background: Arc<Background>,
+}
+
+impl Member {
+    /// Returns the run that a call belongs to.
+    pub(crate) fn of(context: &ToolContext) -> Result<Arc<Self>, ToolError> {
+        context.extension::<Self>().ok_or_else(|| {
+            ToolError::unavailable("agents can be called by a run only, and this call has none")
+        })
+    }
+
+    /// Calls an agent, and waits for its end, unless it works in the background. A call that was made
+    /// before, in a process that was lost, finds the agent it began with.
+    pub(crate) async fn call(
+        &self,
+        order: Order,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let call = context.call();
+        let begin = match self.tree.called(self.recorder.run(), call) {
+            Some(child) => self.find_again(child, &order),
+            None => self.begin(&order)?,
+        };
+        if order.background {
+            let child = begin.child().clone();
+            if !matches!(begin, Begin::Over(..)) && !self.background.has(&child) {
+                self.work_in_background(&order, begin, call).await?;
+            }
+            return Ok(Handover::handle(&order.agent.name, &child));
+        }
+        let report = match begin {
+            Begin::Over(_, state) => RunReport::of(&state.lock()),
+            begin => {
+                let _away = self.seat.leave();
+                let stop = (context.cancellation(), self.control.cause());
+                let prepared = self.prepare(&order, begin, call, stop).await?;
+                let driver = prepared.driver.called_by(self.recorder.clone(), call.clone());
+                driver.run(prepared.first).await
+            }
+        };
+        if report.outcome.status == Status::Parked {
+            context.park(format!("the agent `{}` waits for an answer", order.agent.name));
+            return Ok(ToolOutput::default());
+        }
+        record_end(&self.recorder, &self.state, &report, None)
+            .map_err(|error| ToolError::unavailable(error.to_string()))?;
+        Ok(Handover::new(&order.agent, &report).into_output())
+    }
+
+    /// Lets an agent work while its caller goes on.
+    async fn work_in_background(
+        &self,
+        order: &Order,
+        begin: Begin,
+        call: &CallId,
+    ) -> Result<(), ToolError> {
+        let child = begin.child().clone();
+        let stop = (self.control.token(), self.control.cause());
+        let prepared = self.prepare(order, begin, call, stop).await?;
+        let (recorder, state) = (self.recorder.clone(), Arc::clone(&self.state));
+        let agent = Arc::clone(&order.agent);
+        self.background.add(&child, prepared.handle, async move {
+            let report = prepared.driver.run(prepared.first).await;
+            let told = told_later(&agent, &report);
+            // A stream that is closed takes nothing, and the run it belongs to ends for that reason.
+            drop(record_end(&recorder, &state, &report, told));
+        });
+        Ok(())
+    }
+
+    /// Takes up the agents again that worked in the background when the process was lost, or waited.
+    pub(crate) async fn take_up_background(&self) -> Result<(), RecordError> {
+        let lost: Vec<(RunId, String, CallId)> = {
+            let run = self.state.lock();
+            let children = run.children().iter();
+            let works = children.filter(|(_, child)| child.background && child.outcome.is_none());
+            let facts = works
+                .map(|(id, child)| Some((id.clone(), child.name.clone(), child.call.clone()?)));
+            facts.flatten().collect()
+        };
+        for (child, name, call) in lost {
+            if self.background.has(&child) {
+                continue;
+            }
+            let taken_up = match self.agent.registered(&name) {
+                Some(agent) => self.take_up(&child, agent, &call).await,
+                None => Err(ToolError::not_found("there is no agent of that name any more")),
+            };
+            if let Err(ToolError { message: why, .. }) = taken_up {
+                let message =
+                    format!("The agent `{name}` (agent_id: {child}) could not go on: {why}");
+                let outcome = Outcome::from(Cause::Error).because(why);
+                let (usage, message) = (Usage::default(), Some(message));
+                let ended = EventBody::AgentEnded { child, outcome, usage, message };
+                self.recorder.record(Some(&call), ended)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_up(
+        &self,
+        child: &RunId,
+        agent: Arc<Registered>,
+        call: &CallId,
+    ) -> Result<(), ToolError> {
+        let order = Order::again(agent);
+        match self.find_again(child.clone(), &order) {
+            Begin::Over(_, state) => {
+                let report = RunReport::of(&state.lock());
+                let told = told_later(&order.agent, &report);
+                record_end(&self.recorder, &self.state, &report, told)
+                    .map_err(|error| ToolError::unavailable(error.to_string()))
+            }
+            begin => self.work_in_background(&order, begin, call).await,
+        }
+    }
+
+    /// Says that an agent is no child of this run, if that is so.
+    pub(crate) fn check_child(&self, child: &RunId) -> Result<(), ToolError> {
+        let run = self.state.lock();
+        if run.children().contains_key(child) {
+            return Ok(());
+        }
+        let named = run.children().iter().map(|(id, child)| format!("{id} ({})", child.name));
+        let known: Vec<String> = named.collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let message = format!("you called no agent with the id `{child}`; there are: {known}");
+        Err(ToolError::not_found(message))
+    }
+
+    /// Says how an agent stands: what came of it, or that it works.
+    pub(crate) fn standing(&self, child: &RunId) -> ToolOutput {
+        let name = self.state.lock().children().get(child).map(|known| known.name.clone());
+        let agent = name.and_then(|name| self.agent.registered(&name));
+        let state = self.tree.run(child).filter(|_| !self.background.has(child));
+        if let (Some(state), Some(agent)) = (state, agent)
+            && state.lock().outcome().is_some()
+        {
+            return Handover::new(&agent, &RunReport::of(&state.lock())).into_output();
+        }
+        self.roll_call()
+    }
+
+    /// Lists the agents that this run called.
+    pub(crate) fn roll_call(&self) -> ToolOutput {
+        let run = self.state.lock();
+        let agents = run.children().iter().map(|(id, child)| {
+            let status = match &child.outcome {
+                None => json!("working"),
+                Some(outcome) => json!(outcome.status),
+            };
+            let background = child.background;
+            json!({ "agent_id": id, "agent": child.name, "status": status, "background": background })
+        });
+        ToolOutput::new(json!({ "agents": agents.collect::<Vec<Value>>() }))
+    }
+}
+
+/// Records that an agent ended, once, with what it used since that was last said.
+fn record_end(
+    recorder: &Recorder,
+    state: &RunState,
+    report: &RunReport,
+    message: Option<String>,
+) -> Result<(), RecordError> {
+    let child = report.run.clone();
+    let (call, counted) = match state.lock().children().get(&child) {
+        Some(known) if known.outcome.is_some() => return Ok(()),
+        Some(known) => (known.call.clone(), known.counted),
+        None => (None, Usage::default()),
+    };
+    let usage = report.usage.since(&counted);
+    let outcome = Outcome { partial: None, ..report.outcome.clone() };
+    recorder.record(call.as_ref(), EventBody::AgentEnded { child, outcome, usage, message })
+}

@@ -1,0 +1,423 @@
+//! Makes an agent ready to work: its texts, its model, its tools, what it may use. What it gets is never
+//! more than its caller has.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_core::run::{Budget, RunSettings};
+use convoke_core::{
+    CallId, Ending, EventBody, Message, Millis, Money, Part, ReflectionMode, Role, Run, RunId,
+    Status, Strategy, ToolError, WorkspaceKind,
+};
+use convoke_model::{Model, Settings};
+use convoke_tool::{ExecutorBuilder, Selection, ToolView};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent_tool::Redeclared;
+use crate::definition::{AgentDefinition, Inherit, ToolChoice};
+use crate::drive::Driver;
+use crate::executor::{Agent, AgentExecutor, Task, new_run_id};
+use crate::member::Member;
+use crate::prompts;
+use crate::registry::Registered;
+use crate::resume::resumed;
+use crate::running::{Control, RunHandle, StopCause};
+use crate::seat::Seat;
+use crate::state::RunState;
+use crate::team::{Granted, Premises, Team};
+
+/// What an agent is called for.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    pub(crate) agent: Arc<Registered>,
+    pub(crate) inputs: Map<String, Value>,
+    pub(crate) background: bool,
+    /// Goes on with an agent that ended.
+    pub(crate) more: Option<More>,
+}
+
+/// Something more for an agent that ended.
+#[derive(Clone, Debug)]
+pub(crate) struct More {
+    pub(crate) child: RunId,
+    pub(crate) message: String,
+}
+
+impl Order {
+    /// Calls an agent anew.
+    pub(crate) fn new(agent: Arc<Registered>, inputs: Map<String, Value>) -> Self {
+        let background = agent.definition().run.background;
+        Self { agent, inputs, background, more: None }
+    }
+
+    /// Takes up an agent that worked in the background.
+    pub(crate) fn again(agent: Arc<Registered>) -> Self {
+        Self { agent, inputs: Map::new(), background: true, more: None }
+    }
+}
+
+/// How an agent begins.
+#[derive(Debug)]
+pub(crate) enum Begin {
+    /// It was never called before.
+    New(RunId),
+    /// It was called, and had not begun when the process was lost.
+    Unstarted(RunId),
+    /// It had begun.
+    Resume(RunId, Arc<RunState>),
+    /// It had ended, and has something more to do; whether that was recorded before.
+    More(RunId, Arc<RunState>, String, bool),
+    /// It has ended.
+    Over(RunId, Arc<RunState>),
+}
+
+impl Begin {
+    pub(crate) const fn child(&self) -> &RunId {
+        match self {
+            Self::New(child)
+            | Self::Unstarted(child)
+            | Self::Resume(child, _)
+            | Self::More(child, ..)
+            | Self::Over(child, _) => child,
+        }
+    }
+}
+
+/// An agent that is about to work.
+pub(crate) struct Prepared {
+    pub(crate) driver: Driver,
+    pub(crate) first: Vec<EventBody>,
+    pub(crate) handle: RunHandle,
+}
+
+/// Stops an agent: when, and why.
+pub(crate) type Stop<'a> = (&'a CancellationToken, StopCause);
+
+impl Member {
+    /// Says how an agent begins that this call was not made for before.
+    pub(crate) fn begin(&self, order: &Order) -> Result<Begin, ToolError> {
+        if let Some(More { child, message }) = &order.more {
+            self.check_child(child)?;
+            let ended = self.tree.run(child).filter(|state| {
+                let status = state.lock().outcome().map(|outcome| outcome.status);
+                status.is_some_and(|status| status != Status::Parked)
+            });
+            let Some(state) = ended.filter(|_| !self.background.has(child)) else {
+                let busy = format!("the agent `{child}` has not ended; wait for it first");
+                return Err(ToolError::unavailable(busy));
+            };
+            return Ok(Begin::More(child.clone(), state, message.clone(), false));
+        }
+        let name = &order.agent.name;
+        let limits = &self.tree.limits;
+        if self.lineage.len() >= limits.max_depth as usize {
+            let depth = limits.max_depth;
+            let message =
+                format!("agents may call agents {depth} levels deep, and this is the last");
+            return Err(ToolError::permission(message));
+        }
+        if self.lineage.contains(name) {
+            let path = self.recorder.agent();
+            let message =
+                format!("`{name}` is at work above you already ({path}); it cannot be called");
+            return Err(ToolError::permission(message));
+        }
+        if !self.tree.bear() {
+            let most = limits.max_agents;
+            let message = format!("this run has called {most} agents, which is as many as it may");
+            return Err(ToolError::permission(message));
+        }
+        Ok(Begin::New(new_run_id(self.agent.context.clock().now())))
+    }
+
+    /// Says how an agent goes on that the same call began with, in a process that was lost.
+    pub(crate) fn find_again(&self, child: RunId, order: &Order) -> Begin {
+        let Some(state) = self.tree.run(&child) else { return Begin::Unstarted(child) };
+        let (begun, ended) = {
+            let run = state.lock();
+            let ended = run.outcome().is_some_and(|outcome| outcome.status != Status::Parked);
+            (run.task().is_some(), ended)
+        };
+        match &order.more {
+            Some(More { message, .. }) if ended && self.tree.waits_for_more(&child) => {
+                Begin::More(child, state, message.clone(), true)
+            }
+            _ if !begun => Begin::Unstarted(child),
+            _ if ended => Begin::Over(child, state),
+            _ => Begin::Resume(child, state),
+        }
+    }
+
+    /// Makes an agent ready, and records that it begins.
+    pub(crate) async fn prepare(
+        &self,
+        order: &Order,
+        begin: Begin,
+        call: &CallId,
+        stop: Stop<'_>,
+    ) -> Result<Prepared, ToolError> {
+        let child = begin.child().clone();
+        let definition = order.agent.definition();
+        let agent = Arc::clone(self.agent_of(definition, &child, order).await?.agent());
+        let spawned = |continued| EventBody::AgentSpawned {
+            child: child.clone(),
+            name: definition.name.clone(),
+            background: order.background,
+            continued,
+        };
+        let (state, first, announce) = match begin {
+            Begin::New(_) | Begin::Unstarted(_) => {
+                let state = Arc::new(RunState::of(Run::new(child.clone())));
+                let first = self.started(&agent, order)?;
+                (state, first, matches!(begin, Begin::New(_)).then(|| spawned(false)))
+            }
+            Begin::Resume(_, state) | Begin::Over(_, state) => {
+                let first = vec![resumed(&state.lock(), &agent, &Value::Null)];
+                (state, first, None)
+            }
+            Begin::More(_, state, message, recorded) => {
+                let message = Message::text(Role::User, message);
+                let first = vec![
+                    resumed(&state.lock(), &agent, &Value::Null),
+                    EventBody::UserMessage { message },
+                ];
+                (state, first, (!recorded).then(|| spawned(true)))
+            }
+        };
+        if let Some(spawned) = announce {
+            self.tree.note_call(self.recorder.run(), call, &child);
+            let recorded = self.recorder.record(Some(call), spawned);
+            recorded.map_err(|error| ToolError::unavailable(error.to_string()))?;
+        }
+        self.tree.keep(&child, Arc::clone(&state));
+        let (handle, control) = Control::below(stop);
+        let recorder = self.recorder.child(child.clone(), &definition.name);
+        let lineage: Arc<[String]> =
+            self.lineage.iter().cloned().chain([definition.name.clone()]).collect();
+        self.tree.open_account(&child, Some(self.recorder.run()), &agent.settings.budget);
+        let seat = Seat::among(Arc::clone(&self.tree.seats));
+        let place = (Arc::clone(&self.tree), lineage, seat);
+        let driver = AgentExecutor::driver(agent, state, recorder, control, place);
+        Ok(Prepared { driver, first, handle })
+    }
+
+    /// Returns the events that a new agent begins with.
+    fn started(&self, agent: &Arc<Agent>, order: &Order) -> Result<Vec<EventBody>, ToolError> {
+        let texts = order.agent.template().render(&order.inputs);
+        let texts = texts.map_err(|error| ToolError::validation(vec![error.to_string()]))?;
+        let definition = order.agent.definition();
+        let mut prompt = texts.query.unwrap_or_else(|| handed(definition, &order.inputs));
+        let mut history = texts.initial_messages;
+        match definition.run.context {
+            Inherit::Fresh => {}
+            Inherit::Brief => prompt = format!("{}\n\n{prompt}", self.in_short()),
+            Inherit::Fork => history = [self.conversation(), history].concat(),
+        }
+        let system = self.system(definition, texts.system_prompt);
+        let lineage: Vec<String> =
+            self.lineage.iter().cloned().chain([definition.name.clone()]).collect();
+        let task = Task::new(prompt).after(history);
+        Ok(AgentExecutor::started(agent, system, &lineage, task))
+    }
+
+    /// Returns an agent's standing instructions, with how it hands over its result.
+    fn system(&self, definition: &AgentDefinition, own: Option<String>) -> Arc<str> {
+        let forks = definition.run.context == Inherit::Fork;
+        let instructions = match own {
+            Some(own) => own,
+            None if forks => self.state.lock().system().to_owned(),
+            None => prompts::SUBAGENT.trim_end().to_owned(),
+        };
+        let situated = match &self.agent.team {
+            Some(team) if !forks => team.supplier().situate(&instructions),
+            _ => instructions,
+        };
+        format!("{}\n\n{}", situated.trim_end(), prompts::COMPLETE.trim_end()).into()
+    }
+
+    /// Returns what this run works on and what it said last, for an agent that is to know.
+    fn in_short(&self) -> String {
+        let run = self.state.lock();
+        let task = run.task().map(|task| task.goal.clone()).unwrap_or_default();
+        let said =
+            run.messages().iter().rev().find(|message| {
+                message.role == Role::Assistant && !message.words().trim().is_empty()
+            });
+        prompts::brief(&task, &said.map(Message::words).unwrap_or_default())
+    }
+
+    /// Returns this run's conversation up to the calls that are under way: a call without its answer cannot
+    /// be shown to a model.
+    fn conversation(&self) -> Vec<Message> {
+        let run = self.state.lock();
+        let mut messages = run.messages().to_vec();
+        let has_calls = |message: &Message| message.calls().next().is_some();
+        if messages.last().is_some_and(|last| last.role == Role::Assistant && has_calls(last))
+            && let Some(last) = messages.last_mut()
+        {
+            last.parts.retain(|part| matches!(part, Part::Text { .. }));
+            if last.parts.is_empty() {
+                messages.pop();
+            }
+        }
+        messages
+    }
+
+    /// Makes the agent of a definition, for one run.
+    async fn agent_of(
+        &self,
+        definition: &AgentDefinition,
+        child: &RunId,
+        order: &Order,
+    ) -> Result<AgentExecutor, ToolError> {
+        let Some(team) = &self.agent.team else {
+            return Err(ToolError::unavailable("there are no agents here"));
+        };
+        let unusable = |why: String| {
+            ToolError::unavailable(format!(
+                "the agent `{}` cannot be started: {why}",
+                definition.name
+            ))
+        };
+        let model: Arc<dyn Model> = match &definition.model.model {
+            Some(name) => team.supplier().model(name).map_err(unusable)?,
+            None => Arc::clone(&self.agent.model),
+        };
+        let view = self.view_of(definition).map_err(unusable)?;
+        let mut tools = self.agent.tools.clone().view(view.clone());
+        let own = team.supplier().authorizer(&definition.policy).map_err(unusable)?;
+        if let Some(own) = own {
+            tools = tools.narrowed_by(own);
+        }
+        let (tools, premises) =
+            self.housed(definition, child, team, tools).await.map_err(unusable)?;
+        let settings = self.settings_of(definition, model.as_ref());
+        let mut builder = AgentExecutor::with_model(model, tools)
+            .model_settings(over(&definition.model.settings, &self.agent.model_settings))
+            .run_settings(settings)
+            .completes_by_call()
+            .secrets(self.agent.secrets.clone())
+            .origin(json!({ "agent": definition.name, "inputs": order.inputs }))
+            .calling(team.clone(), Granted::Only(definition.agents.clone().into()))
+            .ceiling(view);
+        if let Some(output) = definition.output.clone() {
+            builder = builder.output(output);
+        }
+        if let Some(workplace) = premises.and_then(|premises| premises.workplace) {
+            builder = builder.workplace(workplace);
+        }
+        builder.build().map_err(|error| unusable(error.to_string()))
+    }
+
+    /// Gives an agent the place to work in that its definition asks for.
+    async fn housed(
+        &self,
+        definition: &AgentDefinition,
+        child: &RunId,
+        team: &Team,
+        tools: ExecutorBuilder,
+    ) -> Result<(ExecutorBuilder, Option<Premises>), String> {
+        let kind = definition.run.workspace.filter(|kind| *kind != WorkspaceKind::Shared);
+        let Some(kind) = kind else { return Ok((tools, None)) };
+        let premises = team.supplier().premises(kind, child).await?;
+        let mut tools = tools.context(premises.context.clone());
+        if let Some(own) = &premises.authorizer {
+            tools = tools.narrowed_by(Arc::clone(own));
+        }
+        Ok((tools, Some(premises)))
+    }
+
+    /// Returns the tools of an agent: those it names of the ones its caller could have, or the ones its
+    /// caller has.
+    fn view_of(&self, definition: &AgentDefinition) -> Result<ToolView, String> {
+        let config = &definition.tools;
+        let Some(choices) = &config.allow else {
+            let shown = self.agent.tools.shown();
+            let exclude: Vec<&String> =
+                config.exclude.iter().filter(|name| is_there(shown, name)).collect();
+            let selection = Selection::all().without(exclude);
+            return shown.select(&selection).map_err(|error| error.to_string());
+        };
+        let ceiling = &self.agent.ceiling;
+        let named = choices.iter().filter(|choice| !matches!(choice, ToolChoice::Given(_)));
+        let mut selection = Selection::only(named.map(|choice| choice.name().to_owned()));
+        let excluded = config.exclude.iter().filter(|name| is_there(ceiling, name));
+        selection = selection.without(excluded);
+        let view = ceiling.select(&selection).map_err(|error| error.to_string())?;
+        let own = choices.iter().filter_map(|choice| match choice {
+            ToolChoice::Given(tool) => Some(Arc::clone(tool)),
+            ToolChoice::Declared(declaration) => {
+                let tool = view.get(&declaration.name)?;
+                Some(Redeclared::tool(tool, declaration.clone()))
+            }
+            ToolChoice::Named(_) => None,
+        });
+        Ok(view.and(own.collect::<Vec<_>>()))
+    }
+
+    /// Returns what an agent may use and how it ends: of everything, the less of what it asks for and what
+    /// its caller has left.
+    fn settings_of(&self, definition: &AgentDefinition, model: &dyn Model) -> RunSettings {
+        let run = self.state.lock();
+        let left = run.left(self.agent.context.clock().now());
+        let wanted = &definition.run;
+        let caller = run.settings();
+        RunSettings {
+            budget: Budget {
+                turns: lesser(wanted.max_turns, Some(left.turns)).unwrap_or(left.turns).max(1),
+                time_ms: Millis::new(shorter(wanted.max_time, left.time_ms.get())),
+                turn_time_ms: left.turn_time_ms,
+                tokens: lesser(wanted.max_tokens, left.tokens),
+                cost: lesser::<Money>(wanted.max_cost, left.cost),
+                tool_calls: lesser(wanted.max_tool_calls, left.tool_calls),
+            },
+            ending: Ending::CompleteTask,
+            output: definition.output.clone(),
+            strategy: Strategy::Direct,
+            reflection: ReflectionMode::Off,
+            model: *model.facts(),
+            max_repeats: caller.max_repeats,
+            on_stuck: wanted.on_stuck.unwrap_or(caller.on_stuck),
+            max_rescues: caller.max_rescues,
+            compact_at_percent: caller.compact_at_percent,
+        }
+    }
+}
+
+/// Tells whether something is excluded that there is; names of what is not there exclude nothing.
+fn is_there(view: &ToolView, name: &str) -> bool {
+    name.contains(['*', ':']) || view.get(name).is_some()
+}
+
+/// Returns what an agent without a query is asked to do: its one text, or all of its inputs.
+fn handed(definition: &AgentDefinition, inputs: &Map<String, Value>) -> String {
+    let single = definition.input.single_text();
+    let text = single.and_then(|name| inputs.get(&name)).and_then(Value::as_str);
+    match (text, inputs.len()) {
+        (Some(text), 1) => text.to_owned(),
+        _ => serde_json::to_string_pretty(inputs).unwrap_or_default(),
+    }
+}
+
+fn lesser<T: Ord>(wanted: Option<T>, left: Option<T>) -> Option<T> {
+    match (wanted, left) {
+        (Some(wanted), Some(left)) => Some(wanted.min(left)),
+        (wanted, left) => wanted.or(left),
+    }
+}
+
+fn shorter(wanted: Option<Duration>, left: Duration) -> Duration {
+    wanted.map_or(left, |wanted| wanted.min(left))
+}
+
+/// Returns how a model is asked: as the agent says, and otherwise as its caller does.
+fn over(own: &Settings, caller: &Settings) -> Settings {
+    Settings {
+        temperature: own.temperature.or(caller.temperature),
+        top_p: own.top_p.or(caller.top_p),
+        thinking_budget: own.thinking_budget.or(caller.thinking_budget),
+        reasoning_effort: own.reasoning_effort.or(caller.reasoning_effort),
+        max_output_tokens: own.max_output_tokens.or(caller.max_output_tokens),
+    }
+}

@@ -1,0 +1,251 @@
+//! What all runs of one tree share: the ledger, the seats, the locks, and what became of every agent.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
+use convoke_core::{Budget, CallId, Event, EventBody, Limit, Run, RunId, Usage};
+use convoke_journal::Inbox;
+use convoke_tool::{Grants, PathLocks};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::state::RunState;
+
+/// How large a tree of agents may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TreeLimits {
+    /// How many levels there may be below the first agent.
+    pub max_depth: u32,
+    /// How many agents work at once; more than that wait for their turn.
+    pub max_parallel: usize,
+    /// How many agents there may be in the life of one tree.
+    pub max_agents: u32,
+}
+
+impl Default for TreeLimits {
+    fn default() -> Self {
+        Self { max_depth: 3, max_parallel: 16, max_agents: 200 }
+    }
+}
+
+/// What became of the agents of a tree, as far as it is known when the tree is taken up again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Family {
+    runs: HashMap<RunId, Arc<RunState>>,
+    /// Which agent a call began or went on with.
+    by_call: HashMap<(RunId, CallId), RunId>,
+    /// What every run itself has used, and who called it.
+    used: Vec<(RunId, Option<RunId>, Usage)>,
+    born: u32,
+    /// Those that were to go on after their end, and had not when the process was lost.
+    to_go_on: HashSet<RunId>,
+}
+
+impl Family {
+    /// Finds what became of the agents of a tree in its events. What the root did is somebody else's
+    /// business.
+    pub(crate) fn of<'a>(root: &RunId, events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut family = Self::default();
+        let mut runs: HashMap<RunId, Run> = HashMap::new();
+        let mut used: HashMap<RunId, usize> = HashMap::new();
+        for event in events {
+            if let (EventBody::AgentSpawned { child, continued, .. }, Some(call)) =
+                (&event.body, &event.call)
+            {
+                family.by_call.insert((event.run.clone(), call.clone()), child.clone());
+                family.born += u32::from(!continued);
+                if *continued {
+                    family.to_go_on.insert(child.clone());
+                }
+            }
+            if matches!(event.body, EventBody::RunResumed { .. }) {
+                family.to_go_on.remove(&event.run);
+            }
+            if let Some(usage) = own_use(&event.body) {
+                let next = family.used.len();
+                let index = *used.entry(event.run.clone()).or_insert(next);
+                match family.used.get_mut(index) {
+                    Some((.., sum)) => *sum += usage,
+                    None => family.used.push((event.run.clone(), event.parent.clone(), usage)),
+                }
+            }
+            if event.run != *root {
+                let run =
+                    runs.entry(event.run.clone()).or_insert_with(|| Run::new(event.run.clone()));
+                run.apply(event);
+            }
+        }
+        family.runs = runs.into_iter().map(|(id, run)| (id, Arc::new(RunState::of(run)))).collect();
+        family
+    }
+
+    /// Returns what people allowed in any of its runs.
+    pub(crate) fn granted(&self) -> Vec<convoke_core::policy::RuleSpec> {
+        self.runs.values().flat_map(|run| run.lock().granted().to_vec()).collect()
+    }
+}
+
+/// Returns what a run itself used, as an event says it.
+pub(crate) const fn own_use(body: &EventBody) -> Option<Usage> {
+    match body {
+        EventBody::ModelResponse { usage, .. }
+        | EventBody::ModelFailed { usage, .. }
+        | EventBody::ModelRetry { usage, .. }
+        | EventBody::RunResumed { lost: usage, .. } => Some(*usage),
+        _ => None,
+    }
+}
+
+/// What all runs of one tree share.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) limits: TreeLimits,
+    pub(crate) locks: PathLocks,
+    pub(crate) grants: Grants,
+    pub(crate) inbox: Option<Inbox>,
+    pub(crate) seats: Arc<Semaphore>,
+    ledger: Mutex<BudgetLedger>,
+    /// Somebody used less than was set aside.
+    settled: Notify,
+    family: Mutex<Family>,
+    born: AtomicU32,
+}
+
+impl Tree {
+    pub(crate) fn new(
+        limits: TreeLimits,
+        locks: PathLocks,
+        grants: Grants,
+        inbox: Option<Inbox>,
+        family: Family,
+    ) -> Self {
+        let mut ledger = BudgetLedger::default();
+        for (run, parent, usage) in &family.used {
+            ledger.open(run, parent.as_ref(), Allowance::default());
+            ledger.charge(run, *usage);
+        }
+        Self {
+            locks,
+            grants,
+            inbox,
+            seats: Arc::new(Semaphore::new(limits.max_parallel.clamp(1, Semaphore::MAX_PERMITS))),
+            limits,
+            ledger: Mutex::new(ledger),
+            settled: Notify::new(),
+            born: AtomicU32::new(family.born),
+            family: Mutex::new(family),
+        }
+    }
+
+    /// Opens the account of a run, with what it and all runs below it may use.
+    pub(crate) fn open_account(&self, run: &RunId, parent: Option<&RunId>, budget: &Budget) {
+        let allowance = Allowance { tokens: budget.tokens, cost: budget.cost };
+        self.ledger().open(run, parent, allowance);
+    }
+
+    /// Sets aside what a use of a model takes; waits where others may give something back. Dropping the
+    /// wait is fine.
+    pub(crate) async fn reserve(
+        &self,
+        run: &RunId,
+        wish: &Wish,
+    ) -> Result<SetAside<'_>, (Limit, RunId)> {
+        loop {
+            let settled = self.settled.notified();
+            tokio::pin!(settled);
+            // Whoever settles between the question and the wait is heard.
+            settled.as_mut().enable();
+            match self.ledger().reserve(run, wish) {
+                Verdict::Granted(reservation) => {
+                    return Ok(SetAside { tree: self, reservation: Some(reservation) });
+                }
+                Verdict::Refused { limit, of } => return Err((limit, of)),
+                Verdict::Wait => {}
+            }
+            settled.await;
+        }
+    }
+
+    /// Tells whether nobody from this run up is limited.
+    pub(crate) fn is_free(&self, run: &RunId) -> bool {
+        self.ledger().is_free(run)
+    }
+
+    /// Notes what a run itself used.
+    pub(crate) fn charge(&self, run: &RunId, usage: Usage) {
+        self.ledger().charge(run, usage);
+    }
+
+    /// Counts one more agent, if there may be one.
+    pub(crate) fn bear(&self) -> bool {
+        let more = |born: u32| (born < self.limits.max_agents).then_some(born + 1);
+        self.born.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+
+    /// Returns the agent that a call began or went on with.
+    pub(crate) fn called(&self, run: &RunId, call: &CallId) -> Option<RunId> {
+        self.family().by_call.get(&(run.clone(), call.clone())).cloned()
+    }
+
+    /// Notes which agent a call began or went on with.
+    pub(crate) fn note_call(&self, run: &RunId, call: &CallId, child: &RunId) {
+        self.family().by_call.insert((run.clone(), call.clone()), child.clone());
+    }
+
+    /// Tells whether an agent was to go on after its end, and had not when the process was lost.
+    pub(crate) fn waits_for_more(&self, child: &RunId) -> bool {
+        self.family().to_go_on.contains(child)
+    }
+
+    /// Returns what is known of an agent.
+    pub(crate) fn run(&self, child: &RunId) -> Option<Arc<RunState>> {
+        self.family().runs.get(child).cloned()
+    }
+
+    /// Keeps what is known of an agent.
+    pub(crate) fn keep(&self, child: &RunId, state: Arc<RunState>) {
+        let mut family = self.family();
+        family.to_go_on.remove(child);
+        family.runs.insert(child.clone(), state);
+    }
+
+    /// Returns what is known of all agents, for whoever takes the tree up again.
+    pub(crate) fn family(&self) -> MutexGuard<'_, Family> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, BudgetLedger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Something set aside in the ledger. What was used is charged as it is recorded; dropping this gives
+/// the rest back.
+#[derive(Debug)]
+pub(crate) struct SetAside<'a> {
+    tree: &'a Tree,
+    reservation: Option<Reservation>,
+}
+
+impl SetAside<'_> {
+    /// Returns the longest answer that is paid for, where somebody is limited.
+    pub(crate) fn max_output(&self) -> Option<u64> {
+        self.reservation.as_ref().and_then(|reservation| reservation.max_output)
+    }
+
+    /// Returns how many tokens are set aside.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.reservation.as_ref().map(Reservation::tokens).unwrap_or_default()
+    }
+}
+
+impl Drop for SetAside<'_> {
+    fn drop(&mut self) {
+        if let Some(reservation) = self.reservation.take() {
+            self.tree.ledger().settle(reservation, Usage::default());
+            self.tree.settled.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The agents a run has called: which work, which ended, and what they are known to have used.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{CallId, RunId};
+use crate::outcome::{Outcome, Status};
+use crate::usage::Usage;
+
+/// An agent that a run called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Child {
+    /// Its name.
+    pub name: String,
+    /// The call that it last began or went on with.
+    pub call: Option<CallId>,
+    /// Whether its caller goes on while it works.
+    pub background: bool,
+    /// How it ended; nothing, while it works.
+    pub outcome: Option<Outcome>,
+    /// What of its use the caller has counted.
+    pub counted: Usage,
+}
+
+/// All agents that a run called.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Children(BTreeMap<RunId, Child>);
+
+impl Children {
+    pub(super) fn spawn(
+        &mut self,
+        child: &RunId,
+        name: &str,
+        call: Option<&CallId>,
+        background: bool,
+    ) {
+        let call = call.cloned();
+        let known = self.0.entry(child.clone()).or_insert_with(|| Child {
+            name: name.to_owned(),
+            call: None,
+            background,
+            outcome: None,
+            counted: Usage::default(),
+        });
+        (known.call, known.background, known.outcome) = (call, background, None);
+    }
+
+    pub(super) fn end(&mut self, child: &RunId, outcome: &Outcome, usage: Usage) {
+        if let Some(known) = self.0.get_mut(child) {
+            known.outcome = Some(outcome.clone());
+            known.counted += usage;
+        }
+    }
+
+    pub(super) const fn all(&self) -> &BTreeMap<RunId, Child> {
+        &self.0
+    }
+
+    /// Tells whether some work on without their caller.
+    pub(super) fn work_on(&self) -> bool {
+        self.0.values().any(|child| child.background && child.outcome.is_none())
+    }
+
+    /// Tells how many wait for a person, without their caller.
+    pub(super) fn parked(&self) -> usize {
+        let parked = |outcome: &Option<Outcome>| {
+            outcome.as_ref().is_some_and(|it| it.status == Status::Parked)
+        };
+        self.0.values().filter(|child| child.background && parked(&child.outcome)).count()
+    }
+
+    /// Whoever worked on them is gone: those that wait for a person are taken up again as well.
+    pub(super) fn resume(&mut self) {
+        for child in self.0.values_mut().filter(|child| child.background) {
+            if child.outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Parked) {
+                child.outcome = None;
+            }
+        }
+    }
+}
