@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use convoke_core::policy::RuleSpec;
-use convoke_core::{CallId, Timestamp};
+use convoke_core::{CallId, RunId, Timestamp};
 use convoke_journal::{Inbox, Item};
 use convoke_tool::{Answer, Approver, Consent, Objection, Question};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Letter {
+    /// The run that asked: the one that was started, or one of the agents below it.
+    pub run: RunId,
     /// The call that was asked about.
     pub call: CallId,
     /// What stood for all that was shown. The answer holds for just that.
@@ -52,8 +54,9 @@ pub struct Letter {
 
 impl Letter {
     /// Says that a call may run, as it was shown.
-    pub const fn yes(call: CallId, fingerprint: String, at: Timestamp) -> Self {
+    pub const fn yes(run: RunId, call: CallId, fingerprint: String, at: Timestamp) -> Self {
         Self {
+            run,
             call,
             fingerprint,
             approved: true,
@@ -66,13 +69,13 @@ impl Letter {
     }
 
     /// Says that a call may not run.
-    pub fn no(call: CallId, fingerprint: String, at: Timestamp) -> Self {
-        Self { approved: false, ..Self::yes(call, fingerprint, at) }
+    pub fn no(run: RunId, call: CallId, fingerprint: String, at: Timestamp) -> Self {
+        Self { approved: false, ..Self::yes(run, call, fingerprint, at) }
     }
 
     /// Returns it as something to put into an inbox.
     pub fn into_item(self) -> Item {
-        let id = format!("{}-{}", self.call, self.at.as_millis());
+        let id = format!("{}-{}-{}", self.run, self.call, self.at.as_millis());
         let content = match serde_json::to_value(self) {
             Ok(Value::Object(content)) => content,
             _ => Map::new(),
@@ -135,6 +138,7 @@ impl Desk {
 /// What an answer has to be about.
 #[derive(Clone, Debug)]
 struct Asked {
+    run: RunId,
     call: CallId,
     fingerprint: String,
     since: Timestamp,
@@ -146,9 +150,8 @@ struct Asked {
 fn take(inbox: &Inbox, asked: &Asked) -> Option<Answer> {
     let mut counts: Option<Letter> = None;
     for item in inbox.waiting().ok()?.items {
-        let Some(letter) = Letter::of(&item).filter(|letter| letter.call == asked.call) else {
-            continue;
-        };
+        let is_about = |letter: &Letter| letter.call == asked.call && letter.run == asked.run;
+        let Some(letter) = Letter::of(&item).filter(is_about) else { continue };
         // An item that cannot be removed would be seen again, by another question.
         let is_valid = inbox.done(&item).is_ok()
             && letter.at >= asked.since
@@ -165,11 +168,13 @@ fn take(inbox: &Inbox, asked: &Asked) -> Option<Answer> {
 impl Approver for Desk {
     async fn ask(&self, question: Question) -> Answer {
         // A question that the run does not know of is answered here or not at all.
-        let Some(since) = self.state.lock().questions().get(&question.call).copied() else {
-            return self.approver.ask(question).await;
+        let (run, since) = {
+            let run = self.state.lock();
+            (run.id().clone(), run.questions().get(&question.call).copied())
         };
+        let Some(since) = since else { return self.approver.ask(question).await };
         let fingerprint = question.fingerprint.clone();
-        let asked = Asked { call: question.call.clone(), fingerprint, since };
+        let asked = Asked { run, call: question.call.clone(), fingerprint, since };
         // What was answered while nobody worked on the run comes first.
         if let Some(answer) = self.look(&asked).await {
             return answer;

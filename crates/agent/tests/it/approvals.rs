@@ -131,8 +131,11 @@ async fn a_parked_run_goes_on_with_an_answer_from_another_process() {
     for (yes, hits) in [(true, 1), (false, 0)] {
         let world = World::new();
         let (call, shown) = parked(&world).await;
-        let letter =
-            if yes { Letter::yes(call, shown, now()) } else { Letter::no(call, shown, now()) };
+        let letter = if yes {
+            Letter::yes(RunId::new("r"), call, shown, now())
+        } else {
+            Letter::no(RunId::new("r"), call, shown, now())
+        };
         world.leave(letter);
         let report = world.go_on(vec![Turn::text("done")], NobodyToAsk).await;
         assert_eq!((report.text().as_deref(), world.hits()), (Some("done"), hits));
@@ -157,7 +160,7 @@ async fn an_answer_that_is_older_than_the_question_does_not_count() {
     let agent = world.agent(vec![Turn::text("first")], NobodyToAsk);
     read(agent.start_as(RunId::new("r"), "Go.")).await;
     let before = convoke_core::Timestamp::from_millis(1);
-    world.leave(Letter::yes(CallId::new("call_1"), String::new(), before));
+    world.leave(Letter::yes(RunId::new("r"), CallId::new("call_1"), String::new(), before));
     let reopened = world.journals().reopen(&RunId::new("r")).unwrap();
     let agent = world.agent(vec![Turn::call("hit", json!({ "word": "x" }))], NobodyToAsk);
     let run = agent.resume(reopened.paused, Some("More.".into())).unwrap();
@@ -172,7 +175,7 @@ async fn an_answer_from_elsewhere_ends_the_wait_of_whoever_is_asked_here() {
     let other = Arc::clone(&world);
     // The person at the terminal never answers; somebody else does.
     let approver = ask_with(move |question| {
-        other.leave(Letter::yes(question.call, question.fingerprint, now()));
+        other.leave(Letter::yes(RunId::new("r"), question.call, question.fingerprint, now()));
         std::future::pending()
     });
     let agent = world.agent(vec![hit_and_look(), Turn::text("done")], approver);
@@ -189,7 +192,7 @@ async fn what_was_allowed_for_always_is_remembered_when_the_run_is_taken_up() {
     let world = World::new();
     let (call, shown) = parked(&world).await;
     let rules = vec![RuleSpec::tool(Permission::Allow, "hit")];
-    let mut letter = Letter::yes(call, shown, now());
+    let mut letter = Letter::yes(RunId::new("r"), call, shown, now());
     letter.rules.clone_from(&rules);
     letter.arguments = Some(json!({ "word": "softly" }));
     letter.by = Some("somebody".into());
@@ -215,8 +218,8 @@ async fn a_no_that_was_left_after_a_yes_counts() {
     for yes_first in [true, false] {
         let world = World::new();
         let (call, shown) = parked(&world).await;
-        let yes = Letter::yes(call.clone(), shown.clone(), now());
-        let no = Letter::no(call, shown, now());
+        let yes = Letter::yes(RunId::new("r"), call.clone(), shown.clone(), now());
+        let no = Letter::no(RunId::new("r"), call, shown, now());
         let letters = if yes_first { [yes, no] } else { [no, yes] };
         for letter in letters {
             world.leave(letter);
@@ -230,7 +233,7 @@ async fn a_no_that_was_left_after_a_yes_counts() {
 async fn an_answer_to_something_else_than_was_shown_does_not_count() {
     let world = World::new();
     let (call, _) = parked(&world).await;
-    world.leave(Letter::yes(call, "something else".to_owned(), now()));
+    world.leave(Letter::yes(RunId::new("r"), call, "something else".to_owned(), now()));
     let report = world.go_on(vec![], NobodyToAsk).await;
     assert_eq!((report.outcome.cause, world.hits()), (Cause::AwaitsApproval, 0));
 }

@@ -14,3 +14,4 @@ mod stopping;
 mod stuck;
 mod support;
 mod thinking;
+mod tree;

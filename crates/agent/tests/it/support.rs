@@ -19,6 +19,12 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct PausedClock(Instant);
 
+impl PausedClock {
+    pub(crate) fn new() -> Self {
+        Self(Instant::now())
+    }
+}
+
 impl Clock for PausedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(1_700_000_000_000).after(self.0.elapsed())
@@ -63,7 +69,7 @@ pub(crate) fn with(model: &Arc<ScriptedModel>) -> AgentBuilder {
     registry.register(echo()).unwrap();
     registry.register(fail()).unwrap();
     registry.register(nap()).unwrap();
-    let context = ToolContext::builder("t").clock(Arc::new(PausedClock(Instant::now()))).build();
+    let context = ToolContext::builder("t").clock(Arc::new(PausedClock::new())).build();
     let tools = ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll);
     AgentExecutor::with_model(model.clone(), tools)
 }

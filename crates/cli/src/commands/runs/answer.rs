@@ -217,7 +217,7 @@ fn shown_and_confirmed(question: &OpenQuestion<'_>, output: &Output) -> Result<(
 /// Starts an answer to a question: no, unless somebody says otherwise.
 fn letter(question: &OpenQuestion<'_>, verb: &str, session: &Session<'_>) -> Letter {
     let (call, fingerprint) = (question.call.clone(), question.fingerprint.to_owned());
-    let mut letter = Letter::no(call, fingerprint, SystemClock.now());
+    let mut letter = Letter::no(question.run.clone(), call, fingerprint, SystemClock.now());
     letter.by = Some(who(verb, session));
     letter
 }
