@@ -6,6 +6,7 @@
 //! `T` is what comes out, where a program wants it as a type of its own. Wherever definitions are kept
 //! side by side they are [`untyped`](AgentDefinition::untyped), and what comes out is JSON.
 
+mod commands;
 mod input;
 mod tools;
 
@@ -21,6 +22,7 @@ use convoke_model::Settings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use commands::Commands;
 pub use input::{Input, InputConfig, InputType, UnknownInputType};
 pub use tools::{ToolChoice, ToolConfig};
 
@@ -142,6 +144,10 @@ pub struct PolicyConfig {
     pub mode: Option<Mode>,
     /// Rules of its own.
     pub rules: Vec<RuleSpec>,
+    /// The only commands it may run, as patterns such as `git diff *`; whatever its rules and mode let it,
+    /// where absent. A rule that denies cannot say "all but these", so this is said on its own, and kept by
+    /// [`OnlyCommands`](crate::OnlyCommands).
+    pub commands: Option<Vec<String>>,
 }
 
 /// Turns what an agent gives into the text that is handed on.

@@ -8,6 +8,12 @@
 //! | module | owns |
 //! | --- | --- |
 //! | [`definition`] | what an agent is, as it is written down |
+//! | [`template`] | texts with gaps for inputs |
+//! | [`check`], [`outline`] | whether a definition holds together; how it reads |
+//! | `only_commands` | keeps an agent to the commands its definition names |
+//! | [`files`] | agents from files: our own form, and those of other tools |
+//! | [`registry`] | the agents there are, and how they change |
+//! | [`shipped`] | the agents that come with the crate |
 //! | [`executor`] | what the runs of an agent share, and how one starts |
 //! | [`running`] | a run under way: its events, a handle to talk to it, its report |
 //! | [`resume`] | taking a run up again |
@@ -23,22 +29,29 @@
 //! | [`prompts`] | every text a model is told, from files beside the source |
 
 mod ask;
+pub mod check;
 mod compact;
 mod completion;
 pub mod definition;
 mod desk;
 mod drive;
 pub mod executor;
+pub mod files;
 mod journaled;
 mod keeper;
 mod look_back;
+mod only_commands;
+pub mod outline;
 pub mod prompts;
+pub mod registry;
 mod replay;
 pub mod resume;
 pub mod running;
 mod settle;
+pub mod shipped;
 mod state;
 mod surroundings;
+pub mod template;
 mod workplace;
 
 pub use convoke_core::run::OutputSpec;
@@ -47,6 +60,8 @@ pub use desk::Letter;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};
 pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::{Keeper, Place};
+pub use only_commands::OnlyCommands;
+pub use registry::{AgentOverride, AgentRegistry, RegistryChange};
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};
 pub use running::{NotHeard, RunHandle, RunReport, Running};

@@ -72,6 +72,11 @@ impl InputType {
         Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
     }
 
+    /// Returns the word it has in a file.
+    pub fn as_str(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+    }
+
     fn schema(self) -> Value {
         match self {
             Self::String => json!({ "type": "string" }),

@@ -1,0 +1,280 @@
+//! Keys of a mapping, taken one after the other. What is left in the end is unknown.
+//!
+//! Keys can be written in snake case, camel case or with dashes. A value that says nothing is as good as
+//! no key at all.
+
+use std::fmt::Display;
+
+use convoke_core::nearest::{did_you_mean, nearest};
+use serde_json::Value;
+
+use super::note::Findings;
+use super::yaml::{Body, Entry, Node};
+
+/// The keys that are left.
+#[derive(Debug)]
+pub(super) struct Fields {
+    prefix: String,
+    left: Vec<Field>,
+    /// Where each key was, also those that were taken.
+    lines: Vec<(String, u64)>,
+}
+
+/// A key that was taken.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    /// The key in snake case.
+    name: String,
+    /// The key as it is written, with those above it.
+    pub(super) key: String,
+    pub(super) line: u64,
+    pub(super) node: Node,
+}
+
+impl Fields {
+    /// Starts with the keys of a mapping.
+    pub(super) fn new(entries: Vec<Entry>, prefix: &str, findings: &mut Findings) -> Self {
+        let mut fields: Vec<Field> = Vec::new();
+        for entry in entries {
+            let name = snake_case(&entry.key);
+            let key = format!("{prefix}{}", entry.key);
+            if let Some(other) = fields.iter().find(|field| field.name == name) {
+                let message = format!("it is `{}` again; keep one of them", other.key);
+                findings.problem(entry.line, &key, message);
+            } else {
+                fields.push(Field { name, key, line: entry.line, node: entry.node });
+            }
+        }
+        let lines = fields.iter().map(|field| (field.name.clone(), field.line)).collect();
+        fields.retain(|field| !field.node.is_null());
+        Self { prefix: prefix.to_owned(), left: fields, lines }
+    }
+
+    /// Returns the line of a key, whether it was taken or not.
+    pub(super) fn line(&self, name: &str) -> Option<u64> {
+        self.lines.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
+    }
+
+    /// Remembers the line of a key below one of these.
+    pub(super) fn add_line(&mut self, name: String, line: u64) {
+        self.lines.push((name, line));
+    }
+
+    /// Takes a key out.
+    pub(super) fn take(&mut self, name: &str) -> Option<Field> {
+        let at = self.left.iter().position(|field| field.name == name)?;
+        Some(self.left.remove(at))
+    }
+
+    /// Takes a text. Numbers and truth values are texts too, as YAML writes them.
+    pub(super) fn text(&mut self, name: &str, findings: &mut Findings) -> Option<String> {
+        let field = self.take(name)?;
+        match &field.node.body {
+            Body::Scalar(Value::String(text)) => Some(text.clone()),
+            Body::Scalar(other) => Some(other.to_string()),
+            _ => field.wrong("a text", findings),
+        }
+    }
+
+    /// Takes a truth value.
+    pub(super) fn flag(&mut self, name: &str, findings: &mut Findings) -> Option<bool> {
+        let field = self.take(name)?;
+        match &field.node.body {
+            Body::Scalar(Value::Bool(value)) => Some(*value),
+            _ => field.wrong("`true` or `false`", findings),
+        }
+    }
+
+    /// Takes a whole number that is at least 1.
+    pub(super) fn count(&mut self, name: &str, findings: &mut Findings) -> Option<u64> {
+        let field = self.take(name)?;
+        match field.node.value().as_u64().filter(|number| *number > 0) {
+            Some(number) => Some(number),
+            None => field.wrong("a whole number that is at least 1", findings),
+        }
+    }
+
+    /// Takes a whole number that is at least 1 and not huge.
+    pub(super) fn small(&mut self, name: &str, findings: &mut Findings) -> Option<u32> {
+        let field = self.take(name)?;
+        let number = field.node.value().as_u64().filter(|number| (1..=100_000).contains(number));
+        match number.and_then(|number| u32::try_from(number).ok()) {
+            Some(number) => Some(number),
+            None => field.wrong("a whole number from 1 to 100000", findings),
+        }
+    }
+
+    /// Takes a number in a range.
+    pub(super) fn number(
+        &mut self,
+        name: &str,
+        (least, most): (f64, f64),
+        findings: &mut Findings,
+    ) -> Option<f64> {
+        let field = self.take(name)?;
+        match field.node.value().as_f64().filter(|number| (least..=most).contains(number)) {
+            Some(number) => Some(number),
+            None => field.wrong(&format!("a number from {least} to {most}"), findings),
+        }
+    }
+
+    /// Takes several texts: a list, or one text with commas between them.
+    pub(super) fn texts(
+        &mut self,
+        name: &str,
+        findings: &mut Findings,
+    ) -> Option<Vec<(String, u64)>> {
+        let field = self.take(name)?;
+        match &field.node.body {
+            Body::Scalar(Value::String(text)) => {
+                Some(at_commas(text).into_iter().map(|item| (item, field.line)).collect())
+            }
+            Body::List(items) if items.iter().all(|item| item.text().is_some()) => {
+                let item = |item: &Node| Some((item.text()?.trim().to_owned(), item.line));
+                Some(items.iter().filter_map(item).collect())
+            }
+            _ => field.wrong("a list of names, such as `[grep, read_file]`", findings),
+        }
+    }
+
+    /// Takes a word, one of several.
+    pub(super) fn word<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Option<T>,
+        words: &[impl Display],
+        findings: &mut Findings,
+    ) -> Option<T> {
+        let field = self.take(name)?;
+        let read = field.node.text().and_then(read);
+        if read.is_none() {
+            let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            return field.wrong(&format!("one of {}", words.join(", ")), findings);
+        }
+        read
+    }
+
+    /// Takes a mapping.
+    pub(super) fn map(&mut self, name: &str, findings: &mut Findings) -> Option<Self> {
+        let field = self.take(name)?;
+        match field.node.body {
+            Body::Map(entries) => Some(Self::new(entries, &format!("{}.", field.key), findings)),
+            _ => field.wrong("keys and values", findings),
+        }
+    }
+
+    /// Says which of the keys that are left are not known.
+    pub(super) fn finish(self, known: &[&str], findings: &mut Findings) {
+        for field in self.left {
+            let written = field.key.strip_prefix(&self.prefix).unwrap_or(&field.key);
+            let close = did_you_mean(&nearest(written, known.iter().copied()));
+            findings.warning(field.line, &field.key, format!("this key is not known{close}"));
+        }
+    }
+}
+
+impl Field {
+    /// Says that the value is not what is expected.
+    pub(super) fn wrong<T>(&self, expected: &str, findings: &mut Findings) -> Option<T> {
+        let message = format!("expected {expected}, found {}", self.node.shown());
+        findings.problem(self.line, &self.key, message);
+        None
+    }
+}
+
+/// Takes a text apart at its commas, except those in brackets.
+fn at_commas(text: &str) -> Vec<String> {
+    let (mut items, mut depth) = (vec![String::new()], 0_usize);
+    for character in text.chars() {
+        match character {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if character == ',' && depth == 0 {
+            items.push(String::new());
+        } else if let Some(item) = items.last_mut() {
+            item.push(character);
+        }
+    }
+    items.into_iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
+/// Writes a key in snake case.
+pub(super) fn snake_case(key: &str) -> String {
+    let mut name = String::new();
+    let mut lower = false;
+    for character in key.chars() {
+        if character.is_ascii_uppercase() && lower {
+            name.push('_');
+        }
+        lower = character.is_ascii_lowercase() || character.is_ascii_digit();
+        name.push(if character == '-' { '_' } else { character.to_ascii_lowercase() });
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::yaml;
+
+    fn fields(text: &str) -> (Fields, Findings) {
+        let mut findings = Findings::default();
+        let fields = Fields::new(yaml::parse(text).unwrap(), "", &mut findings);
+        (fields, findings)
+    }
+
+    #[test]
+    fn keys_have_three_spellings() {
+        for (key, name) in [
+            ("max_turns", "max_turns"),
+            ("maxTurns", "max_turns"),
+            ("max-turns", "max_turns"),
+            ("topP", "top_p"),
+            ("mcpServers", "mcp_servers"),
+            ("NAME", "name"),
+        ] {
+            assert_eq!(snake_case(key), name);
+        }
+        let (mut fields, findings) = fields("maxTurns: 3\nmax_turns: 4\n");
+        assert_eq!(findings.problems[0].message, "it is `maxTurns` again; keep one of them");
+        assert_eq!(fields.small("max_turns", &mut Findings::default()), Some(3));
+    }
+
+    #[test]
+    fn lists_are_lists_or_texts_with_commas() {
+        for text in ["t: [a, b]", "t: a, b", "t:\n  - a\n  - b", "t: 'a,b,'"] {
+            let (mut fields, mut findings) = fields(text);
+            let names = fields.texts("t", &mut findings).unwrap();
+            assert_eq!(names.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        }
+        assert_eq!(at_commas("Bash(a, b), Read"), ["Bash(a, b)", "Read"]);
+        assert_eq!(at_commas(""), [""; 0]);
+    }
+
+    #[test]
+    fn wrong_values_and_unknown_keys_are_said_with_their_lines() {
+        let (mut fields, mut findings) = fields("a: x\nb: 0\nc: maybe\nd: 3\ntemprature: 1\ne:\n");
+        assert_eq!(fields.flag("a", &mut findings), None);
+        assert_eq!(fields.small("b", &mut findings), None);
+        assert_eq!(fields.word("c", |_| None::<u8>, &["yes", "no"], &mut findings), None);
+        assert_eq!(fields.number("d", (0.0, 2.0), &mut findings), None);
+        assert!(fields.take("e").is_none(), "nothing is said");
+        fields.finish(&["temperature"], &mut findings);
+        let said: Vec<(Option<u64>, &str)> =
+            findings.problems.iter().map(|found| (found.line, found.message.as_str())).collect();
+        assert_eq!(
+            said,
+            [
+                (Some(1), "expected `true` or `false`, found `x`"),
+                (Some(2), "expected a whole number from 1 to 100000, found `0`"),
+                (Some(3), "expected one of `yes`, `no`, found `maybe`"),
+                (Some(4), "expected a number from 0 to 2, found `3`"),
+            ]
+        );
+        let warning = &findings.warnings[0];
+        assert_eq!(warning.message, "this key is not known; did you mean `temperature`?");
+        assert_eq!(warning.line, Some(5));
+    }
+}
