@@ -8,6 +8,12 @@
 //! | module | owns |
 //! | --- | --- |
 //! | [`definition`] | what an agent is, as it is written down |
+//! | [`template`] | texts with gaps for inputs |
+//! | [`check`], [`outline`] | whether a definition holds together; how it reads |
+//! | `only_commands` | keeps an agent to the commands its definition names |
+//! | [`files`] | agents from files: our own form, and those of other tools |
+//! | [`registry`] | the agents there are, and how they change |
+//! | [`shipped`] | the agents that come with the crate |
 //! | [`executor`] | what the runs of an agent share, and how one starts |
 //! | [`running`] | a run under way: its events, a handle to talk to it, its report |
 //! | [`resume`] | taking a run up again |
@@ -39,6 +45,7 @@ mod journaled;
 mod keeper;
 mod look_back;
 mod member;
+mod only_commands;
 pub mod outline;
 pub mod prompts;
 pub mod registry;
@@ -66,6 +73,7 @@ pub use desk::Letter;
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};
 pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::{Keeper, Place};
+pub use only_commands::OnlyCommands;
 pub use registry::{AgentOverride, AgentRegistry, RegistryChange};
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};

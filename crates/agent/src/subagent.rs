@@ -19,6 +19,7 @@ use crate::definition::{AgentDefinition, Inherit, ToolChoice};
 use crate::drive::Driver;
 use crate::executor::{Agent, AgentExecutor, Task, new_run_id};
 use crate::member::Member;
+use crate::only_commands::OnlyCommands;
 use crate::prompts;
 use crate::registry::Registered;
 use crate::resume::resumed;
@@ -289,6 +290,11 @@ impl Member {
         let own = team.supplier().authorizer(&definition.policy).map_err(unusable)?;
         if let Some(own) = own {
             tools = tools.narrowed_by(own);
+        }
+        if definition.policy.commands.is_some() {
+            let caller = Arc::clone(tools.permission());
+            let limited = OnlyCommands::limit(&definition.policy, caller);
+            tools = tools.authorizer(limited.map_err(|error| unusable(error.to_string()))?);
         }
         let (tools, premises) =
             self.housed(definition, child, team, tools).await.map_err(unusable)?;

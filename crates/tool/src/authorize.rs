@@ -97,6 +97,16 @@ pub trait Authorizer: Send + Sync + Debug {
     }
 }
 
+impl<T: Authorizer + ?Sized> Authorizer for Arc<T> {
+    fn decide(&self, request: &Request<'_>) -> Decision {
+        (**self).decide(request)
+    }
+
+    fn forbidden(&self, request: &Request<'_>) -> Forbidden {
+        (**self).forbidden(request)
+    }
+}
+
 /// Decides for an agent that somebody called: what its caller may do, and what its own policy allows, the
 /// stricter of both.
 #[derive(Debug)]

@@ -189,6 +189,11 @@ impl ExecutorBuilder {
         self
     }
 
+    /// Returns what is asked for permission.
+    pub const fn permission(&self) -> &Arc<dyn Authorizer> {
+        &self.authorizer
+    }
+
     /// Returns the tools it runs.
     pub const fn shown(&self) -> &ToolView {
         &self.view

@@ -149,8 +149,8 @@ struct Walk {
     found: Vec<PathBuf>,
     /// The directories that were looked at, below the root.
     seen: Vec<PathBuf>,
-    /// Links to directories outside of the root.
-    outside: Vec<PathBuf>,
+    /// Directories that cannot be looked at, with why.
+    closed: Vec<(PathBuf, String)>,
 }
 
 impl<'a> Place<'a> {
@@ -180,14 +180,14 @@ impl<'a> Place<'a> {
     /// Returns the files that can be agents, sorted, below the directory.
     fn files(&self, report: &mut LoadReport) -> Vec<PathBuf> {
         let mut walk =
-            Walk { found: Vec::new(), seen: vec![self.below.clone()], outside: Vec::new() };
+            Walk { found: Vec::new(), seen: vec![self.below.clone()], closed: Vec::new() };
         if let Err(error) = self.collect(Path::new(""), &self.below, 0, &mut walk) {
             let message = format!("it cannot be read: {error}");
             report.problems.push(FileNote::new(&self.directory.path, message));
         }
-        for link in walk.outside {
-            let path = self.directory.path.join(link);
-            report.problems.push(FileNote::new(&path, self.leads_out()));
+        for (below, message) in walk.closed {
+            let path = self.directory.path.join(below);
+            report.problems.push(FileNote::new(&path, message));
         }
         let mut found = walk.found;
         found.sort();
@@ -230,18 +230,17 @@ impl<'a> Place<'a> {
             } else {
                 None
             };
-            match target {
-                Some(target) if self.directory.format.is_deep() && depth < MAX_DEPTH => {
-                    // A link can lead to a directory that was looked at already.
-                    if !walk.seen.contains(&target) {
-                        walk.seen.push(target.clone());
-                        self.collect(&path, &target, depth + 1, walk)?;
+            if let Some(target) = target {
+                // A link can lead to a directory that was looked at already.
+                let is_new = !walk.seen.contains(&target);
+                if is_new && self.directory.format.is_deep() && depth < MAX_DEPTH {
+                    walk.seen.push(target.clone());
+                    if let Err(error) = self.collect(&path, &target, depth + 1, walk) {
+                        walk.closed.push((path, format!("it cannot be read: {error}")));
                     }
                 }
-                None if !kind.is_dir() && self.directory.format.takes(&path) => {
-                    walk.found.push(path)
-                }
-                _ => {}
+            } else if self.directory.format.takes(&path) {
+                walk.found.push(path);
             }
         }
         Ok(())
@@ -252,7 +251,7 @@ impl<'a> Place<'a> {
         let target = self.root.join(link).canonicalize().ok().filter(|target| target.is_dir())?;
         let inside = target.strip_prefix(&self.root).ok().map(Path::to_owned);
         if inside.is_none() && self.directory.format.is_deep() {
-            walk.outside.push(shown.to_owned());
+            walk.closed.push((shown.to_owned(), self.leads_out()));
         }
         inside
     }

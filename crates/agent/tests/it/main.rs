@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
 
+mod agent_files;
 mod agents;
 mod approvals;
 mod ends;

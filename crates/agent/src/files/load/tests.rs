@@ -166,10 +166,11 @@ fn what_is_not_a_file_is_not_waited_for() {
     let fixture = Fixture::new();
     fixture.write("config/agents/a.txt", "");
     fs::create_dir_all(fixture.path("config/agents/directory.md")).unwrap();
-    fixture.link("config/agents/null.md", Path::new("directory.md"));
+    fixture.link("config/agents/linked.md", Path::new("directory.md"));
+    let _socket = std::os::unix::net::UnixListener::bind(fixture.path("config/agents/socket.md"));
     let report = fixture.load(ProjectTrust::Trusted);
     assert_eq!(names(&report), [""; 0]);
-    assert_eq!(fixture.shown(&report.problems[0]), "config/agents/null.md: it is not a file");
+    assert_eq!(fixture.shown(&report.problems[0]), "config/agents/socket.md: it is not a file");
     assert_eq!(report.problems.len(), 1);
 }
 
