@@ -31,7 +31,9 @@ impl PolicyAuthorizer {
         context: &ToolContext,
     ) -> policy::Decision {
         let world = self.world(context);
-        self.authority.decide(&facts(spec, arguments, effects, agent, context, &world))
+        let mut facts = Facts::new(spec, arguments, effects, agent, &world);
+        facts.paths.extend(linked(effects, context));
+        self.authority.decide(&facts)
     }
 
     fn world(&self, context: &ToolContext) -> World {
@@ -45,9 +47,9 @@ impl PolicyAuthorizer {
 
 impl Authorizer for PolicyAuthorizer {
     fn decide(&self, request: &Request<'_>) -> Decision {
-        let Request { call, spec, effects, agent, granted, context, .. } = request;
-        let world = self.world(context);
-        let facts = facts(spec, &call.arguments, effects, agent.as_str(), context, &world);
+        let granted = request.granted;
+        let world = self.world(request.context);
+        let facts = facts(request, &world);
         let mut decided = self.authority.decide(&facts);
         if decided.permission == Permission::Ask && !granted.is_empty() {
             decided = self.authority.granting(granted).decide(&facts);
@@ -64,23 +66,15 @@ impl Authorizer for PolicyAuthorizer {
     }
 
     fn forbidden(&self, request: &Request<'_>) -> Forbidden {
-        let Request { call, spec, effects, agent, context, .. } = request;
-        let world = self.world(context);
-        let facts = facts(spec, &call.arguments, effects, agent.as_str(), context, &world);
-        self.authority.forbidden(&facts)
+        let world = self.world(request.context);
+        self.authority.forbidden(&facts(request, &world))
     }
 }
 
-fn facts<'a>(
-    spec: &'a ToolSpec,
-    arguments: &'a Value,
-    effects: &Effects,
-    agent: &'a str,
-    context: &ToolContext,
-    world: &'a World,
-) -> Facts<'a> {
-    let mut facts = Facts::new(spec, arguments, effects, agent, world);
-    facts.paths.extend(linked(effects, context));
+fn facts<'a>(request: &Request<'a>, world: &'a World) -> Facts<'a> {
+    let Request { call, spec, effects, agent, linked, .. } = request;
+    let mut facts = Facts::new(spec, &call.arguments, effects, agent.as_str(), world);
+    facts.paths.extend(linked.iter().map(|path| path.to_string_lossy().into_owned()));
     facts
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use convoke_core::policy::{Forbidden, RuleSpec};
@@ -26,6 +27,9 @@ pub struct Request<'a> {
     pub description: &'a str,
     /// Which agent makes it.
     pub agent: &'a AgentPath,
+    /// Where those of its paths really lead that go through links: a rule on a file holds for its other
+    /// names too.
+    pub linked: &'a [PathBuf],
     /// What people allowed for the rest of the run.
     pub granted: &'a [RuleSpec],
     /// For whom, and where.

@@ -113,7 +113,7 @@ impl ToolExecutor {
         match self.prepare(call, options).await {
             Decided::Answered(result) => *result,
             Decided::Ready(prepared) => self.run(prepared).await,
-            Decided::Ask(prepared) => match self.ask(prepared).await {
+            Decided::Ask(prepared) => match Box::pin(self.ask(prepared)).await {
                 Ok(prepared) => self.run(prepared).await,
                 Err(result) => *result,
             },

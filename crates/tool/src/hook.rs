@@ -227,7 +227,12 @@ impl Hooks {
         if self.is_empty() {
             return Said::Go;
         }
-        let about = About { moment, call, recorder };
+        // Most runs have none: what asking takes is not part of every call.
+        Box::pin(self.ask_each(About { moment, call, recorder }, body)).await
+    }
+
+    async fn ask_each(&self, about: About<'_>, body: &EventBody) -> Said {
+        let About { call, recorder, .. } = about;
         let mut event = recorder.preview(call, body.clone());
         let mut changed = None;
         for hook in self.0.iter() {

@@ -27,6 +27,7 @@ use serde_json::json;
 
 use self::hidden::{Hidden, is_hidden};
 use crate::file_error::{file_error, is_escape};
+use crate::real::real_place;
 
 /// A directory that could not be opened as a root.
 #[derive(Debug, thiserror::Error)]
@@ -188,21 +189,6 @@ fn normalise(path: &Path) -> PathBuf {
     normal
 }
 
-/// Resolves the links of a path as far as it exists.
-fn resolve_existing(path: &Path) -> PathBuf {
-    let mut missing = Vec::new();
-    let mut existing = path.to_path_buf();
-    loop {
-        if let Ok(canonical) = existing.canonicalize() {
-            return missing.iter().rev().fold(canonical, |path, name| path.join(name));
-        }
-        match (existing.file_name().map(OsString::from), existing.pop()) {
-            (Some(name), true) => missing.push(name),
-            _ => return path.to_path_buf(),
-        }
-    }
-}
-
 /// What to do about directories that do not exist yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingParents {
@@ -238,6 +224,11 @@ impl Place {
         self.root.canonical.join(&self.relative)
     }
 
+    /// Tells whether this is the absolute path, links not resolved.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        path.strip_prefix(&self.root.canonical).is_ok_and(|below| below == self.relative)
+    }
+
     /// Returns the handle of the root and the path below it, links not resolved.
     pub fn root(&self) -> (BorrowedFd<'_>, &Path) {
         (self.root.directory.as_fd(), &self.relative)
@@ -246,7 +237,7 @@ impl Place {
     /// Returns the absolute path with links resolved as far as it exists: two spellings of one file
     /// give the same answer.
     pub fn resolved(&self) -> PathBuf {
-        resolve_existing(&self.absolute())
+        real_place(&self.absolute())
     }
 
     /// Opens a regular file for reading. Directories, pipes and devices are refused, without waiting
@@ -333,10 +324,10 @@ impl Place {
     /// Works out where a link at this place leads. Its target counts from where the link really is, which
     /// its path, going through other links, may not show.
     fn link_target(&self, target: &Path) -> PathBuf {
-        let parent = self.absolute().parent().map(resolve_existing).unwrap_or_default();
+        let parent = self.absolute().parent().map(real_place).unwrap_or_default();
         let joined = parent.join(target);
         match (joined.parent(), joined.file_name()) {
-            (Some(directory), Some(name)) => resolve_existing(directory).join(name),
+            (Some(directory), Some(name)) => real_place(directory).join(name),
             _ => normalise(&joined),
         }
     }

@@ -5,9 +5,10 @@
 //! out too: nobody can be asked in the middle of a search. Only where the call itself was about it,
 //! somebody was.
 
+use std::cell::LazyCell;
 use std::path::Path;
 
-use super::facts::{Facts, Part};
+use super::facts::Facts;
 use super::pattern::Holds;
 use super::{Authority, Policy, Rule, Scope};
 use crate::permission::Permission;
@@ -46,8 +47,12 @@ impl Forbidden {
 impl Authority {
     /// Returns what a call must not see of what lies below the paths it names.
     pub fn forbidden(&self, facts: &Facts<'_>) -> Forbidden {
-        let parts = facts.parts();
-        let rules = self.policies().flat_map(|policy| policy.forbidding(facts, &parts));
+        // What a call would do is worked out only where there is something to ask about it.
+        let parts = LazyCell::new(|| facts.parts());
+        let was_asked =
+            |rule: &Rule| parts.iter().any(|part| rule.holds(facts, part) == Holds::Yes);
+        let rules = self.policies().flat_map(|policy| policy.keeping_paths_from(facts));
+        let rules = rules.filter(|rule| rule.effect() == Permission::Deny || !was_asked(rule));
         let rules: Vec<Rule> = rules.cloned().collect();
         if rules.is_empty() {
             return Forbidden::default();
@@ -67,19 +72,10 @@ impl Authority {
 }
 
 impl Policy {
-    fn forbidding<'a>(
-        &'a self,
-        facts: &'a Facts<'_>,
-        parts: &'a [Part],
-    ) -> impl Iterator<Item = &'a Rule> {
+    /// Returns the rules that deny paths to a call, or ask about them.
+    fn keeping_paths_from(&self, facts: &Facts<'_>) -> impl Iterator<Item = &Rule> {
         let layers = self.layers().iter().filter(|layer| layer.scope() != Scope::Granted);
-        layers.flat_map(super::Layer::rules).filter(move |rule| match rule.effect() {
-            Permission::Allow => false,
-            Permission::Deny => rule.is_on_paths_of(facts),
-            Permission::Ask => {
-                let was_asked = parts.iter().any(|part| rule.holds(facts, part) == Holds::Yes);
-                rule.is_on_paths_of(facts) && !was_asked
-            }
-        })
+        let rules = layers.flat_map(super::Layer::rules);
+        rules.filter(|rule| rule.effect() != Permission::Allow && rule.is_on_paths_of(facts))
     }
 }

@@ -5,8 +5,9 @@
 //! no, for a rule that forbids it is a reason to ask.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::shell::Word;
 
@@ -53,9 +54,9 @@ pub fn wildcard(pattern: &str, text: &str) -> bool {
 /// A glob for paths. It covers a path as the kernel would see it: absolute, without `.` and `..`.
 #[derive(Clone, Debug)]
 pub(super) struct PathPattern {
-    glob: GlobMatcher,
+    glob: Matcher,
     /// The directory itself, for a pattern that covers everything below it.
-    whole: Option<GlobMatcher>,
+    whole: Option<Matcher>,
     /// What every path it covers starts with, as far as that is plain text.
     start: String,
     /// Whether it says where it starts. One that does not starts at the working directory.
@@ -64,6 +65,28 @@ pub(super) struct PathPattern {
     base: PathBuf,
     /// How many names there are after that; nothing if there can be any number.
     deeper: Option<usize>,
+}
+
+/// A glob that was read. Compiling it takes much longer than that, and most are never asked: it is done with
+/// the first path, once for all clones.
+#[derive(Clone, Debug)]
+struct Matcher(Arc<(Glob, OnceLock<GlobMatcher>)>);
+
+impl Matcher {
+    fn new(pattern: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        let glob = glob.map_err(|error| error.kind().to_string())?;
+        Ok(Self(Arc::new((glob, OnceLock::new()))))
+    }
+
+    fn text(&self) -> &str {
+        self.0.0.glob()
+    }
+
+    fn is_match(&self, path: &Path) -> bool {
+        let (glob, compiled) = &*self.0;
+        compiled.get_or_init(|| glob.compile_matcher()).is_match(path)
+    }
 }
 
 /// What a pattern covers of what lies below a directory.
@@ -85,8 +108,8 @@ impl PathPattern {
         let start = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
         let (base, deeper) = base(pattern);
         Ok(Self {
-            glob: glob(pattern)?,
-            whole: whole.map(glob).transpose()?,
+            glob: Matcher::new(pattern)?,
+            whole: whole.map(Matcher::new).transpose()?,
             start: start.to_owned(),
             anchored,
             base,
@@ -97,7 +120,7 @@ impl PathPattern {
     /// Returns the one path that it covers, or the directory that it covers with all below; nothing if it
     /// covers something else.
     pub(super) fn plain(&self, directory: &Path) -> Option<PathBuf> {
-        let whole = self.whole.is_some() && self.glob.glob().glob().matches('*').count() == 2;
+        let whole = self.whole.is_some() && self.glob.text().matches('*').count() == 2;
         (self.deeper == Some(0) || whole).then(|| plain(&self.base, directory))
     }
 
@@ -117,7 +140,8 @@ impl PathPattern {
     /// Tells whether it covers a path. `directory` is where relative patterns start.
     pub(super) fn covers(&self, path: &Path, directory: &Path) -> bool {
         let matches = |path: &Path| {
-            self.glob.is_match(path) || self.whole.as_ref().is_some_and(|glob| glob.is_match(path))
+            self.glob.is_match(path)
+                || self.whole.as_ref().is_some_and(|whole| whole.is_match(path))
         };
         matches(path) || (!self.anchored && path.strip_prefix(directory).is_ok_and(matches))
     }
@@ -132,7 +156,7 @@ impl PathPattern {
     /// Returns what the names of all files it covers are or end with, from a dot on; nothing if that is
     /// not so.
     pub(super) fn name(&self) -> Option<&str> {
-        let pattern = self.glob.glob().glob();
+        let pattern = self.glob.text();
         let name = pattern.rsplit('/').next().unwrap_or(pattern);
         let ending = name.strip_prefix('*').filter(|ending| ending.starts_with('.'));
         let plain =
@@ -169,11 +193,6 @@ fn base(pattern: &str) -> (PathBuf, Option<usize>) {
 
 fn is_special(name: &Component<'_>, special: &[char]) -> bool {
     name.as_os_str().to_string_lossy().contains(special)
-}
-
-fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 /// Returns a path as the kernel would see it if there were no links: absolute, without `.` and `..`.
@@ -442,6 +461,17 @@ mod tests {
         for bad in ["", "  ", "a; b", "a | b", "a && b", "echo $(x)", "echo `x`"] {
             assert!(CommandPattern::new(bad).is_err(), "{bad}");
         }
+    }
+
+    /// The built-in rules were compiled at every start, which took longer than all else there.
+    #[test]
+    fn a_glob_is_compiled_with_the_first_path_and_once_for_all_clones() {
+        let matcher = Matcher::new("**/.git/**").unwrap();
+        let clone = matcher.clone();
+        assert!(matcher.0.1.get().is_none());
+        assert!(clone.is_match(Path::new("/work/.git/config")));
+        assert!(matcher.0.1.get().is_some());
+        assert!(Matcher::new("a[b").is_err(), "what is wrong is said before");
     }
 
     #[test]

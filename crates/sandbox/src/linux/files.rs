@@ -18,6 +18,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use convoke_tool::RealPlaces;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
@@ -109,10 +110,11 @@ pub(super) fn settle(
     mut confinement: Confinement,
     backend: Backend,
 ) -> Result<Confinement, NotEnforceable> {
+    let mut places = RealPlaces::default();
     for roots in [&mut confinement.read, &mut confinement.write, &mut confinement.scratch] {
-        *roots = real_places(roots);
+        *roots = roots.iter().map(|root| places.of(root)).collect();
     }
-    confinement.temporary = confinement.temporary.as_deref().map(real_place);
+    confinement.temporary = confinement.temporary.as_deref().map(|path| places.of(path));
     confinement.hidden.extend(hidden_places(&confinement, backend)?);
     Ok(confinement)
 }
@@ -147,14 +149,8 @@ fn refused(error: &dyn std::error::Error) -> NotEnforceable {
 
 /// Where paths really are; where a part of one is missing, where it would be.
 pub(super) fn real_places(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().map(|path| real_place(path)).collect()
-}
-
-fn real_place(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Err(_), Some(parent), Some(name)) => real_place(parent).join(name),
-        (real, ..) => real.unwrap_or_else(|_| path.to_owned()),
-    }
+    let mut places = RealPlaces::default();
+    paths.iter().map(|path| places.of(path)).collect()
 }
 
 struct Rules {

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::ToolExecutor;
 use super::end::for_event;
-use super::prepare::{Decided, PreparedCall, decide_contained};
+use super::prepare::{Decided, PreparedCall, decide_contained, linked};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
 use crate::authorize::{Decision, Request};
 use crate::record::RecordError;
@@ -247,12 +247,16 @@ impl ToolExecutor {
     fn is_granted(&self, question: &Question, matter: &Matter, granted: &[RuleSpec]) -> bool {
         let (false, Some(entry)) = (granted.is_empty(), &matter.entry) else { return false };
         let arguments = Value::clone(&question.arguments);
+        // A link may have appeared since it was asked about.
+        let places = self.locate(&matter.effects).unwrap_or_default();
+        let led_to: Vec<_> = places.iter().map(|(_, place)| place.resolved()).collect();
         let request = Request {
             call: &ToolCall::new(question.call.clone(), &question.tool_name, arguments),
             spec: entry.tool.spec(),
             effects: &matter.effects,
             description: &matter.description,
             agent: &question.agent,
+            linked: &linked(&places, &led_to),
             granted,
             context: &self.0.context,
         };

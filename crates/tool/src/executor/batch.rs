@@ -54,7 +54,8 @@ impl ToolExecutor {
         let prepared = match decided {
             Decided::Answered(result) => return *result,
             Decided::Ready(prepared) => prepared,
-            Decided::Ask(prepared) => match self.ask_until_answered(prepared).await {
+            // Most calls are not asked about: what asking takes is not part of every call.
+            Decided::Ask(prepared) => match Box::pin(self.ask_until_answered(prepared)).await {
                 Asked::Consented(prepared) => *prepared,
                 Asked::Refused(result) => return *result,
                 Asked::Deferred(result) => return parks(result),

@@ -18,11 +18,14 @@ impl ToolExecutor {
         if self.0.hooks.is_empty() {
             return decided;
         }
-        let decided = self.asked_hooks(decided).await;
-        if let Decided::Answered(result) = &decided {
-            self.tell_of(result).await;
-        }
-        decided
+        let asked = async {
+            let decided = self.asked_hooks(decided).await;
+            if let Decided::Answered(result) = &decided {
+                self.tell_of(result).await;
+            }
+            decided
+        };
+        Box::pin(asked).await
     }
 
     pub(super) async fn asked_hooks(&self, decided: Decided) -> Decided {
@@ -72,9 +75,12 @@ impl ToolExecutor {
 
     /// Tells hooks what came of a call.
     pub(super) async fn tell_of(&self, result: &ToolResult) {
-        if self.0.hooks.is_empty() {
-            return;
+        if !self.0.hooks.is_empty() {
+            Box::pin(self.tell_hooks_of(result)).await;
         }
+    }
+
+    async fn tell_hooks_of(&self, result: &ToolResult) {
         let (tool_name, content) = (result.tool_name.clone(), result.llm_content.clone());
         let duration_ms = result.duration;
         let body = match &result.outcome {

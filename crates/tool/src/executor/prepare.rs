@@ -181,7 +181,7 @@ impl ToolExecutor {
             Ok(places) => places,
             Err(error) => return Err((ticket, error)),
         };
-        let led_to = places.iter().map(|(_, place)| place.resolved()).collect();
+        let led_to: Vec<PathBuf> = places.iter().map(|(_, place)| place.resolved()).collect();
         let granted = self.0.granted.0.borrow().clone();
         let request = Request {
             call: &call,
@@ -189,6 +189,7 @@ impl ToolExecutor {
             effects: &effects,
             description: &description,
             agent: self.0.recorder.agent(),
+            linked: &linked(&places, &led_to),
             granted: &granted,
             context: &self.0.context,
         };
@@ -255,9 +256,16 @@ impl ToolExecutor {
 
     /// Finds the paths a call touches. One outside the allowed roots ends it here, whatever any
     /// authorizer would say.
-    fn locate(&self, effects: &Effects) -> Result<Vec<(Access, Place)>, ToolError> {
+    pub(super) fn locate(&self, effects: &Effects) -> Result<Vec<(Access, Place)>, ToolError> {
         effects.paths().map(|(access, path)| Ok((access, self.0.context.locate(path)?))).collect()
     }
+}
+
+/// Returns where places lead that are reached through links.
+pub(super) fn linked(places: &[(Access, Place)], led_to: &[PathBuf]) -> Vec<PathBuf> {
+    let both = places.iter().zip(led_to);
+    let linked = both.filter(|((_, place), led_to)| !place.is_at(led_to));
+    linked.map(|(_, led_to)| led_to.clone()).collect()
 }
 
 /// An authorizer that breaks down has not allowed anything.

@@ -11,7 +11,8 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Root, normalise, resolve_existing};
+use super::{Root, normalise};
+use crate::real::RealPlaces;
 
 /// The hidden paths that lie in a set of roots, or around one, as they are spelled and where they are.
 #[derive(Clone, Debug, Default)]
@@ -33,9 +34,10 @@ impl Hidden {
             let meets = |root: &Path| path.starts_with(root) || root.starts_with(path);
             roots.iter().any(|root| meets(&root.canonical) || meets(&root.spelled))
         };
+        let mut places = RealPlaces::default();
         let spellings = paths.into_iter().filter(|path| path.is_absolute()).flat_map(|path| {
             let spelled = normalise(path);
-            [resolve_existing(&spelled), spelled]
+            [places.of(&spelled), spelled]
         });
         let mut all: Vec<PathBuf> = self.0.to_vec();
         all.extend(spellings.filter(concerns));

@@ -204,6 +204,45 @@ struct At {
 type Until = Arc<Mutex<mpsc::Receiver<()>>>;
 
 /// Asks about everything.
+/// Allows what goes through no link.
+#[derive(Debug)]
+struct NoLinks;
+
+impl Authorizer for NoLinks {
+    fn decide(&self, request: &Request<'_>) -> Decision {
+        let rule = "no links".to_owned();
+        match request.linked {
+            [] => Decision::Allow { rule },
+            [led_to, ..] => Decision::Deny { rule, reason: led_to.display().to_string() },
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_decides_is_told_where_links_lead() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    std::fs::create_dir(root.join("real")).unwrap();
+    std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+    let registry = ToolRegistry::new();
+    let look = |at: At, _: ToolContext| async move { Ok::<_, String>(at.path) };
+    registry.register(FunctionTool::new("look", "Looks.", look).reads("path")).unwrap();
+    let context = ToolContext::builder("t")
+        .roots(convoke_tool::Roots::open([&root]).unwrap())
+        .working_directory(root.clone())
+        .build();
+    let executor =
+        ToolExecutor::builder(ToolView::of(registry), context).authorizer(NoLinks).build();
+    let look = |path: &str| executor.execute(ToolCall::new("c", "look", json!({ "path": path })));
+    for path in [".", "real", "real/new", "./real/../new"] {
+        assert!(look(path).await.success(), "{path}");
+    }
+    for (path, led_to) in [("link", "real"), ("link/new", "real/new"), ("real/../link", "real")] {
+        let text = look(path).await.text();
+        assert!(text.contains(&*root.join(led_to).to_string_lossy()), "{path}: {text}");
+    }
+}
+
 #[derive(Debug)]
 struct AsksAlways;
 
