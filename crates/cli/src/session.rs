@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use convoke::config::{Config, Loaded, Sources, Trust, load};
+use convoke::config::{Config, Loaded, MoreTools, Sources, Trust, load};
 use convoke::journal::Store;
 use convoke::{Runtime, Workspace, Workspaces};
 use convoke_core::{Cause, Mode};
@@ -66,6 +66,7 @@ impl<'a> Session<'a> {
     /// Returns where configuration comes from, with whether the project is trusted.
     pub(crate) fn sources(&self) -> Result<Sources, Failure> {
         let mut sources = Sources::new(&self.working_directory);
+        sources.more_tools = MoreTools::None;
         sources.user_file = self.user_file()?;
         sources.rules_file = self.rules_file();
         sources.home = self.environment.home();

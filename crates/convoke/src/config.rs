@@ -92,7 +92,7 @@ pub use schema::config_schema;
 pub use secret::{MASK, Secret};
 pub use settings::Config;
 pub use size::{Size, SizeError, parse_bytes};
-pub use sources::{PROJECT_FILE_NAMES, Sources, Standing, Trust};
+pub use sources::{MoreTools, PROJECT_FILE_NAMES, Sources, Standing, Trust};
 pub use timeout::{DurationError, Timeout};
 pub use tools::{TimeoutsConfig, ToolsConfig};
 pub use trust::{Grant, Grants, grants};

@@ -2,8 +2,9 @@
 //!
 //! A command gets the event as one line of JSON on its standard input. It says what it thinks with its exit
 //! code and its standard output: code 0 and nothing lets it happen; code 0 and
-//! `{"decision": "deny", "reason": "…"}` refuses; code 0 and `{"arguments": {…}}` changes the arguments of a
-//! call; any other code is a failure, with what it wrote to standard error as the reason.
+//! `{"decision": "deny", "reason": "…"}` refuses; code 0 and `{"decision": "ask", "reason": "…"}` has a person
+//! asked about a call; code 0 and `{"arguments": {…}}` changes the arguments of a call; any other code is a
+//! failure, with what it wrote to standard error as the reason.
 //!
 //! A hook of the user runs with the user's rights, one of a project as confined as any program. Neither may
 //! lie where tools and programs write, or what it is to watch could rewrite it: only the user may name such
@@ -17,7 +18,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use convoke_core::Event;
 use convoke_core::hook::Moment;
-use convoke_core::policy::wildcard;
 use convoke_tool::process::{Finished, run_to_end};
 use convoke_tool::{Hook, Program, Spawner, ToolContext, Verdict};
 use serde::Deserialize;
@@ -101,6 +101,7 @@ struct Said {
 #[serde(rename_all = "snake_case")]
 enum Decision {
     Allow,
+    Ask,
     Deny,
 }
 
@@ -124,9 +125,7 @@ impl Hook for CommandHook {
     }
 
     fn wants(&self, moment: Moment, event: &Event) -> bool {
-        let tool =
-            |pattern: &str| Moment::tool(&event.body).is_some_and(|name| wildcard(pattern, name));
-        self.config.on.contains(&moment) && self.config.tool.as_deref().is_none_or(tool)
+        self.config.is_called(moment, Moment::tool(&event.body))
     }
 
     fn guards(&self) -> bool {
@@ -163,10 +162,15 @@ fn verdict(finished: &Finished) -> Result<Verdict, String> {
     }
     let said: Said = serde_json::from_str(said.trim())
         .map_err(|error| format!("what it wrote is no answer of a hook: {error}"))?;
+    let why = |reason: Option<String>| reason.unwrap_or_else(|| "it gave no reason".to_owned());
     Ok(match said {
         Said { decision: Some(Decision::Deny), reason, .. } => {
-            Verdict::Deny { reason: reason.unwrap_or_else(|| "it gave no reason".to_owned()) }
+            Verdict::Deny { reason: why(reason) }
         }
+        Said { decision: Some(Decision::Ask), arguments: Some(_), .. } => {
+            return Err("it both asks and changes arguments; a hook does one of them".to_owned());
+        }
+        Said { decision: Some(Decision::Ask), reason, .. } => Verdict::Ask { reason: why(reason) },
         Said { arguments: Some(arguments), .. } => Verdict::Change { arguments },
         Said { .. } => Verdict::Go,
     })

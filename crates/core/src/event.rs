@@ -382,7 +382,7 @@ pub enum EventBody {
         hook: String,
         /// When it was called.
         moment: Moment,
-        /// `denied`, `changed`, `failed`, or `ignored` where it had nothing to decide.
+        /// `denied`, `asked`, `changed`, `failed`, or `ignored` where it had nothing to decide.
         action: String,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]

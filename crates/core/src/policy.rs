@@ -37,6 +37,7 @@ use serde::Serialize;
 
 pub use self::pattern::wildcard;
 pub use authority::Authority;
+pub use doubt::KnownTools;
 pub use facts::{Facts, World};
 pub use forbidden::Forbidden;
 pub use rule::{Rule, RuleError, RuleSpec};

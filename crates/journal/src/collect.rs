@@ -84,7 +84,7 @@ impl Policy {
             return false;
         }
         match run.condition {
-            Condition::Running => false,
+            Condition::Running | Condition::Waiting => false,
             Condition::Interrupted
             | Condition::Ended {
                 cause: Cause::Interrupted | Cause::Terminated | Cause::AwaitsApproval,

@@ -18,9 +18,9 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-mod amounts;
+pub mod amounts;
 mod axis;
-mod brief;
+pub mod brief;
 mod html;
 mod jsonl;
 mod markdown;
@@ -29,6 +29,7 @@ mod shorten;
 mod visible;
 mod words;
 
+pub use self::axis::Axis;
 pub use self::html::html;
 pub use self::jsonl::jsonl;
 pub use self::markdown::markdown;

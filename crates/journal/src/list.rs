@@ -94,8 +94,9 @@ impl Store {
     fn summary(&self, directory: &File, run: &RunId, entry: &Entry) -> Summary {
         let Gathered { ended, events, turns, tool_calls, usage, .. } = entry.gathered;
         let Gathered { prompt, model, forked_from, problem, .. } = entry.gathered.clone();
+        let open_questions = entry.gathered.asked.len();
         let condition = if self.is_owned(directory, run) {
-            Condition::Running
+            if open_questions > 0 { Condition::Waiting } else { Condition::Running }
         } else if let Some((status, cause)) = ended {
             Condition::Ended { status, cause }
         } else {
@@ -111,6 +112,7 @@ impl Store {
             turns,
             tool_calls,
             usage,
+            open_questions,
             bytes: entry.stamp.size + entry.blob_bytes,
             events,
             forked_from,

@@ -4,6 +4,7 @@
 //! here. What was gathered can be kept and gone on with when the journal has grown.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use convoke_core::{Cause, Outcome, RunId, Status, Timestamp, Usage};
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,8 @@ pub struct Summary {
     /// What it used, its subagents included, where that was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// How many questions nobody has answered yet, its subagents' included.
+    pub open_questions: usize,
     /// How many bytes its journal and its blobs have.
     pub bytes: u64,
     /// How many events it has.
@@ -56,6 +59,8 @@ pub struct Summary {
 pub enum Condition {
     /// A process works on it.
     Running,
+    /// A process works on it, and a person has to answer before all of it goes on.
+    Waiting,
     /// It has not ended and nobody works on it: it can be resumed.
     Interrupted,
     /// It ended.
@@ -78,6 +83,8 @@ pub(crate) struct Gathered {
     pub(crate) turns: u32,
     pub(crate) tool_calls: u64,
     pub(crate) usage: Option<Usage>,
+    /// The questions that are open: of which run, about which call.
+    pub(crate) asked: BTreeSet<(String, String)>,
     pub(crate) events: u64,
     pub(crate) forked_from: Option<Forked>,
     pub(crate) problem: Option<String>,
@@ -94,6 +101,8 @@ struct Glance<'a> {
     ts: Timestamp,
     #[serde(borrow)]
     run: Cow<'a, str>,
+    #[serde(borrow, default)]
+    call: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
 }
@@ -123,6 +132,13 @@ struct Turn {
     turn: u32,
 }
 
+impl Glance<'_> {
+    /// Returns the call it is about, and of which run.
+    fn about(&self) -> Option<(String, String)> {
+        self.call.as_ref().map(|call| (self.run.to_string(), call.to_string()))
+    }
+}
+
 impl Gathered {
     /// Knows nothing yet, or nothing but why.
     pub(crate) fn nothing(problem: Option<String>) -> Self {
@@ -135,6 +151,7 @@ impl Gathered {
             turns: 0,
             tool_calls: 0,
             usage: None,
+            asked: BTreeSet::new(),
             events: 0,
             forked_from: None,
             problem,
@@ -215,6 +232,16 @@ impl Gathered {
             }
             "usage" if of_root => self.usage = Some(line::parse::<Line<_>>(line).ok()?.data),
             "tool_call_started" => self.tool_calls += 1,
+            // The same as what `open_questions` makes of whole events.
+            "approval_asked" => self.asked.extend(glance.about()),
+            "approval_answered"
+            | "tool_call_completed"
+            | "tool_call_failed"
+            | "tool_call_denied"
+                if !self.asked.is_empty() =>
+            {
+                self.asked.retain(|asked| Some(asked) != glance.about().as_ref());
+            }
             _ => {}
         }
         self.events = glance.seq;

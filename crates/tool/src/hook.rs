@@ -1,9 +1,8 @@
 //! Others who have a say: before and after a tool, before the model is asked, when a person is, at the end.
 //!
-//! A hook that **guards** decides: it may refuse what is about to happen, or change the arguments of a
-//! call, which then is checked and decided about like any other; what it has changed it has to leave so
-//! when it is asked again. If it fails or takes too long, the answer
-//! is no. A hook that **watches** is told, and whatever becomes of it changes nothing; that it failed is
+//! A hook that **guards** decides: it may refuse what is about to happen, want a person to be asked about a
+//! call, or change the arguments of one, which then is checked and decided about like any other; what it has
+//! changed it has to leave so when it is asked again. If it fails or takes too long, the answer is no. A hook that **watches** is told, and whatever becomes of it changes nothing; that it failed is
 //! said. What a hook did is part of the stream.
 
 use std::fmt::Debug;
@@ -56,6 +55,12 @@ pub enum Verdict {
     /// It may not.
     Deny {
         /// Why, in words the model can act on.
+        reason: String,
+    },
+    /// A person has to be asked, as if the policy had said so. No rule that is granted answers in the
+    /// person's place, and what nobody can be asked about does not happen.
+    Ask {
+        /// Why, for that person.
         reason: String,
     },
     /// It may, with these arguments. Only calls of tools have arguments.
@@ -166,14 +171,21 @@ impl Default for Hooks {
     }
 }
 
-/// What the hooks made of it.
+/// What the hooks made of what may go on.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// The arguments the call has now, if they are others.
+    pub(crate) changed: Option<Value>,
+    /// Why a person has to be asked, if one has to.
+    pub(crate) asks: Option<String>,
+}
+
+/// What one hook made of it.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Said {
-    /// Nothing.
+enum One {
     Go,
-    /// The call has other arguments now.
+    Asks(String),
     Changed(Value),
-    /// It does not happen, and why.
     Denied(String),
 }
 
@@ -208,56 +220,60 @@ impl Hooks {
         body: &EventBody,
         recorder: &Recorder,
     ) -> Result<(), String> {
-        match self.ask(moment, call, body, recorder).await {
-            Said::Denied(reason) => Err(reason),
-            Said::Go | Said::Changed(_) => Ok(()),
-        }
+        self.ask(moment, call, body, recorder).await.map(drop)
     }
 
     /// Asks one after the other; each sees the arguments as the one before left them. Where they were
     /// changed, all who guard are asked once more about what came of it, and have to leave it so: nobody's
-    /// refusal can be got around by whoever comes after.
+    /// refusal, and nobody's wish that a person is asked, can be got around by whoever comes after. The error
+    /// says why it does not happen.
     pub(crate) async fn ask(
         &self,
         moment: Moment,
         call: Option<&CallId>,
         body: &EventBody,
         recorder: &Recorder,
-    ) -> Said {
+    ) -> Result<Said, String> {
         if self.is_empty() {
-            return Said::Go;
+            return Ok(Said::default());
         }
         // Most runs have none: what asking takes is not part of every call.
         Box::pin(self.ask_each(About { moment, call, recorder }, body)).await
     }
 
-    async fn ask_each(&self, about: About<'_>, body: &EventBody) -> Said {
+    async fn ask_each(&self, about: About<'_>, body: &EventBody) -> Result<Said, String> {
         let About { call, recorder, .. } = about;
         let mut event = recorder.preview(call, body.clone());
-        let mut changed = None;
+        let (mut changed, mut reasons) = (None, Vec::new());
         for hook in self.0.iter() {
             match about.asked(hook, &event, false).await {
-                Said::Go => {}
-                Said::Changed(arguments) => {
+                One::Go => {}
+                One::Asks(reason) => reasons.push(reason),
+                One::Changed(arguments) => {
                     if let EventBody::ToolCallRequested { params, .. } = &mut event.body {
                         *params = Arc::new(arguments.clone());
                     }
                     changed = Some(arguments);
                 }
-                denied @ Said::Denied(_) => return denied,
+                One::Denied(reason) => return Err(reason),
             }
         }
-        let Some(changed) = changed else { return Said::Go };
-        for hook in self.0.iter() {
-            match about.asked(hook, &event, true).await {
-                Said::Changed(arguments) if arguments != changed => {
-                    return Said::Denied("hooks do not agree about its arguments".to_owned());
+        if let Some(changed) = &changed {
+            // What was asked about before is not what would run.
+            reasons.clear();
+            for hook in self.0.iter() {
+                match about.asked(hook, &event, true).await {
+                    One::Changed(arguments) if arguments != *changed => {
+                        return Err("hooks do not agree about its arguments".to_owned());
+                    }
+                    One::Go | One::Changed(_) => {}
+                    One::Asks(reason) => reasons.push(reason),
+                    One::Denied(reason) => return Err(reason),
                 }
-                Said::Go | Said::Changed(_) => {}
-                denied @ Said::Denied(_) => return denied,
             }
         }
-        Said::Changed(changed)
+        let asks = (!reasons.is_empty()).then(|| reasons.join("; "));
+        Ok(Said { changed, asks })
     }
 }
 
@@ -278,7 +294,7 @@ struct Known {
 
 impl About<'_> {
     /// Asks one hook, and records what it did. When asking again, only who guards is asked.
-    async fn asked(&self, hook: &Arc<dyn Hook>, event: &Event, again: bool) -> Said {
+    async fn asked(&self, hook: &Arc<dyn Hook>, event: &Event, again: bool) -> One {
         let known = catch_unwind(AssertUnwindSafe(|| Known {
             name: cut(hook.name()),
             wanted: hook.wants(self.moment, event),
@@ -289,37 +305,50 @@ impl About<'_> {
             // Nobody knows whether it guards.
             self.record("a hook", "failed", Some("it broke down"), None);
             let stops = self.moment.can_be_guarded();
-            return if stops { Said::Denied("a hook broke down".to_owned()) } else { Said::Go };
+            return if stops { One::Denied("a hook broke down".to_owned()) } else { One::Go };
         };
         if !wanted || (again && !guards) {
-            return Said::Go;
+            return One::Go;
         }
-        let changes = self.moment == Moment::BeforeTool;
+        let is_call = self.moment == Moment::BeforeTool;
         match (heard(hook, self.moment, event, timeout).await, guards) {
-            (Ok(Verdict::Go), _) => Said::Go,
-            (Ok(Verdict::Change { arguments }), true) if changes => {
+            (Ok(Verdict::Go), _) => One::Go,
+            // A person is asked already.
+            (Ok(Verdict::Ask { .. }), true) if self.moment == Moment::Approval => One::Go,
+            (Ok(Verdict::Ask { reason }), true) => {
+                let reason = cut(&reason);
+                self.record(&name, "asked", Some(&reason), None);
+                if is_call {
+                    One::Asks(format!("the hook `{name}` asks: {reason}"))
+                } else {
+                    One::Denied(format!(
+                        "the hook `{name}` wants a person to be asked, which is not possible here: {reason}"
+                    ))
+                }
+            }
+            (Ok(Verdict::Change { arguments }), true) if is_call => {
                 if !again {
                     self.record(&name, "changed", None, Some(&arguments));
                 }
-                Said::Changed(arguments)
+                One::Changed(arguments)
             }
             (Ok(Verdict::Deny { reason }), true) => {
                 let reason = cut(&reason);
                 self.record(&name, "denied", Some(&reason), None);
-                Said::Denied(format!("the hook `{name}` refused it: {reason}"))
+                One::Denied(format!("the hook `{name}` refused it: {reason}"))
             }
             // That somebody forgot to let it guard has to be seen.
-            (Ok(Verdict::Deny { .. } | Verdict::Change { .. }), _) => {
+            (Ok(Verdict::Deny { .. } | Verdict::Ask { .. } | Verdict::Change { .. }), _) => {
                 self.record(&name, "ignored", Some("it only watches here"), None);
-                Said::Go
+                One::Go
             }
             (Err(problem), guards) => {
                 let problem = cut(&problem);
                 self.record(&name, "failed", Some(&problem), None);
                 if guards {
-                    Said::Denied(format!("the hook `{name}` that guards it failed: {problem}"))
+                    One::Denied(format!("the hook `{name}` that guards it failed: {problem}"))
                 } else {
-                    Said::Go
+                    One::Go
                 }
             }
         }

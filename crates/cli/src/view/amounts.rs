@@ -2,21 +2,10 @@
 
 use std::time::Duration;
 
-use convoke_core::{Money, Usage};
+pub(crate) use convoke::journal::export::amounts::{count, money, time, tokens};
+use convoke_core::Usage;
 
 use crate::view::look::Look;
-
-/// Writes how long something took: `2 ms`, `8.2 s`, `3 m 05 s`, `1 h 02 m`.
-pub(crate) fn time(duration: Duration) -> String {
-    let (millis, seconds) = (duration.as_millis(), duration.as_secs());
-    match seconds {
-        0 if millis == 0 && !duration.is_zero() => "<1 ms".to_owned(),
-        0 => format!("{millis} ms"),
-        1..60 => format!("{seconds}.{} s", (millis % 1000) / 100),
-        60..3600 => format!("{} m {:02} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {:02} m", seconds / 3600, seconds % 3600 / 60),
-    }
-}
 
 /// Writes how long is left, in whole seconds, rounded up.
 pub(crate) fn countdown(left: Duration) -> String {
@@ -34,35 +23,6 @@ pub(crate) fn ago(age: Duration) -> String {
         seconds @ 60..3_600 => format!("{}m ago", seconds / 60),
         seconds @ 3_600..172_800 => format!("{}h ago", seconds / 3_600),
         seconds => format!("{}d ago", seconds / 86_400),
-    }
-}
-
-/// Writes a number of tokens: `512`, `12.4k`, `1.2M`.
-pub(crate) fn tokens(count: u64) -> String {
-    let tenths = |unit: u64, letter: char| {
-        let tenths = count / (unit / 10);
-        format!("{}.{}{letter}", tenths / 10, tenths % 10)
-    };
-    match count {
-        0..1000 => count.to_string(),
-        1000..100_000 => tenths(1000, 'k'),
-        100_000..1_000_000 => format!("{}k", count / 1000),
-        _ => tenths(1_000_000, 'M'),
-    }
-}
-
-/// Writes money, rounded: cents from a dollar on, hundredths of a cent below.
-pub(crate) fn money(money: Money) -> String {
-    let amount = money.amount();
-    let rounded = amount.round_dp(4);
-    if amount.is_zero() {
-        "$0".to_owned()
-    } else if !amount.trunc().is_zero() {
-        format!("${:.2}", amount.round_dp(2))
-    } else if rounded.is_zero() {
-        "<$0.0001".to_owned()
-    } else {
-        format!("${rounded:.4}")
     }
 }
 
@@ -88,30 +48,12 @@ pub(crate) fn facts(turns: u32, usage: &Usage, duration: Duration, look: Look) -
     ])
 }
 
-/// Writes `1 turn`, `2 turns`.
-pub(crate) fn count(number: u64, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_at_a_glance() {
-        for (micros, shown) in [
-            (0, "0 ms"),
-            (300, "<1 ms"),
-            (2_000, "2 ms"),
-            (999_999, "999 ms"),
-            (1_000_000, "1.0 s"),
-            (8_250_000, "8.2 s"),
-            (59_990_000, "59.9 s"),
-            (185_000_000, "3 m 05 s"),
-            (3_720_000_000, "1 h 02 m"),
-        ] {
-            assert_eq!(time(Duration::from_micros(micros)), shown);
-        }
+    fn ages_are_read_at_a_glance() {
         for (seconds, shown) in [
             (0, "now"),
             (59, "59s ago"),
@@ -125,37 +67,6 @@ mod tests {
         assert_eq!(countdown(Duration::from_millis(2001)), "3 s");
         assert_eq!(countdown(Duration::ZERO), "0 s");
         assert_eq!(countdown(Duration::from_secs(61)), "1 m 01 s");
-    }
-
-    #[test]
-    fn tokens_have_three_digits_or_so() {
-        for (number, shown) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1.0k"),
-            (12_449, "12.4k"),
-            (99_999, "99.9k"),
-            (100_000, "100k"),
-            (1_250_000, "1.2M"),
-        ] {
-            assert_eq!(tokens(number), shown);
-        }
-        assert_eq!([count(1, "turn"), count(0, "turn")], ["1 turn", "0 turns"]);
-    }
-
-    #[test]
-    fn money_is_rounded_only_for_the_eye() {
-        for (exact, shown) in [
-            ("0", "$0"),
-            ("0.00001", "<$0.0001"),
-            ("0.00034", "$0.0003"),
-            ("0.01234567", "$0.0123"),
-            ("0.1", "$0.1000"),
-            ("12.345", "$12.34"),
-            ("1234.5", "$1234.50"),
-        ] {
-            assert_eq!(money(exact.parse().unwrap()), shown);
-        }
     }
 
     #[test]

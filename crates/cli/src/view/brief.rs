@@ -3,8 +3,10 @@
 //! Everything that a model or a tool said becomes one harmless line here, before it is kept or shown:
 //! whoever has a text from this module may print it.
 
+use convoke::journal::export::amounts::size;
+use convoke::journal::export::brief::{About, Changes, about, changes};
 use convoke_core::{Display, DisplayFormat, Part};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::amounts;
 use super::look::{Look, Sign};
@@ -19,26 +21,6 @@ const RESULT: usize = 60;
 
 /// What stands for text that was left out: these texts are made before it is known where they are shown.
 const MARK: &str = "...";
-
-/// The arguments that say most about a call, most telling first.
-const TELLING: &[&str] = &[
-    "command",
-    "pattern",
-    "query",
-    "url",
-    "agent_name",
-    "source",
-    "path",
-    "file_path",
-    "name",
-    "key",
-    "expression",
-    "question",
-    "prompt",
-    "task",
-];
-/// The arguments that say where: worth a second place.
-const PLACES: &[&str] = &["path", "destination", "directory", "working_directory"];
 
 /// Returns a text as one harmless line of at most `width` columns.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
@@ -68,69 +50,30 @@ pub(crate) fn some_lines(text: &str, limit: usize, look: Look) -> Vec<String> {
 
 /// Returns what a call is about: `README.md`, `cargo test`, `TODO src`.
 pub(crate) fn arguments(params: &Value) -> String {
-    let Value::Object(params) = params else {
-        return if params.is_null() {
-            String::new()
-        } else {
-            one_line(&params.to_string(), ARGUMENTS)
-        };
-    };
-    let first = TELLING.iter().copied().find(|key| scalar(params, key).is_some());
-    let first = first
-        .or_else(|| params.keys().map(String::as_str).find(|key| scalar(params, key).is_some()));
-    let Some(first) = first else { return String::new() };
-    let second = PLACES.iter().copied().find(|key| *key != first && scalar(params, key).is_some());
-    let second = second.filter(|_| first != "file_path");
-    let mut text = scalar(params, first).unwrap_or_default();
-    if let Some(place) = second.and_then(|key| scalar(params, key)) {
-        if text.contains(char::is_whitespace) {
-            text = format!("\"{text}\"");
+    let About { mut what, place } = about(params);
+    if let Some(place) = place {
+        if what.contains(char::is_whitespace) {
+            what = format!("\"{what}\"");
         }
-        text = format!("{text} {place}");
+        what = format!("{what} {place}");
     }
-    one_line(&text, ARGUMENTS)
-}
-
-/// Returns an argument that is not a list or an object.
-fn scalar(params: &Map<String, Value>, key: &str) -> Option<String> {
-    match params.get(key)? {
-        Value::String(text) if text.trim().is_empty() => None,
-        Value::String(text) => Some(text.chars().take(ARGUMENTS * 4).collect()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
-    }
+    one_line(&what, ARGUMENTS)
 }
 
 /// Returns what came of a call: a short result itself, or how much there is of a long one.
 pub(crate) fn result(content: &[Part], display: Option<&Display>) -> Option<String> {
     if let Some(Display { format: DisplayFormat::Diff, text }) = display {
-        return Some(changes(text));
+        let Changes { added, removed } = changes(text);
+        return Some(format!("+{added} -{removed}"));
     }
     let mut texts = content.iter().filter_map(Part::as_text).filter(|text| !text.trim().is_empty());
     let (first, more) = (texts.next()?, texts.next());
     let lines = first.trim_end().lines().count();
     match (lines, more) {
         (1, None) if columns(first.trim()) <= RESULT => Some(one_line(first, RESULT)),
-        (1, None) => Some(size_of(first.len())),
+        (1, None) => Some(size(first.len())),
         (lines, _) => Some(amounts::count(lines as u64, "line")),
     }
-}
-
-fn size_of(bytes: usize) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        1024..1_048_576 => format!("{} KiB", bytes / 1024),
-        _ => format!("{} MiB", bytes / 1_048_576),
-    }
-}
-
-/// Returns how many lines a unified diff adds and removes.
-fn changes(diff: &str) -> String {
-    let count = |sign: char, head: &str| {
-        diff.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head)).count()
-    };
-    format!("+{} -{}", count('+', "+++"), count('-', "---"))
 }
 
 #[cfg(test)]

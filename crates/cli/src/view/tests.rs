@@ -682,6 +682,7 @@ fn poison(value: &mut Value, evil: &str) {
         "strategy",
         "reflection",
         "repeat",
+        "rescue",
         "id",
         "settings",
     ];

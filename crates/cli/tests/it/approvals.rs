@@ -58,6 +58,7 @@ fn a_parked_run_says_what_it_waits_for_and_goes_on_when_it_is_answered() {
     {
         assert!(shown.contains(part), "{part} in {shown}");
     }
+    assert!(world.scene.stdout(&["runs", "list"]).contains("parked (1)"));
     let unseen = world.scene.run(&["runs", "approve", &id]);
     assert_eq!(unseen.code, Some(2), "what is approved has to be named or seen: {unseen:?}");
     let told = world.scene.run(&["runs", "approve", &id, "call"]);
@@ -134,7 +135,15 @@ fn an_answer_from_another_terminal_reaches_a_run_that_waits_at_its_own() {
     let words = ["run", "--model", "openai-chat/m", "Go."];
     let Some(here) = Session::start(&world.scene, &words) else { return };
     here.wait_until("the question", |text| text.contains("or say what to do instead:"));
-    let id = world.scene.json(&["runs", "list", "--json"])[0]["run"].as_str().unwrap().to_owned();
+    let listed = world.scene.json(&["runs", "list", "--json", "--status", "waiting"]);
+    assert_eq!(listed[0]["condition"], json!({ "state": "waiting" }));
+    assert_eq!(listed[0]["openQuestions"], 1);
+    let id = listed[0]["run"].as_str().unwrap().to_owned();
+    assert!(world.scene.stdout(&["runs", "list"]).contains("waiting (1)"));
+    assert!(world.scene.stdout(&["runs", "show", &id]).contains("waiting (1)\n"));
+    let shown = world.scene.json(&["runs", "show", &id, "--json"]);
+    assert_eq!((&shown["status"], &shown["openQuestions"]), (&json!("waiting"), &json!(1)));
+    assert_eq!(shown["questions"][0]["toolName"], "write_file");
     let told = world.scene.run(&["runs", "approve", &id, "call"]);
     assert!(told.stderr.contains("the run goes on"), "{told:?}");
     here.wait_until("the answer", |text| {
@@ -162,4 +171,102 @@ fn arguments_can_be_changed_before_a_call_runs() {
     assert_eq!(world.scene.read("a.txt"), "y");
     let request = String::from_utf8(world.server.requests()[1].body.clone()).unwrap();
     assert!(request.contains("changed the arguments"), "{request}");
+}
+
+/// Starts a run with two questions; returns its id and theirs.
+fn two_questions(world: &World) -> (String, Vec<String>) {
+    let id = parked(world);
+    let shown = world.scene.json(&["runs", "show", &id, "--json"]);
+    let calls = shown["questions"].as_array().unwrap().iter();
+    let calls: Vec<String> = calls.map(|open| open["call"].as_str().unwrap().to_owned()).collect();
+    assert_eq!((calls.len(), &shown["openQuestions"]), (2, &json!(2)), "{shown}");
+    (id, calls)
+}
+
+fn two_writes() -> Reaction {
+    let write = |path: &str| json!({ "path": path, "content": "x" });
+    Reply::default().call("write_file", write("a.txt")).call("write_file", write("b.txt")).into()
+}
+
+#[test]
+fn several_questions_are_approved_by_their_names_and_never_unseen() {
+    let world = World::new(vec![two_writes(), say("Written.")]);
+    let (id, calls) = two_questions(&world);
+    let words = |rest: &[&str]| {
+        let rest = rest.iter().map(|word| (*word).to_owned());
+        let words = ["runs", "approve", &id].map(str::to_owned);
+        words.into_iter().chain(rest).collect::<Vec<String>>()
+    };
+    let run = |rest: &[&str]| {
+        world.scene.run(&words(rest).iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    for (rest, part) in [
+        (&[][..], "several questions are meant"),
+        (&["--all"], "what is approved has to be named"),
+        (&["call"], "several questions begin like `call`"),
+        (&[&calls[0], "nothing"], "there is no such question: `nothing`"),
+        (&[&calls[0], &calls[1], "--arguments", "{}"], "name one question"),
+        (&["--all", &calls[0]], "cannot be used with"),
+    ] {
+        let wrong = run(rest);
+        assert_eq!(wrong.code, Some(2), "{rest:?}: {wrong:?}");
+        assert!(wrong.stderr.contains(part), "{rest:?}: {wrong:?}");
+    }
+    assert_eq!(resume(&world, &id).code, Some(8), "nothing was answered");
+    let told = run(&[&calls[1], &calls[0], &calls[1]]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(told.stdout.matches("approved ").count(), 2, "{told:?}");
+    assert!(calls.iter().all(|call| told.stdout.contains(call.as_str())), "{told:?}");
+    assert_eq!(resume(&world, &id).stdout, "Written.\n");
+    assert_eq!([world.scene.read("a.txt"), world.scene.read("b.txt")], ["x", "x"]);
+}
+
+#[test]
+fn all_questions_can_be_refused_at_once() {
+    let world = World::new(vec![two_writes(), say("Then not.")]);
+    let (id, _) = two_questions(&world);
+    let told = world.scene.run(&["runs", "deny", &id, "--all", "--message", "not here"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert_eq!(told.stdout.matches("refused ").count(), 2, "{told:?}");
+    assert_eq!(resume(&world, &id).stdout, "Then not.\n");
+    let request = String::from_utf8(world.server.requests()[1].body.clone()).unwrap();
+    assert_eq!(request.matches("the user said no: not here").count(), 2, "{request}");
+}
+
+#[test]
+fn at_a_terminal_each_question_is_shown_and_answered() {
+    let world = World::new(vec![two_writes(), say("Written.")]);
+    let (id, calls) = two_questions(&world);
+    let words = ["runs", "approve", &id, "--all"];
+    let Some(mut here) = Session::start(&world.scene, &words) else { return };
+    here.wait_until("the first", |text| {
+        text.contains(&calls[0]) && text.contains("a.txt") && text.contains("Approve it?")
+    });
+    here.type_in("y\r");
+    here.wait_until("the second", |text| {
+        text.contains(&calls[1]) && text.matches("Approve it?").count() == 2
+    });
+    here.type_in("n\r");
+    here.wait_until("what is left", |text| text.contains("1 more wait for an answer"));
+    let (screen, code) = here.end();
+    assert_eq!((code, screen.matches("approved ").count()), (Some(0), 1), "{screen}");
+    assert_eq!(resume(&world, &id).code, Some(8), "the other is still asked about");
+    assert!(world.scene.project().join("a.txt").exists());
+    assert!(!world.scene.project().join("b.txt").exists());
+}
+
+#[test]
+fn a_hook_that_asks_has_a_person_asked_and_its_reason_shown() {
+    let world = World::new(vec![write("x"), say("Written.")]);
+    let hook = r#"['sh', '-c', 'echo ''{"decision": "ask", "reason": "it is Friday"}''']"#;
+    let hooks =
+        format!("hooks:\n  - {{on: [before_tool], guard: true, name: g, command: {hook}}}\n");
+    let world = World { scene: world.scene.user(&hooks), ..world };
+    let words = ["run", "--mode", "full", "--model", "openai-chat/m", "Go."];
+    let Some(mut here) = Session::start(&world.scene, &words) else { return };
+    here.wait_until("the question", |text| text.contains("or say what to do instead:"));
+    here.wait_until("its reason", |text| text.contains("the hook `g` asks: it is Friday"));
+    here.type_in("y\r");
+    here.wait_until("the answer", |text| text.contains("Written."));
+    assert_eq!(world.scene.read("a.txt"), "x");
 }

@@ -96,6 +96,9 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
     policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays
     denied. --allow KIND lifts both for this call.
 
+    Secrets in the result are shown by name, as in a run: variables that look like credentials, settings
+    marked as secret, and tokens that are known by their shape.
+
     Examples:
       convoke tools call ls
       convoke tools call read_file --arg path=README.md --arg limit=20

@@ -56,6 +56,43 @@ fn a_decision_has_its_rule_its_line_and_its_exit_code() {
 }
 
 #[test]
+fn hooks_that_would_have_a_say_are_named() {
+    let hooks = "\
+hooks:
+  - {on: [before_tool], tool: 'run_*', guard: true, name: careful, command: [true]}
+  - {on: [before_tool, after_tool], command: [/usr/bin/logger]}
+  - {on: [approval], guard: true, name: night, command: [true]}
+  - {on: [before_tool], tool: read_file, guard: true, name: other, command: [true]}
+  - {on: [after_tool], name: later, command: [true]}
+";
+    let scene = Scene::new().user(&format!("{RULES}{hooks}").replace("[true]", "['true']"));
+    assert_snapshot!(check(&scene, &["--", "git", "status"]), @"
+    allow: `git status` is allowed by the rule on command `git *`
+      by user rule 1 ([root]/home/.config/convoke/convoke.yml:3:7)
+      then the hook `careful` may refuse it, ask, or change it
+      then the hook `logger` is told
+    --- stderr
+    --- exit 0
+    ");
+    assert_snapshot!(check(&scene, &["--", "make"]), @"
+    ask: tools of kind `execute` need a person's consent
+      by kind execute
+      then the hook `careful` may refuse it, ask, or change it
+      then the hook `logger` is told
+      then the hook `night` may refuse before a person is asked
+    --- stderr
+    --- exit 3
+    ");
+    let denied = check(&scene, &["--", "rm", "x"]);
+    assert!(!denied.contains("hook"), "nobody is called about what is denied: {denied}");
+    let json = scene.json(&["policy", "check", "--json", "--", "git", "status"]);
+    let said: Vec<_> = json["hooks"].as_array().unwrap().iter().collect();
+    assert_eq!(said.len(), 2);
+    assert_eq!((&said[0]["name"], &said[0]["guards"]), (&"careful".into(), &true.into()));
+    assert_eq!((&said[1]["name"], &said[1]["guards"]), (&"logger".into(), &false.into()));
+}
+
+#[test]
 fn words_that_were_quoted_are_not_commands() {
     let scene = Scene::new().user(RULES);
     let ran = scene.run(&["policy", "check", "--", "git", "commit", "-m", "x; rm y"]);

@@ -120,6 +120,28 @@ fn a_secret_is_hidden_wherever_anybody_looks() {
 }
 
 #[test]
+fn a_tool_that_is_called_by_hand_shows_no_secret() {
+    let world = world(Vec::new());
+    let missing = format!("path=no-{TOKEN}");
+    for (words, code) in [
+        (&["tools", "call", "read_file", "--arg", "path=leak.txt"][..], 0),
+        (&["tools", "call", "read_file", "--arg", "path=leak.txt", "--json"], 0),
+        (&["tools", "call", "run_command", "--arg", "command=cat leak.txt", "--yes"], 0),
+        (&["tools", "call", "read_file", "--arg", &missing], 1),
+    ] {
+        let ran = world.scene.run(words);
+        assert_eq!(ran.code, Some(code), "{words:?}: {ran:?}");
+        assert_hidden(&words.join(" "), &ran.shown());
+        assert!(ran.shown().contains("[secret github_token "), "{ran:?}");
+    }
+    let words = ["tools", "call", "run_command", "--arg", "command=cat leak.txt", "--yes"];
+    let Some(session) = Session::start(&world.scene, &words) else { return };
+    session.wait_for("[secret github_token ");
+    let (screen, _) = session.end();
+    assert_hidden("the terminal", &screen);
+}
+
+#[test]
 fn a_model_that_refuses_with_a_secret_in_its_words_is_quoted_without_it() {
     for output in ["text", "json", "stream-json"] {
         let body = json!({ "error": { "message": format!("bad key {TOKEN}, not {SETTING}") } });

@@ -1,6 +1,7 @@
 //! The `hooks` section: commands that are told what happens, and may have a say.
 
 use convoke_core::hook::Moment;
+use convoke_core::policy::wildcard;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +25,8 @@ pub struct HookConfig {
     /// The program and its arguments. No shell reads them.
     #[schemars(length(min = 1))]
     pub command: Vec<String>,
-    /// Whether it decides: it may refuse or change what is about to happen, and if it fails, nothing
-    /// happens. Without the key it only watches.
+    /// Whether it decides: it may refuse or change what is about to happen, or have a person asked, and if
+    /// it fails, nothing happens. Without the key it only watches.
     #[serde(default)]
     pub guard: bool,
     /// How long it may take.
@@ -34,6 +35,12 @@ pub struct HookConfig {
 }
 
 impl HookConfig {
+    /// Tells whether it is called at a moment, for an event that is about this tool or about none.
+    pub fn is_called(&self, moment: Moment, tool: Option<&str>) -> bool {
+        let fits = |pattern: &str| tool.is_some_and(|name| wildcard(pattern, name));
+        self.on.contains(&moment) && self.tool.as_deref().is_none_or(fits)
+    }
+
     /// Returns its name in messages.
     pub fn title(&self) -> &str {
         let program = self.command.first().map(String::as_str).unwrap_or_default();

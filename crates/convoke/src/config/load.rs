@@ -53,7 +53,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
                 config.policy.origins =
                     item_origins(&effective, &Key::default().name("policy").name("rules"));
                 config.hook_origins = item_origins(&effective, &Key::default().name("hooks"));
-                warnings.extend(doubts::doubts(&rules, &config));
+                warnings.extend(doubts::doubts(&rules, &config, sources.more_tools));
                 warnings.sort_by(|left, right| left.place.cmp(&right.place));
                 return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });
             }

@@ -39,6 +39,16 @@ pub enum Standing {
     Untrusted,
 }
 
+/// Whether there will be tools that are neither built in nor configured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MoreTools {
+    /// The program may add its own, so a rule may name one that is not known yet.
+    #[default]
+    Perhaps,
+    /// There are no others: who writes a rule about one is warned.
+    None,
+}
+
 impl Trust {
     /// Says what that means for a file with this text.
     pub(crate) fn standing(self, text: &str) -> Standing {
@@ -72,6 +82,8 @@ pub struct Sources {
     pub flags: Vec<(String, String)>,
     /// Whether the project's file is trusted.
     pub trust: Trust,
+    /// Whether the program adds tools of its own.
+    pub more_tools: MoreTools,
 }
 
 impl Sources {
@@ -88,6 +100,7 @@ impl Sources {
             environment: BTreeMap::new(),
             flags: Vec::new(),
             trust: Trust::Untrusted,
+            more_tools: MoreTools::Perhaps,
         }
     }
 
@@ -127,6 +140,7 @@ impl fmt::Debug for Sources {
             .field("environment", &self.environment.keys().collect::<Vec<_>>())
             .field("flags", &flags)
             .field("trust", &self.trust)
+            .field("more_tools", &self.more_tools)
             .finish()
     }
 }

@@ -131,29 +131,39 @@ mod tests {
 
     #[test]
     fn a_file_is_trusted_in_the_state_that_is_listed() {
-        let text = format!("# mine\n{}  /work/convoke.yml\n\n/srv/a b\n/old/..\n", digest("a"));
+        let text = format!(
+            "# mine\n{}  /home/ann/project/convoke.yml\n\n/srv/a b\n/old/..\n",
+            digest("a")
+        );
         let store = TrustStore::parse(&text);
         let trust = |path: &str| store.trust(Path::new(path));
-        assert_eq!(trust("/work/convoke.yml"), Trust::Pinned(digest("a")));
-        for other in ["/work/sub/convoke.yml", "/work/convoke.yaml", "/other/convoke.yml", "# mine"]
-        {
+        assert_eq!(trust("/home/ann/project/convoke.yml"), Trust::Pinned(digest("a")));
+        for other in [
+            "/home/ann/project/sub/convoke.yml",
+            "/home/ann/project/convoke.yaml",
+            "/other/convoke.yml",
+            "# mine",
+        ] {
             assert_eq!(trust(other), Trust::Untrusted, "{other}");
         }
         assert_eq!(trust("/srv/a b/x/convoke.yml"), Trust::Lapsed, "a folder, without a state");
-        assert_eq!(store.files().collect::<Vec<_>>(), [Path::new("/work/convoke.yml")]);
+        assert_eq!(store.files().collect::<Vec<_>>(), [Path::new("/home/ann/project/convoke.yml")]);
         assert_eq!(store.to_string(), text);
     }
 
     #[test]
     fn a_file_is_listed_in_one_state() {
-        let mut store = TrustStore::parse("# mine\n/work/convoke.yml\n");
-        let file = Path::new("/work/convoke.yml");
+        let mut store = TrustStore::parse("# mine\n/home/ann/project/convoke.yml\n");
+        let file = Path::new("/home/ann/project/convoke.yml");
         assert_eq!(store.add(file, digest("a")), Ok(true));
         assert_eq!(store.add(file, digest("a")), Ok(false));
         assert_eq!(store.add(file, digest("b")), Ok(true));
-        assert_eq!(store.to_string(), format!("# mine\n{}  /work/convoke.yml\n", digest("b")));
-        assert!(store.remove(Path::new("/work")));
-        assert!(!store.remove(Path::new("/work")));
+        assert_eq!(
+            store.to_string(),
+            format!("# mine\n{}  /home/ann/project/convoke.yml\n", digest("b"))
+        );
+        assert!(store.remove(Path::new("/home/ann/project")));
+        assert!(!store.remove(Path::new("/home/ann/project")));
         assert_eq!(store.to_string(), "# mine\n");
     }
 

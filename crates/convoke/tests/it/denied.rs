@@ -196,6 +196,11 @@ tools: { commands: [{ name: show, description: Shows., command: [echo] }] }
     let mut sources = Sources::new(directory.path());
     sources.user_file = Some(file);
     sources.project_directory = None;
+    let embedded = config::load(&sources).unwrap();
+    let said = |part: &str| embedded.warnings().iter().any(|told| told.to_string().contains(part));
+    assert!(!said("there is no tool"), "a program may add it: {:?}", embedded.warnings());
+    assert!(said("does not take a command"), "what is known is judged all the same");
+    sources.more_tools = config::MoreTools::None;
     let loaded = config::load(&sources).unwrap();
     let told: Vec<String> = loaded.warnings().iter().map(ToString::to_string).collect();
     for (at, expected) in [

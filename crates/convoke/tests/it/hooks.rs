@@ -42,6 +42,11 @@ async fn a_command_refuses_changes_or_lets_it_happen() {
             Err("the hook `g` refused it: frozen"),
         ),
         (r#"echo '{"arguments": {"path": "a.txt", "content": "y"}}'"#, Ok("y")),
+        (
+            r#"echo '{"decision": "ask", "reason": "is it safe?"}'"#,
+            Err("the hook `g` asks: is it safe?, and nobody can be asked here"),
+        ),
+        (r#"echo '{"decision": "ask", "arguments": {}}'"#, Err("a hook does one of them")),
         ("echo 'the branch is protected' >&2; exit 3", Err("failed: the branch is protected")),
         ("exit 3", Err("it ended with exit status: 3")),
         ("echo nonsense", Err("no answer of a hook")),

@@ -8,6 +8,16 @@ use crate::nearest::{did_you_mean, nearest};
 use crate::permission::Permission;
 use crate::spec::{Category, Kind, ToolSpec};
 
+/// The tools that are known when a rule is looked at. Those of servers, whose names start with `mcp__`, are
+/// never among them.
+#[derive(Clone, Copy, Debug)]
+pub enum KnownTools<'t> {
+    /// All there are.
+    All(&'t [ToolSpec]),
+    /// Some: others may be added later, by the program that embeds us for instance.
+    Some(&'t [ToolSpec]),
+}
+
 impl RuleSpec {
     /// Says why it can never hold, as far as its own text shows; nothing if it may.
     pub fn doubts(&self) -> Vec<RuleError> {
@@ -35,18 +45,19 @@ impl RuleSpec {
         empty.chain(places).chain(command).collect()
     }
 
-    /// Says why it can never hold with these tools, and with these kinds of calls denied. `tools` are all
-    /// there are but those of servers, whose names start with `mcp__`.
+    /// Says why it can never hold with these tools, and with these kinds of calls denied.
     pub fn doubts_about(
         &self,
-        tools: &[ToolSpec],
+        known: KnownTools<'_>,
         is_denied: impl Fn(Kind) -> bool,
     ) -> Vec<RuleError> {
+        let (KnownTools::All(tools) | KnownTools::Some(tools)) = known;
+        let are_all = matches!(known, KnownTools::All(_));
         let named = |name: &&str| !name.contains('*') && !name.starts_with("mcp__");
         let name =
             self.tool.as_deref().map(str::trim).filter(named).filter(|name| !name.is_empty());
         let tool = name.and_then(|name| tools.iter().find(|tool| tool.name == name));
-        let unknown = name.filter(|_| tool.is_none()).map(|name| {
+        let unknown = name.filter(|_| tool.is_none() && are_all).map(|name| {
             let close = nearest(name, tools.iter().map(|tool| tool.name.as_str()));
             let meant = did_you_mean(&close);
             doubt("tool", format!("the rule never holds: there is no tool `{name}`{meant}"))
@@ -154,10 +165,13 @@ mod tests {
             (RuleSpec::command(Permission::Deny, "ls"), &[]),
             (RuleSpec::tool(Permission::Allow, "run_command"), &["tool"]),
         ] {
-            let doubts = spec.doubts_about(&tools, |kind| kind == Kind::Execute);
+            let doubts = spec.doubts_about(KnownTools::All(&tools), |kind| kind == Kind::Execute);
             assert_eq!(keys(&doubts), expected, "{spec:?}: {doubts:?}");
         }
-        let doubts = RuleSpec::tool(Permission::Deny, "raed_file").doubts_about(&tools, |_| false);
+        let misspelled = RuleSpec::tool(Permission::Deny, "raed_file");
+        let doubts = misspelled.doubts_about(KnownTools::All(&tools), |_| false);
         assert!(doubts[0].message.ends_with("did you mean `read_file`?"), "{doubts:?}");
+        let doubts = misspelled.doubts_about(KnownTools::Some(&tools), |_| false);
+        assert_eq!(keys(&doubts), [""; 0], "such a tool may be added later");
     }
 }

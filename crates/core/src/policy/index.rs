@@ -243,8 +243,8 @@ mod tests {
         "*.pem",
         "**/id",
         "id",
-        "/work/**",
-        "/work/b/**",
+        "/home/ann/project/**",
+        "/home/ann/project/b/**",
         "b",
         "**/b/**",
         "/a/**/id",
@@ -262,7 +262,7 @@ mod tests {
         "/",
         "b/c",
         "b",
-        "/work/b/c",
+        "/home/ann/project/b/c",
         "../a/b",
         "id",
         "/a/q/id",
@@ -309,7 +309,7 @@ mod tests {
         "rg x",
         "tool b",
         "cd b && rg x",
-        "mv /work/b y",
+        "mv /home/ann/project/b y",
         "",
     ];
 
@@ -336,7 +336,7 @@ mod tests {
                 spec.host = host.map(str::to_owned);
                 spec.agent = agent.map(str::to_owned);
                 spec.kind = kind;
-                Rule::new(spec, Some("/home/u"), None).ok()
+                Rule::new(spec, Some("/home/ann"), None).ok()
             },
         )
     }
@@ -365,7 +365,7 @@ mod tests {
             let mut spec = ToolSpec::new(tool, "Acts.", kind);
             spec.category = category;
             let world = World {
-                directory: "/work".into(), home: Some("/home/u".into()), roots: Vec::new(),
+                directory: "/home/ann/project".into(), home: Some("/home/ann".into()), roots: Vec::new(),
             };
             let arguments = json!({ "command": line, "path": paths.first(), "host": hosts.first() });
             let mut facts = Facts::new(&spec, &arguments, &Effects::NONE, "main", &world);

@@ -1,5 +1,5 @@
 //! Tokens that are known by their shape: the keys that providers hand out, private keys, passwords in
-//! addresses.
+//! addresses, and what is assigned to something that is called a password.
 //!
 //! A shape is a prefix that is quick to find and a test of what follows it. A test looks at the text up
 //! to a limit of its own and never goes back on its word: where it cannot tell because the text ends, it
@@ -7,8 +7,9 @@
 //!
 //! A shape has to be told from ordinary text. Words in kebab case, hashes, `sk-learn` and examples from
 //! manuals stay what they are. A secret without a shape (a password alone, the secret half of a pair of
-//! keys) is not found here.
+//! keys without its name) is not found here.
 
+mod assigned;
 mod key_block;
 mod token;
 mod wrapped;
@@ -75,6 +76,8 @@ enum Left {
     Any,
     /// No part of a word.
     NoWord,
+    /// One of these.
+    Behind(&'static [u8]),
 }
 
 enum Test {
@@ -88,6 +91,8 @@ enum Test {
     Basic,
     /// An address with a password in it.
     Address,
+    /// A name that ends like this, and what is assigned to it.
+    Assigned(&'static [&'static str]),
 }
 
 const fn token(prefix: &'static str, kind: &'static str, body: Body) -> Shape {
@@ -96,6 +101,16 @@ const fn token(prefix: &'static str, kind: &'static str, body: Body) -> Shape {
 
 const fn other(prefix: &'static str, kind: &'static str, left: Left, test: Test) -> Shape {
     Shape { prefix, kind, left, test }
+}
+
+/// A name is known by a part that two spellings share: `password` and `Password`.
+const fn assigned(
+    prefix: &'static str,
+    kind: &'static str,
+    behind: &'static [u8],
+    endings: &'static [&'static str],
+) -> Shape {
+    Shape { prefix, kind, left: Left::Behind(behind), test: Test::Assigned(endings) }
 }
 
 /// Longer prefixes come before those they begin with.
@@ -132,26 +147,53 @@ static SHAPES: &[Shape] = &[
     other("authorization: Basic ", "basic_password", Left::NoWord, Test::Basic),
     other("authorization: basic ", "basic_password", Left::NoWord, Test::Basic),
     other("://", "url_password", Left::Any, Test::Address),
+    assigned("assw", "password", b"pP", &["ord", "d"]),
+    assigned("ASSW", "password", b"P", &["ORD", "D"]),
+    assigned(
+        "ecret",
+        "secret_value",
+        b"sS",
+        &["", "_key", "-key", "Key", "_access_key", "AccessKey"],
+    ),
+    assigned("ECRET", "secret_value", b"S", &["", "_KEY", "_ACCESS_KEY"]),
+    assigned("pi_key", "api_key", b"aA", &[""]),
+    assigned("pi-key", "api_key", b"aA", &[""]),
+    assigned("piKey", "api_key", b"aA", &[""]),
+    assigned("pikey", "api_key", b"aA", &[""]),
+    assigned("PI_KEY", "api_key", b"A", &[""]),
 ];
 
-static PREFIXES: LazyLock<Finder> =
-    LazyLock::new(|| Finder::new(SHAPES.iter().map(|shape| shape.prefix.to_owned()).collect()));
+static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| Prefixes {
+    finder: Finder::new(SHAPES.iter().map(|shape| shape.prefix.to_owned()).collect()),
+    shapes: SHAPES
+        .iter()
+        .map(|found| SHAPES.iter().filter(|shape| found.covers(shape)).collect())
+        .collect(),
+});
+
+struct Prefixes {
+    finder: Finder,
+    /// Which shapes begin where a prefix was found: its own, and those with a shorter one.
+    shapes: Vec<Vec<&'static Shape>>,
+}
 
 /// Finds the first token from a place on.
 pub(super) fn next(text: &str, from: usize, end: End) -> Step<Token> {
     let prefixes = &*PREFIXES;
     let open = match end {
         End::Here => None,
-        End::Later => prefixes.find_beginning(text, from, |place, word| {
+        End::Later => prefixes.finder.find_beginning(text, from, |place, word| {
             SHAPES.iter().any(|shape| shape.prefix == word && shape.may_begin(text, place))
         }),
     };
+    let mut hits = prefixes.finder.hits(text, from);
     let mut place = from;
-    while let Some(found) = prefixes.find(text, place) {
+    while let Some(found) = hits.next_from(place) {
         if open.is_some_and(|open| open <= found.start) {
             break;
         }
-        match at(text, found.start, end) {
+        let shapes = prefixes.shapes.get(found.word).map(Vec::as_slice).unwrap_or_default();
+        match first(shapes.iter().copied(), text, found.start, end) {
             Verdict::Secret(token) => return Step::Found(token),
             Verdict::More => return Step::Open(found.start),
             Verdict::No => place = found.start + 1,
@@ -163,8 +205,19 @@ pub(super) fn next(text: &str, from: usize, end: End) -> Step<Token> {
 /// Says whether a token, with its prefix, begins at a place.
 fn at(text: &str, place: usize, end: End) -> Verdict {
     let rest = text.as_bytes().get(place..).unwrap_or_default();
-    for shape in SHAPES {
-        if !rest.starts_with(shape.prefix.as_bytes()) || !shape.may_begin(text, place) {
+    let begins = |shape: &&Shape| rest.starts_with(shape.prefix.as_bytes());
+    first(SHAPES.iter().filter(begins), text, place, end)
+}
+
+/// Returns the verdict of the first of these shapes, whose prefixes stand at a place, that does not say no.
+fn first<'s>(
+    shapes: impl Iterator<Item = &'s Shape>,
+    text: &str,
+    place: usize,
+    end: End,
+) -> Verdict {
+    for shape in shapes {
+        if !shape.may_begin(text, place) {
             continue;
         }
         match shape.judge(text, place, end) {
@@ -176,8 +229,20 @@ fn at(text: &str, place: usize, end: End) -> Verdict {
 }
 
 impl Shape {
+    /// Tells whether another begins wherever this one does.
+    fn covers(&self, other: &Self) -> bool {
+        self.prefix.starts_with(other.prefix)
+    }
+
     fn may_begin(&self, text: &str, place: usize) -> bool {
-        self.left == Left::Any || !is_inside_word(text, place)
+        match self.left {
+            Left::Any => true,
+            Left::NoWord => !is_inside_word(text, place),
+            Left::Behind(any) => {
+                let before = text.as_bytes().get(..place).and_then(<[u8]>::last);
+                before.is_some_and(|byte| any.contains(byte))
+            }
+        }
     }
 
     fn judge(&self, text: &str, place: usize, end: End) -> Verdict {
@@ -189,6 +254,7 @@ impl Shape {
             Test::Bearer => wrapped::bearer(self.kind, text, body, end),
             Test::Basic => wrapped::basic(self.kind, text, body, end),
             Test::Address => wrapped::address(self.kind, text, body, end),
+            Test::Assigned(endings) => assigned::judge(self.kind, endings, text, place, body, end),
         }
     }
 }
@@ -232,5 +298,7 @@ pub(super) fn tag<'b>(parts: impl IntoIterator<Item = &'b [u8]>) -> u64 {
         .fold(START, |tag, byte| (tag ^ u64::from(*byte)).wrapping_mul(FACTOR))
 }
 
+#[cfg(test)]
+mod assigned_tests;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use convoke_core::{Money, Timestamp, Usage};
 
 /// Writes how long something took: `2 ms`, `8.2 s`, `3 m 05 s`, `1 h 02 m`.
-pub(super) fn time(duration: Duration) -> String {
+pub fn time(duration: Duration) -> String {
     let (millis, seconds) = (duration.as_millis(), duration.as_secs());
     match seconds {
         0 if millis == 0 && !duration.is_zero() => "<1 ms".to_owned(),
@@ -17,7 +17,7 @@ pub(super) fn time(duration: Duration) -> String {
 }
 
 /// Writes a number of tokens: `512`, `12.4k`, `1.2M`.
-pub(super) fn tokens(count: u64) -> String {
+pub fn tokens(count: u64) -> String {
     let tenths = |unit: u64, letter: char| {
         let tenths = count / (unit / 10);
         format!("{}.{}{letter}", tenths / 10, tenths % 10)
@@ -31,7 +31,7 @@ pub(super) fn tokens(count: u64) -> String {
 }
 
 /// Writes money, rounded: cents from a dollar on, hundredths of a cent below.
-pub(super) fn money(money: Money) -> String {
+pub fn money(money: Money) -> String {
     let amount = money.amount();
     let rounded = amount.round_dp(4);
     if amount.is_zero() {
@@ -68,7 +68,7 @@ pub(super) fn usage(usage: &Usage) -> Option<String> {
 }
 
 /// Writes a size: `512 bytes`, `12 KiB`, `3 MiB`.
-pub(super) fn size(bytes: usize) -> String {
+pub fn size(bytes: usize) -> String {
     match bytes {
         1 => "1 byte".to_owned(),
         0..1024 => format!("{bytes} bytes"),
@@ -78,7 +78,7 @@ pub(super) fn size(bytes: usize) -> String {
 }
 
 /// Writes `1 turn`, `2 turns`.
-pub(super) fn count(number: u64, thing: &str) -> String {
+pub fn count(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
@@ -99,7 +99,10 @@ mod tests {
             (0, "0 ms"),
             (300, "<1 ms"),
             (2_000, "2 ms"),
+            (999_999, "999 ms"),
+            (1_000_000, "1.0 s"),
             (8_250_000, "8.2 s"),
+            (59_990_000, "59.9 s"),
             (185_000_000, "3 m 05 s"),
             (3_720_000_000, "1 h 02 m"),
         ] {
@@ -111,9 +114,34 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([tokens(999), tokens(12_449), tokens(1_250_000)], ["999", "12.4k", "1.2M"]);
+        for (number, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1.0k"),
+            (12_449, "12.4k"),
+            (99_999, "99.9k"),
+            (100_000, "100k"),
+            (1_250_000, "1.2M"),
+        ] {
+            assert_eq!(tokens(number), shown);
+        }
         assert_eq!([size(1), size(900), size(4_096)], ["1 byte", "900 bytes", "4 KiB"]);
         assert_eq!([count(1, "turn"), count(0, "turn")], ["1 turn", "0 turns"]);
+    }
+
+    #[test]
+    fn money_is_rounded_only_for_the_eye() {
+        for (exact, shown) in [
+            ("0", "$0"),
+            ("0.00001", "<$0.0001"),
+            ("0.00034", "$0.0003"),
+            ("0.01234567", "$0.0123"),
+            ("0.1", "$0.1000"),
+            ("12.345", "$12.34"),
+            ("1234.5", "$1234.50"),
+        ] {
+            assert_eq!(money(exact.parse().unwrap()), shown);
+        }
     }
 
     #[test]

@@ -16,16 +16,20 @@ const TICKS: u128 = 5;
 
 /// A line of time.
 #[derive(Clone, Debug)]
-pub(super) struct Axis {
+pub struct Axis {
     total: Duration,
     gaps: Vec<Span>,
 }
 
 impl Axis {
     /// Makes the line of a run.
-    pub(super) fn of(timeline: &Timeline<'_>) -> Self {
-        let gaps = timeline.gaps.iter().map(|gap| gap.span).collect();
-        Self { total: timeline.working(), gaps }
+    pub fn of(timeline: &Timeline<'_>) -> Self {
+        Self::new(timeline.working(), timeline.gaps.iter().map(|gap| gap.span).collect())
+    }
+
+    /// Makes a line as long as this, without these gaps, which come in their order.
+    pub const fn new(total: Duration, gaps: Vec<Span>) -> Self {
+        Self { total, gaps }
     }
 
     /// Returns how much of the run was over at a moment, without the gaps.
@@ -35,15 +39,20 @@ impl Axis {
         moment.saturating_sub(skipped)
     }
 
-    /// Returns where a moment is.
-    pub(super) fn place(&self, moment: Duration) -> u64 {
-        self.scale(self.worked(moment))
+    /// Returns where a moment is on a line with so many parts.
+    pub fn place_on(&self, length: u64, moment: Duration) -> u64 {
+        self.scale(length, self.worked(moment))
     }
 
-    fn scale(&self, worked: Duration) -> u64 {
-        let place = worked.as_micros() * u128::from(LENGTH);
+    /// Returns where a moment is.
+    pub(super) fn place(&self, moment: Duration) -> u64 {
+        self.place_on(LENGTH, moment)
+    }
+
+    fn scale(&self, length: u64, worked: Duration) -> u64 {
+        let place = worked.as_micros().saturating_mul(u128::from(length));
         let place = place.checked_div(self.total.as_micros()).unwrap_or_default();
-        u64::try_from(place).unwrap_or(LENGTH).min(LENGTH)
+        u64::try_from(place).unwrap_or(length).min(length)
     }
 
     /// Returns where something begins, and how long it is: at least a little, so that it can be seen.
@@ -74,7 +83,7 @@ impl Axis {
         let moments = (0..TICKS).map(|index| index * step).take_while(|moment| *moment <= total);
         let moments =
             moments.map(|moment| Duration::from_millis(u64::try_from(moment).unwrap_or(u64::MAX)));
-        moments.map(|moment| (self.scale(moment), moment)).collect()
+        moments.map(|moment| (self.scale(LENGTH, moment), moment)).collect()
     }
 }
 

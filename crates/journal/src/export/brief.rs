@@ -1,4 +1,7 @@
 //! Calls and what came of them in a few words.
+//!
+//! What is public here chooses what to tell and leaves to others how to show it. It is as it was said: whoever
+//! shows it makes it harmless.
 
 use convoke_core::{Display, DisplayFormat, Part};
 use serde_json::{Map, Value};
@@ -10,6 +13,8 @@ use crate::timeline::{Call, CallState};
 
 /// How many letters a remark has at most.
 const REMARK: usize = 120;
+/// No argument is looked at any further.
+const LONGEST: usize = 480;
 /// How many letters a result has that is shown itself and not described.
 const RESULT: usize = 60;
 
@@ -43,25 +48,42 @@ pub(super) fn one_line(text: &str, letters: usize) -> String {
 
 /// Returns what a call is about: `README.md`, `cargo test`, `TODO src`.
 pub(super) fn arguments(arguments: &Value) -> String {
+    let About { what, place } = about(arguments);
+    match place {
+        Some(place) => one_line(&format!("{what} · {place}"), REMARK),
+        None => one_line(&what, REMARK),
+    }
+}
+
+/// What a call is about: the most telling of its arguments, and perhaps where.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// What it is about; empty, if none of its arguments tells.
+    pub what: String,
+    /// Where, if that is another argument.
+    pub place: Option<String>,
+}
+
+/// Finds out what a call is about. Long texts are cut.
+pub fn about(arguments: &Value) -> About {
     let Value::Object(fields) = arguments else {
-        return match arguments {
-            Value::Null => String::new(),
-            other => one_line(&other.to_string(), REMARK),
-        };
+        let what = if arguments.is_null() { String::new() } else { arguments.to_string() };
+        return About { what: what.chars().take(LONGEST).collect(), place: None };
     };
     let told = TELLING.iter().copied().find(|name| scalar(fields, name).is_some());
     let any = || fields.keys().map(String::as_str).find(|name| scalar(fields, name).is_some());
-    let Some(first) = told.or_else(any) else { return String::new() };
-    let place = PLACES.iter().find(|name| **name != first && scalar(fields, name).is_some());
-    let texts = [Some(first), place.copied()].into_iter().flatten();
-    let texts: Vec<String> = texts.filter_map(|name| scalar(fields, name)).collect();
-    one_line(&texts.join(" · "), REMARK)
+    let Some(first) = told.or_else(any) else { return About::default() };
+    let second = PLACES.iter().filter(|name| **name != first && first != "file_path");
+    About {
+        what: scalar(fields, first).unwrap_or_default(),
+        place: second.copied().find_map(|name| scalar(fields, name)),
+    }
 }
 
 fn scalar(fields: &Map<String, Value>, name: &str) -> Option<String> {
     match fields.get(name)? {
         Value::String(text) if text.trim().is_empty() => None,
-        Value::String(text) => Some(text.chars().take(REMARK * 4).collect()),
+        Value::String(text) => Some(text.chars().take(LONGEST).collect()),
         Value::Number(number) => Some(number.to_string()),
         Value::Bool(value) => Some(value.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
@@ -84,7 +106,8 @@ pub(super) fn result(call: &Call<'_>) -> String {
 
 fn completed(content: &[Part], display: Option<&Display>) -> String {
     if let Some(Display { format: DisplayFormat::Diff, text }) = display {
-        return changes(text);
+        let Changes { added, removed } = changes(text);
+        return format!("+{added} −{removed}");
     }
     let mut texts = content.iter().filter_map(Part::as_text).filter(|text| !text.trim().is_empty());
     let Some(first) = texts.next() else { return String::new() };
@@ -95,12 +118,21 @@ fn completed(content: &[Part], display: Option<&Display>) -> String {
     }
 }
 
-/// Returns how many lines a unified diff adds and removes.
-fn changes(diff: &str) -> String {
+/// How many lines a change touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changes {
+    /// How many it adds.
+    pub added: usize,
+    /// How many it removes.
+    pub removed: usize,
+}
+
+/// Counts the lines that a unified diff adds and removes.
+pub fn changes(diff: &str) -> Changes {
     let count = |sign: char, head: &str| {
         diff.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head)).count()
     };
-    format!("+{} −{}", count('+', "+++"), count('-', "---"))
+    Changes { added: count('+', "+++"), removed: count('-', "---") }
 }
 
 #[cfg(test)]

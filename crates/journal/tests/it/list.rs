@@ -3,7 +3,9 @@
 use std::fs;
 use std::sync::Arc;
 
-use convoke_core::{Cause, Event, EventBody, RunSettings, Status, TaskId, Timestamp, Usage};
+use convoke_core::{
+    CallId, Cause, Event, EventBody, Kind, RunSettings, Status, TaskId, Timestamp, Usage,
+};
 use convoke_journal::{Condition, Journal, Summary};
 
 use crate::support::{NOW, World, event, id, notice, world};
@@ -91,6 +93,64 @@ fn a_summary_says_what_happened() {
     assert_eq!((anew.events, anew.turns, anew.tool_calls), (10, 2, 2));
 }
 
+fn about(call: &str, mut event: Event) -> Event {
+    event.call = Some(CallId::new(call));
+    event
+}
+
+fn asked(seq: u64, call: &str) -> Event {
+    let body = EventBody::ApprovalAsked {
+        tool_name: "t".into(),
+        kind: Kind::Execute,
+        description: "does it".into(),
+        arguments: Arc::new(serde_json::json!({})),
+        preview: None,
+        reason: "it is asked about".into(),
+        rules: Vec::new(),
+        until: None,
+        fingerprint: "f".into(),
+    };
+    about(call, event("run", seq, body))
+}
+
+fn answered(seq: u64, call: &str) -> Event {
+    let body = serde_json::json!({ "type": "approval_answered", "data": { "toolName": "t", "approved": true } });
+    about(call, event("run", seq, serde_json::from_value(body).unwrap()))
+}
+
+#[test]
+fn a_run_that_waits_for_an_answer_says_so() {
+    let world = world();
+    let journal = world.store.create(&id("run"), NOW).unwrap();
+    let append = |event: Event| journal.append(&event).unwrap();
+    let said = || (only(&world).condition, only(&world).open_questions);
+    append(started("run", "hello", ""));
+    assert_eq!(said(), (Condition::Running, 0));
+    append(asked(2, "a"));
+    append(asked(3, "b"));
+    // The same call of another run is another question.
+    append(in_child(asked(4, "a"), "run"));
+    assert_eq!(said(), (Condition::Waiting, 3));
+    append(asked(5, "a"));
+    assert_eq!(said(), (Condition::Waiting, 3), "a question that is asked again is the same");
+    append(answered(6, "a"));
+    append(in_child(answered(7, "b"), "run"));
+    let denied = serde_json::json!({
+        "type": "tool_call_denied",
+        "data": {
+            "toolName": "t",
+            "error": { "kind": "permission", "message": "no" },
+            "durationMs": 1
+        }
+    });
+    append(about("b", event("run", 8, serde_json::from_value(denied).unwrap())));
+    assert_eq!(said(), (Condition::Waiting, 1));
+    let events = world.store.read(&id("run")).unwrap().events;
+    assert_eq!(convoke_journal::open_questions(&events).len(), 1, "they agree");
+    drop(journal);
+    assert_eq!(said(), (Condition::Interrupted, 1), "nobody works on it, and it is still open");
+}
+
 #[test]
 fn a_prompt_is_found_wherever_it_is_kept() {
     let world = world();
@@ -124,7 +184,7 @@ fn a_thousand_runs_are_the_same_with_any_cache() {
         fs::write(&index, garbage).unwrap();
         assert_eq!(world.store.list().unwrap(), first);
     }
-    let other_form = String::from_utf8(good.clone()).unwrap().replace("\"form\":1", "\"form\":2");
+    let other_form = String::from_utf8(good.clone()).unwrap().replace("\"form\":2", "\"form\":3");
     fs::write(&index, other_form).unwrap();
     assert_eq!(world.store.list().unwrap(), first);
     fs::remove_file(&index).unwrap();

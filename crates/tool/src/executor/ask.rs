@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::ToolExecutor;
 use super::end::for_event;
+use super::hooks::Person;
 use super::prepare::{Decided, PreparedCall, decide_contained, linked};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
 use crate::authorize::{Decision, Request};
@@ -39,6 +40,7 @@ enum Once {
 
 /// What is decided about once more when a rule is granted.
 struct Matter {
+    /// Its tool; none where no rule may answer.
     entry: Option<Arc<Entry>>,
     effects: Effects,
     description: String,
@@ -46,8 +48,9 @@ struct Matter {
 
 impl Matter {
     fn of(prepared: &PreparedCall) -> Self {
+        let may_be_answered = prepared.ticket.may_be_answered_by_rule();
         Self {
-            entry: prepared.ticket.entry().cloned(),
+            entry: prepared.ticket.entry().filter(|_| may_be_answered).cloned(),
             effects: prepared.effects.clone(),
             description: prepared.description.clone(),
         }
@@ -302,7 +305,7 @@ impl ToolExecutor {
             Err((ticket, error)) => return ended(ticket.answered(error)),
         };
         prepared.question = None;
-        match self.asked_hooks(Decided::Ready(prepared)).await {
+        match self.asked_hooks(Decided::Ready(prepared), Person::Consented).await {
             Decided::Ready(prepared) => Once::Ended(Asked::Consented(Box::new(prepared))),
             Decided::Ask(prepared) => Once::Again(Box::new(prepared)),
             Decided::Answered(result) => ended(result),

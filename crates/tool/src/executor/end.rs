@@ -30,6 +30,8 @@ pub(super) struct Ticket {
     started: Instant,
     /// What the model is told with the result.
     notes: Vec<String>,
+    /// Whether a rule may answer in a person's place, if somebody is asked.
+    rules_answer: bool,
     open: bool,
 }
 
@@ -54,6 +56,7 @@ impl Ticket {
             tool_name,
             entry: None,
             notes: Vec::new(),
+            rules_answer: true,
             open: true,
         };
         match recorded {
@@ -86,6 +89,16 @@ impl Ticket {
     /// Returns its tool, if there is one.
     pub(super) fn entry(&self) -> Option<&Arc<Entry>> {
         self.entry.as_ref()
+    }
+
+    /// A hook wants a person to be asked.
+    pub(super) const fn only_a_person_answers(&mut self) {
+        self.rules_answer = false;
+    }
+
+    /// Tells whether a rule may answer a question about it.
+    pub(super) const fn may_be_answered_by_rule(&self) -> bool {
+        self.rules_answer
     }
 
     pub(super) fn tool_name(&self) -> &str {

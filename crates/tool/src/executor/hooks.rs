@@ -8,18 +8,26 @@ use convoke_core::{CallOutcome, ErrorKind, EventBody, ToolCall, ToolError, ToolR
 use super::ToolExecutor;
 use super::end::for_event;
 use super::prepare::{Decided, PreparedCall};
+use crate::approve::Question;
 use crate::authorize::Decision;
 use crate::hook::Said;
 
+/// Whether a person has consented to just these arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Person {
+    NotAsked,
+    Consented,
+}
+
 impl ToolExecutor {
-    /// Lets hooks refuse a call that may run, or change its arguments. A changed call is checked and
-    /// decided about from the start, so a hook cannot allow what policy does not.
+    /// Lets hooks refuse a call that may run, have a person asked about it, or change its arguments. A changed
+    /// call is checked and decided about from the start, so a hook cannot allow what policy does not.
     pub(super) async fn hooked(&self, decided: Decided) -> Decided {
         if self.0.hooks.is_empty() {
             return decided;
         }
         let asked = async {
-            let decided = self.asked_hooks(decided).await;
+            let decided = self.asked_hooks(decided, Person::NotAsked).await;
             if let Decided::Answered(result) = &decided {
                 self.tell_of(result).await;
             }
@@ -28,7 +36,7 @@ impl ToolExecutor {
         Box::pin(asked).await
     }
 
-    pub(super) async fn asked_hooks(&self, decided: Decided) -> Decided {
+    pub(super) async fn asked_hooks(&self, decided: Decided, person: Person) -> Decided {
         let (prepared, asks) = match decided {
             Decided::Answered(_) => return decided,
             Decided::Ready(prepared) => (prepared, false),
@@ -50,16 +58,54 @@ impl ToolExecutor {
             }
             said = asked => said,
         };
-        match said {
-            Said::Go => again(prepared),
-            Said::Denied(reason) => {
-                Decided::Answered(prepared.ticket.denied(ToolError::permission(reason)))
+        let Said { changed, asks } = match said {
+            Ok(said) => said,
+            Err(reason) => {
+                return Decided::Answered(prepared.ticket.denied(ToolError::permission(reason)));
             }
-            Said::Changed(arguments) => {
+        };
+        // Whoever wrote these very arguments need not be asked about them.
+        let asks = asks.filter(|_| changed.is_some() || person == Person::NotAsked);
+        let decided = match changed {
+            None => again(prepared),
+            Some(arguments) => {
                 let name = prepared.ticket.tool_name().to_owned();
                 self.decide_again(prepared, ToolCall::new(call, name, arguments))
             }
+        };
+        match (decided, asks) {
+            (Decided::Ready(prepared) | Decided::Ask(prepared), Some(reason)) => {
+                Decided::Ask(self.asked_by_hooks(prepared, reason))
+            }
+            (decided, _) => decided,
         }
+    }
+
+    /// Makes a call one that a person is asked about. No rule is proposed: hooks would ask all the same.
+    fn asked_by_hooks(&self, mut prepared: PreparedCall, reason: String) -> PreparedCall {
+        let question = match prepared.question.take() {
+            Some(question) => Question {
+                reason: format!("{}; {reason}", question.reason),
+                rules: Vec::new(),
+                ..question
+            },
+            None => Question {
+                call: prepared.ticket.call().clone(),
+                agent: self.0.recorder.agent().clone(),
+                tool_name: prepared.ticket.tool_name().to_owned(),
+                kind: prepared.kind,
+                arguments: prepared.arguments.clone().unwrap_or_default(),
+                description: prepared.description.clone(),
+                preview: None,
+                reason,
+                rules: Vec::new(),
+                until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
+                fingerprint: String::new(),
+            },
+        };
+        prepared.question = Some(question);
+        prepared.ticket.only_a_person_answers();
+        prepared
     }
 
     fn decide_again(&self, prepared: PreparedCall, call: ToolCall) -> Decided {

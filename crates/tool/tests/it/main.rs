@@ -6,6 +6,7 @@ mod asking;
 mod batch;
 mod commands;
 mod hooks;
+mod hooks_ask;
 mod pipeline;
 mod support;
 mod views;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use convoke::config::{
-    ConfigError, ConfigFile, FileState, Loaded, Problem, Sources, VARIABLE_PREFIX, load,
+    ConfigError, ConfigFile, FileState, Loaded, MoreTools, Problem, Sources, VARIABLE_PREFIX, load,
 };
 use convoke_core::ExitCode;
 use serde::Serialize;
@@ -88,6 +88,7 @@ fn alone(file: &Path, session: &Session<'_>) -> Result<Sources, Failure> {
     let mut sources = Sources::new(session.working_directory());
     sources.user_file = Some(file.to_owned());
     sources.project_directory = None;
+    sources.more_tools = MoreTools::None;
     sources.home = session.environment().home();
     sources.environment = session.environment().variables();
     sources.environment.retain(|name, _| !name.starts_with(VARIABLE_PREFIX));

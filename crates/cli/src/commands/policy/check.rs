@@ -1,12 +1,14 @@
 //! `convoke policy check`: what would be decided about a call.
 
 use clap::Args;
+use convoke_core::hook::Moment;
 use convoke_core::policy::{Decision, Source};
 use convoke_core::{AgentPath, ExitCode, Mode, Permission, ToolError};
 use serde_json::{Value, json};
 
 use super::{mode_parser, style_of};
 use crate::failure::Failure;
+use crate::hooks::{self, Called};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -15,7 +17,8 @@ const ROOTS: &str = "the allowed paths (tools.allowedPaths)";
 
 const AFTER_HELP: &str = "\
 After `--` comes a command for run_command: one word is read as a shell would, several are a program \
-and its arguments. Otherwise name a tool and its arguments as JSON. Nothing is run.
+and its arguments. Otherwise name a tool and its arguments as JSON. Nothing is run, no hook either; \
+those of the configuration that would have a say are named.
 
 Examples:
   convoke policy check -- git push origin main
@@ -58,8 +61,9 @@ impl Check {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
-        let runtime = session.runtime_in(self.mode, config, None, None)?;
         let (name, arguments) = self.call()?;
+        let hooks = hooks::called_for(&config, name);
+        let runtime = session.runtime_in(self.mode, config, None, None)?;
         let tool = runtime.callable().get(name).ok_or_else(|| {
             let unknown = Failure::usage(runtime.callable().unknown(name).message);
             unknown.hint("`convoke tools list` shows them all").hint(self.with_dashes())
@@ -71,7 +75,7 @@ impl Check {
         };
         let decision = runtime.judge(tool.as_ref(), &arguments, &agent).map_err(wrong)?;
         let outside = runtime.outside(tool.as_ref(), &arguments).map_err(wrong)?;
-        self.print(&decision, outside.as_ref(), output);
+        self.print(&decision, outside.as_ref(), &hooks, output);
         Ok(match decision.permission {
             Permission::Allow if outside.is_none() => ExitCode::Done,
             _ => ExitCode::Denied,
@@ -105,12 +109,25 @@ impl Check {
         format!("a command comes after `--`: convoke policy check -- {}", line(&words))
     }
 
-    fn print(&self, decision: &Decision, outside: Option<&ToolError>, output: &mut Output) {
+    fn print(
+        &self,
+        decision: &Decision,
+        outside: Option<&ToolError>,
+        hooks: &[Called],
+        output: &mut Output,
+    ) {
         // What lies outside is refused before the policy is asked.
         let permission = outside.map_or(decision.permission, |_| Permission::Deny);
         let reason = outside.map_or(&decision.reason, |error| &error.message);
         let source = outside.map_or_else(|| decision.source.to_string(), |_| ROOTS.to_owned());
         let subject = decision.subject.as_ref().filter(|_| outside.is_none());
+        // Nobody is called about what is denied.
+        let is_called = |hook: &&Called| match permission {
+            Permission::Deny => false,
+            Permission::Ask => true,
+            Permission::Allow => hook.on == Moment::BeforeTool,
+        };
+        let hooks: Vec<&Called> = hooks.iter().filter(is_called).collect();
         if self.json {
             let place = match &decision.source {
                 Source::Rule { place, .. } if outside.is_none() => place.as_deref(),
@@ -122,6 +139,7 @@ impl Check {
                 "place": place,
                 "reason": reason,
                 "subject": subject,
+                "hooks": hooks,
             }));
         }
         let word = output.out.paint(style_of(permission), permission);
@@ -130,6 +148,9 @@ impl Check {
             output.out.line(format_args!("  for {subject}"));
         }
         output.out.line(format_args!("  by {source}"));
+        for hook in hooks {
+            output.out.line(output.out.printable(&format!("  then {hook}")));
+        }
     }
 }
 

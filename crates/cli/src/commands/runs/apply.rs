@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::run::watch;
 use super::super::workspace;
-use super::named;
+use super::named::Opened;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -57,9 +57,7 @@ impl Apply {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let store = session.existing_store()?;
-        let id = named::only(&store, &self.words, self.last)?;
-        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        let Opened { id, recorded, .. } = Opened::of(session, &self.words, self.last)?;
         let config = session.load(output)?.config;
         let threads = watch::threads()?;
         let opened = workspace::of_run(&id, &recorded.events, session, &config)?;

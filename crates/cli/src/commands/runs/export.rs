@@ -9,7 +9,7 @@ use convoke::journal::timeline::Timeline;
 use convoke::journal::{Recorded, export};
 use convoke_core::{ExitCode, RunId};
 
-use super::named;
+use super::named::Opened;
 use super::show::damaged;
 use crate::failure::Failure;
 use crate::files;
@@ -95,8 +95,6 @@ impl Export {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let store = session.existing_store()?;
-        let id = named::only(&store, &self.words, self.last)?;
         let named = self.output.as_deref().filter(|path| *path != Path::new("-"));
         let format = match (self.format, named) {
             (Some(format), _) => format,
@@ -106,7 +104,7 @@ impl Export {
                     .hint("--format does, or a name that ends with .html, .md or .jsonl")
             })?,
         };
-        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        let Opened { id, recorded, .. } = Opened::of(session, &self.words, self.last)?;
         let text = format.text(&recorded).map_err(|error| {
             Failure::failed(format!("run `{id}` cannot be written")).because(&error)
         })?;

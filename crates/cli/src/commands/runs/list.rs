@@ -27,9 +27,13 @@ The newest come first. Any part of an id that no other run has is enough to name
 colours, a part that is enough stands out. With --json all runs are printed unless --limit says otherwise, and \
 times are milliseconds since 1970.
 
+A run that is `waiting` has asked a person; how many questions are open follows in parentheses, and \
+`convoke runs show ID` has them.
+
 Examples:
   convoke runs list
   convoke runs list --status interrupted          those that can be resumed
+  convoke runs list --status waiting --status parked
   convoke runs list --here --since 2d --all
   convoke runs list --json --limit 1";
 

@@ -1,9 +1,10 @@
 //! Which run is meant.
 
-use convoke::journal::{FindError, JournalError, Store};
+use convoke::journal::{FindError, JournalError, Recorded, Store};
 use convoke_core::{Cause, RunId};
 
 use crate::failure::Failure;
+use crate::session::Session;
 
 /// What comes before the words: a run, or `--last`.
 const LAST_HELP: &str = "`--last` means the run that was last worked on; then no ID is given";
@@ -46,6 +47,42 @@ pub(in crate::commands) fn only(
         (found, []) => Ok(found),
         (_, [word, ..]) => {
             Err(Failure::usage(format!("there is an ID beside --last: `{word}`")).hint(LAST_HELP))
+        }
+    }
+}
+
+/// A run that was read.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    pub(super) id: RunId,
+    pub(super) recorded: Recorded,
+}
+
+impl Opened {
+    /// Reads the run that these words mean.
+    pub(super) fn of(session: &Session<'_>, words: &[String], last: bool) -> Result<Self, Failure> {
+        let store = session.existing_store()?;
+        let id = only(&store, words, last)?;
+        Self::read(store, id)
+    }
+
+    /// Reads the run that has this id, or this part of it.
+    pub(super) fn named(session: &Session<'_>, id: &str) -> Result<Self, Failure> {
+        let store = session.existing_store()?;
+        let id = find(&store, id)?;
+        Self::read(store, id)
+    }
+
+    fn read(store: Store, id: RunId) -> Result<Self, Failure> {
+        let recorded = store.read(&id).map_err(|error| failure(&error))?;
+        Ok(Self { store, id, recorded })
+    }
+
+    /// Refuses a run that is not intact.
+    pub(super) fn intact(self) -> Result<Self, Failure> {
+        match self.recorded.damage {
+            Some(damage) => Err(failure(&JournalError::Damaged { run: self.id, damage })),
+            None => Ok(self),
         }
     }
 }

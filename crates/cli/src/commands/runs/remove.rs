@@ -51,8 +51,7 @@ impl Remove {
         let runs = self.meant(&store)?;
         let all = store.list().map_err(|error| named::failure(&error))?;
         let about = |run: &RunId| all.iter().find(|summary| summary.run == *run);
-        let is_running =
-            |run: &&RunId| about(run).is_some_and(|run| State::of(run) == State::Running);
+        let is_running = |run: &&RunId| about(run).is_some_and(|run| State::of(run).is_worked_on());
         if let Some(run) = runs.iter().find(is_running) {
             let message = format!("run `{run}` is being worked on, so nothing is removed");
             return Err(

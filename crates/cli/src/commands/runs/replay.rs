@@ -2,11 +2,10 @@
 
 use clap::Args;
 use convoke::agent::replay;
-use convoke::journal::JournalError;
 use convoke_core::{Cause, ExitCode};
 use serde::Serialize;
 
-use super::named;
+use super::named::Opened;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -58,12 +57,8 @@ impl Replay {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let store = session.existing_store()?;
-        let id = named::only(&store, &self.words, self.last)?;
-        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
-        if let Some(damage) = recorded.damage {
-            return Err(named::failure(&JournalError::Damaged { run: id, damage }));
-        }
+        let opened = Opened::of(session, &self.words, self.last)?.intact()?;
+        let Opened { id, recorded, .. } = opened;
         let (run, events) = (id.to_string(), recorded.events.len());
         match replay(&id, &recorded.events) {
             Ok(again) => {

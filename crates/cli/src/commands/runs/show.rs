@@ -11,7 +11,7 @@ use std::process::Stdio;
 
 use clap::Args;
 use convoke::journal::timeline::Timeline;
-use convoke::journal::{JournalError, Recorded, Store, open_questions};
+use convoke::journal::{JournalError, OpenQuestion, Recorded, Store, open_questions};
 use convoke::tools::{Clock, SystemClock};
 use convoke_core::policy::RuleSpec;
 use convoke_core::{Event, ExitCode, RunId};
@@ -20,7 +20,7 @@ use self::head::Head;
 use self::lines::Amount;
 use self::row::{Row, Told};
 use self::story::Order;
-use super::named;
+use super::named::{self, Opened};
 use super::state::State;
 use crate::failure::Failure;
 use crate::output::{Output, Style};
@@ -76,6 +76,8 @@ struct Shown<'r> {
     /// What it used, in the words of `convoke run`.
     tree: Tree,
     state: State,
+    /// What nobody has answered yet.
+    questions: Vec<OpenQuestion<'r>>,
 }
 
 impl Show {
@@ -85,15 +87,14 @@ impl Show {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let store = session.existing_store()?;
-        let id = named::only(&store, &self.words, self.last)?;
-        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+        let Opened { store, id, recorded } = Opened::of(session, &self.words, self.last)?;
         let shown = Shown {
             id: &id,
             recorded: &recorded,
             timeline: Timeline::of(&recorded.events),
             tree: folded(&recorded.events),
             state: state_of(&store, &id, &recorded)?,
+            questions: open_questions(&recorded.events),
         };
         let order = if self.tree { Order::ByAgent } else { Order::ByTime };
         let rows = story::rows(&shown.timeline, order, Look::of(&output.out));
@@ -130,10 +131,9 @@ impl Shown<'_> {
     /// Returns what the run waits for, and how to answer.
     fn questions(&self, output: &Output) -> Vec<String> {
         let stream = &output.out;
-        let open = open_questions(&self.recorded.events);
-        let Some(first) = open.first() else { return Vec::new() };
+        let Some(first) = self.questions.first() else { return Vec::new() };
         let mut lines = vec![String::new(), "It waits for an answer:".to_owned()];
-        for question in &open {
+        for question in &self.questions {
             let (call, agent) = (question.call.to_string(), question.agent.as_str());
             let what = one_line(question.description, QUESTION);
             let name = stream.paint(Style::Name, stream.printable(question.tool_name));
@@ -158,7 +158,7 @@ impl Shown<'_> {
         let Some(ended) = self.tree.ended() else {
             let resume = format!("convoke runs resume {}", self.id);
             let line = match self.state {
-                State::Running => "A process works on it.".to_owned(),
+                State::Running | State::Waiting => "A process works on it.".to_owned(),
                 State::Damaged => return lines,
                 _ => format!("It was interrupted. To go on: {resume}"),
             };
@@ -196,6 +196,7 @@ impl Shown<'_> {
             timeline: &self.timeline,
             outcome: self.tree.ended().map(|ended| &ended.outcome),
             state: self.state,
+            questions: &self.questions,
         }
     }
 }

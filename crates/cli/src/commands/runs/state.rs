@@ -13,6 +13,8 @@ use crate::view::look::{Look, Sign};
 pub(super) enum State {
     /// A process works on it.
     Running,
+    /// A process works on it and waits for a person's answer.
+    Waiting,
     /// It has not ended, and nobody works on it.
     Interrupted,
     /// It ended.
@@ -22,8 +24,9 @@ pub(super) enum State {
 }
 
 /// All of them, with their words.
-const WORDS: [(&str, State); 10] = [
+const WORDS: [(&str, State); 11] = [
     ("running", State::Running),
+    ("waiting", State::Waiting),
     ("interrupted", State::Interrupted),
     ("completed", State::Ended(Status::Completed)),
     ("failed", State::Ended(Status::Failed)),
@@ -41,6 +44,7 @@ impl State {
         match (&summary.problem, summary.condition) {
             (Some(_), _) => Self::Damaged,
             (None, Condition::Running) => Self::Running,
+            (None, Condition::Waiting) => Self::Waiting,
             // Somebody stopped it, and it can go on: that it could say so makes no difference.
             (
                 None,
@@ -63,7 +67,7 @@ impl State {
             Self::Ended(Status::Completed) => Sign::Ok,
             Self::Ended(Status::Failed | Status::Stuck) => Sign::Failed,
             Self::Ended(Status::Denied) => Sign::Denied,
-            Self::Ended(Status::Parked) => Sign::Asks,
+            Self::Waiting | Self::Ended(Status::Parked) => Sign::Asks,
             Self::Interrupted | Self::Ended(Status::Limited | Status::Cancelled) => Sign::Stopped,
             Self::Damaged => Sign::Warning,
         }
@@ -77,14 +81,26 @@ impl State {
             Self::Damaged | Self::Ended(Status::Failed | Status::Stuck | Status::Denied) => {
                 Style::Bad
             }
-            Self::Interrupted
+            Self::Waiting
+            | Self::Interrupted
             | Self::Ended(Status::Limited | Status::Cancelled | Status::Parked) => Style::Warn,
         }
     }
 
-    /// Returns sign and word, as a stream shows them.
-    pub(super) fn shown(self, stream: &Stream) -> String {
-        format!("{} {}", Look::of(stream).sign(self.sign()), self.word())
+    /// Tells whether a process works on the run.
+    pub(super) const fn is_worked_on(self) -> bool {
+        matches!(self, Self::Running | Self::Waiting)
+    }
+
+    /// Returns sign and word, as a stream shows them, with the number of questions where they matter.
+    pub(super) fn shown(self, questions: usize, stream: &Stream) -> String {
+        let sign = Look::of(stream).sign(self.sign());
+        match (self, questions) {
+            (Self::Waiting | Self::Interrupted | Self::Ended(Status::Parked), 1..) => {
+                format!("{sign} {} ({questions})", self.word())
+            }
+            _ => format!("{sign} {}", self.word()),
+        }
     }
 }
 

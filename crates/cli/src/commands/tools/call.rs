@@ -3,6 +3,7 @@
 mod arguments;
 mod consent;
 mod live;
+mod masked;
 mod report;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use convoke_tool::{CallOptions, Recorder, ToolExecutor};
 
 use self::consent::{AskAtTerminal, Consent};
 use self::live::Live;
+use self::masked::masked;
 use super::kind_parser;
 use crate::duration;
 use crate::failure::Failure;
@@ -33,6 +35,9 @@ text @x.
 Whoever types this command consents to what the tool does, with two exceptions: programs run only \
 if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays \
 denied. --allow KIND lifts both for this call.
+
+Secrets in the result are shown by name, as in a run: variables that look like credentials, settings \
+marked as secret, and tokens that are known by their shape.
 
 Examples:
   convoke tools call ls
@@ -89,6 +94,7 @@ impl Call {
         let executor = self.executor(&runtime, &live, output);
         let (result, stopped) = carry_out(&executor, call, self.timeout.map(Timeout::duration))?;
         live.finish();
+        let result = masked(result, executor.recorder().secrets());
         let ended =
             report::Ended { result: &result, stopped, spec, consent: &consent, runtime: &runtime };
         if self.json {
@@ -131,7 +137,10 @@ impl Call {
             .executor()
             .limits(limits)
             .approver(AskAtTerminal::new(&output.err, self.yes))
-            .recorder(Recorder::new("tools-call", Arc::<Live>::clone(live), clock))
+            .recorder(
+                Recorder::new("tools-call", Arc::<Live>::clone(live), clock)
+                    .hiding(runtime.secrets()),
+            )
             .build()
     }
 }

@@ -1,7 +1,7 @@
 //! Rules that are no mistake and yet can never hold: whoever wrote one is warned, where it is written.
 
 use convoke_builtin::Settings;
-use convoke_core::policy::{RuleError, RuleSpec};
+use convoke_core::policy::{KnownTools, RuleError, RuleSpec};
 use convoke_core::{Permission, ToolSpec};
 
 use crate::config::key::Key;
@@ -9,6 +9,7 @@ use crate::config::node::{Body, Node};
 use crate::config::origin::Layer;
 use crate::config::problem::Problem;
 use crate::config::settings::Config;
+use crate::config::sources::MoreTools;
 
 /// A rule as it was written, with its place in the list it was written in.
 #[derive(Debug)]
@@ -27,7 +28,11 @@ pub(in crate::config) fn rules_of(root: &Node) -> Vec<WrittenRule> {
 }
 
 /// Says which rules can never hold with what is configured.
-pub(in crate::config) fn doubts(rules: &[WrittenRule], config: &Config) -> Vec<Problem> {
+pub(in crate::config) fn doubts(
+    rules: &[WrittenRule],
+    config: &Config,
+    more: MoreTools,
+) -> Vec<Problem> {
     let specs: Vec<(&WrittenRule, RuleSpec)> = rules
         .iter()
         .filter_map(|rule| Some((rule, serde_json::from_value(rule.node.to_json()).ok()?)))
@@ -41,7 +46,11 @@ pub(in crate::config) fn doubts(rules: &[WrittenRule], config: &Config) -> Vec<P
         if rule.node.origin.layer == Layer::Project && spec.effect == Permission::Allow {
             continue;
         }
-        let found = spec.doubts_about(&tools, is_denied);
+        let known = match more {
+            MoreTools::None => KnownTools::All(&tools),
+            MoreTools::Perhaps => KnownTools::Some(&tools),
+        };
+        let found = spec.doubts_about(known, is_denied);
         problems.extend(spec.doubts().iter().chain(&found).filter_map(|doubt| rule.problem(doubt)));
     }
     problems

@@ -12,7 +12,7 @@ const RSA_START: &str = "-----BEGIN RSA PRIVATE KEY-----\n\
 const JWT: &str =
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9";
 
-fn token_in(text: &str) -> Option<(&'static str, &str)> {
+pub(super) fn token_in(text: &str) -> Option<(&'static str, &str)> {
     match next(text, 0, End::Here) {
         Step::Found(token) => Some((token.kind, &text[token.span])),
         Step::Clear => None,

@@ -101,7 +101,7 @@ fn is_password(password: &[u8], user: &[u8]) -> bool {
 }
 
 /// A token that has a shape is called by that shape, wherever it stands.
-fn own_shape<'b>(
+pub(super) fn own_shape<'b>(
     kind: &'static str,
     text: &str,
     from: usize,

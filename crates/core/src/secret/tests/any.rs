@@ -12,7 +12,7 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 /// Pieces of which secrets are made, and of which they are nearly made.
-const PIECES: [&str; 33] = [
+const PIECES: [&str; 41] = [
     "sk-0123456789",
     "-and-more",
     "9017263544",
@@ -46,6 +46,14 @@ const PIECES: [&str; 33] = [
     "\"",
     "[secret KEY]",
     "736b2d30313233343536373839",
+    "password=",
+    "DB_PASSWORD = \"",
+    "\"api_key\": \"",
+    "secret_key: ",
+    "password",
+    "Tr0ub4dor&3x",
+    "hunter22",
+    "9f86d081884c7d659a2f",
 ];
 
 fn text() -> impl Strategy<Value = String> {

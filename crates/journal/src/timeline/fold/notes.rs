@@ -35,7 +35,10 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
             reason.clone().unwrap_or_default(),
         ),
         EventBody::HookActed { hook, moment, action, message, .. } => (
-            if action == "changed" { Tone::Quiet } else { Tone::Warning },
+            match action.as_str() {
+                "changed" | "asked" => Tone::Quiet,
+                _ => Tone::Warning,
+            },
             format!("Hook {hook}, {}: {action}", words(moment.as_str())),
             message.clone().unwrap_or_default(),
         ),

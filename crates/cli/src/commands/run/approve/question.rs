@@ -94,6 +94,7 @@ impl Asked {
             Kind::Execute => "wants to run a program",
             Kind::Fetch => "wants to use the network",
             Kind::Delete => "wants to delete",
+            Kind::Read | Kind::Search => "wants to read",
             _ => "wants to change something",
         };
         match question.agent.as_str() {
@@ -117,6 +118,8 @@ impl Asked {
                 }
             }
         }
+        let reason = stream.printable(&question.reason);
+        stream.line(stream.paint(Style::Dim, format_args!("It is asked because {reason}")));
         stream.text(self.prompt(&approvals.tools, stream));
         stream.flush();
     }
@@ -290,11 +293,17 @@ impl All {
 
 /// Returns what rules allow, in a few words.
 fn shown(rules: &[RuleSpec]) -> String {
-    let each = rules.iter().map(|rule| match (&rule.command, &rule.host, &rule.tool) {
-        (Some(command), ..) => format!("`{command}`"),
-        (None, Some(host), Some(tool)) => format!("{tool} on {host}"),
-        (None, None, Some(tool)) if rule.path.is_none() => tool.clone(),
-        _ => rule.shown(),
+    let each = rules.iter().map(|rule| {
+        let what = match (&rule.command, &rule.host, &rule.tool) {
+            (Some(command), ..) => format!("`{command}`"),
+            (None, Some(host), Some(tool)) => format!("{tool} on {host}"),
+            (None, None, Some(tool)) if rule.path.is_none() => tool.clone(),
+            _ => return rule.shown(),
+        };
+        match &rule.directory {
+            Some(directory) => format!("{what} in `{directory}`"),
+            None => what,
+        }
     });
     each.collect::<Vec<_>>().join(" and ")
 }
@@ -400,6 +409,20 @@ mod tests {
             "[a]lways allows tool `write_file`, path `a.txt` in this run; [s]ave allows it in all runs\n\
              [y]es, [n]o, [e]dit, or say what to do instead: "
         ));
+    }
+
+    #[tokio::test]
+    async fn a_rule_is_offered_with_the_directory_it_holds_in() {
+        let scene = Scene::new();
+        let (mut asked, _answer) = scene.asked(3).await;
+        let mut rule = RuleSpec::command(Permission::Allow, "make *");
+        rule.directory = Some("/home/ann/project".to_owned());
+        asked.question.rules = vec![rule];
+        asked.show(&scene.approvals, &scene.output.err);
+        let shown = scene.output.err.contents();
+        let offered = "[a]lways allows `make *` in `/home/ann/project` in this run";
+        assert!(shown.contains(offered), "{shown}");
+        assert!(shown.contains("It is asked because tools of kind `edit` need"), "{shown}");
     }
 
     #[tokio::test]

@@ -118,7 +118,7 @@ impl<'r> Rows<'r> {
             Column::Run => run.run.to_string(),
             Column::Started if run.created == Timestamp::default() => String::new(),
             Column::Started => amounts::ago(between(run.created, self.now)),
-            Column::Status => State::of(run).shown(stream),
+            Column::Status => State::of(run).shown(run.open_questions, stream),
             Column::Model => brief::one_line(&run.model, MODEL),
             Column::Turns => some(run.turns.into()),
             Column::Tools => some(run.tool_calls),

@@ -1,20 +1,17 @@
-//! Bars on a line of time.
-//!
-//! Times in which nothing was under way are left out, so that a run that went on the next day is not two
-//! thin lines at the ends.
+//! Bars on a line of time, drawn with letters.
 
 use std::time::Duration;
 
+use convoke::journal::export;
 use convoke::journal::timeline::{Span, Timeline};
 
 /// A block that fills so many eighths of a column, from the left.
 const EIGHTHS: [&str; 8] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
-/// A line of time.
+/// A line of time in a terminal.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
-    total: Duration,
-    gaps: Vec<Span>,
+    line: export::Axis,
     width: usize,
     unicode: bool,
 }
@@ -22,8 +19,7 @@ pub(super) struct Axis {
 impl Axis {
     /// The line of a run, in so many columns.
     pub(super) fn of(timeline: &Timeline<'_>, width: usize, unicode: bool) -> Self {
-        let gaps = timeline.gaps.iter().map(|gap| gap.span).collect();
-        Self { total: timeline.working(), gaps, width, unicode }
+        Self { line: export::Axis::of(timeline), width, unicode }
     }
 
     /// Returns how many columns it has.
@@ -31,19 +27,10 @@ impl Axis {
         self.width
     }
 
-    /// Returns how much of the run was over at a moment, without the gaps.
-    fn worked(&self, moment: Duration) -> Duration {
-        let before = self.gaps.iter().take_while(|gap| gap.start < moment);
-        let skipped = before.map(|gap| moment.min(gap.end()).saturating_sub(gap.start)).sum();
-        moment.saturating_sub(skipped)
-    }
-
     /// Returns where a moment is, in eighths of a column.
     fn place(&self, moment: Duration) -> usize {
         let length = self.width * EIGHTHS.len();
-        let place = self.worked(moment).as_micros() * length as u128;
-        let place = place.checked_div(self.total.as_micros()).unwrap_or_default();
-        usize::try_from(place).unwrap_or(length).min(length)
+        usize::try_from(self.line.place_on(length as u64, moment)).unwrap_or(length)
     }
 
     /// Draws when something was, with spaces before and after. However short, it can be seen.
@@ -80,7 +67,8 @@ mod tests {
     }
 
     fn axis(total: u64, gaps: Vec<Span>) -> Axis {
-        Axis { total: Duration::from_secs(total), gaps, width: 10, unicode: true }
+        let line = export::Axis::new(Duration::from_secs(total), gaps);
+        Axis { line, width: 10, unicode: true }
     }
 
     #[test]
@@ -101,7 +89,8 @@ mod tests {
         let axis = axis(100, vec![span(50, 1_000)]);
         assert_eq!(axis.bar(span(1_050, 50)), "     █████");
         assert_eq!(axis.bar(span(40, 1_020)), "    ██    ");
-        let nothing = Axis { total: Duration::ZERO, width: 0, ..axis };
+        let line = export::Axis::new(Duration::ZERO, Vec::new());
+        let nothing = Axis { line, width: 0, ..axis };
         assert_eq!(nothing.bar(span(5, 5)).trim(), "▏");
     }
 }

@@ -2,7 +2,7 @@
 
 use convoke::Origin;
 use convoke::journal::timeline::Timeline;
-use convoke::journal::{Forked, Recorded, Vouched};
+use convoke::journal::{Forked, OpenQuestion, Recorded, Vouched};
 use convoke_core::{Mode, Outcome, RunId, Timestamp};
 use serde::Serialize;
 
@@ -26,6 +26,8 @@ pub(super) struct Head<'r> {
     pub(super) timeline: &'r Timeline<'r>,
     pub(super) outcome: Option<&'r Outcome>,
     pub(super) state: State,
+    /// What nobody has answered yet.
+    pub(super) questions: &'r [OpenQuestion<'r>],
 }
 
 /// A run as programs read it.
@@ -43,6 +45,11 @@ pub(super) struct ToldRun<'r> {
     working_directory: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
+    /// How many questions nobody has answered yet.
+    open_questions: usize,
+    /// Which ones.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    questions: &'r [OpenQuestion<'r>],
     /// How many events there are.
     events: usize,
     /// Without the time in which nothing was under way.
@@ -62,10 +69,11 @@ impl<'r> Head<'r> {
     pub(super) fn lines(&self, now: Timestamp, stream: &Stream) -> Vec<String> {
         let look = Look::of(stream);
         let word = match self.outcome {
-            Some(outcome) if self.state != State::Damaged => state::ended(outcome),
-            _ => self.state.word().to_owned(),
+            Some(outcome) if self.state != State::Damaged => {
+                format!("{} {}", look.sign(self.state.sign()), state::ended(outcome))
+            }
+            _ => self.state.shown(self.questions.len(), stream),
         };
-        let word = format!("{} {word}", look.sign(self.state.sign()));
         let id = stream.paint(Style::Name, self.id);
         let mut lines = vec![format!("{id}  {}", stream.paint(self.state.style(), word))];
         let facts = self.facts(now, look);
@@ -131,6 +139,8 @@ impl<'r> Head<'r> {
                 .as_ref()
                 .map(|origin| origin.working_directory.display().to_string()),
             mode: origin.map(|origin| origin.mode),
+            open_questions: self.questions.len(),
+            questions: self.questions,
             events: events.len(),
             working_ms: u64::try_from(working).unwrap_or(u64::MAX),
             damage: damage.as_ref().map(ToString::to_string),

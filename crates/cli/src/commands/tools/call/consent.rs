@@ -64,9 +64,16 @@ impl Approver for AskAtTerminal {
             return Answer::Nobody;
         }
         let name = self.stream.paint(Style::Name, &question.tool_name);
-        self.stream.line(format_args!("{name} wants to run a program:"));
+        let wants = match question.kind {
+            Kind::Execute => "wants to run a program",
+            _ => "has to be asked about",
+        };
+        self.stream.line(format_args!("{name} {wants}:"));
         for line in question.description.lines() {
             self.stream.line(format_args!("  {}", self.stream.printable(line)));
+        }
+        if question.kind != Kind::Execute {
+            self.stream.line(self.stream.printable(&question.reason));
         }
         self.stream.text("May it? [y/N] ");
         self.stream.flush();

@@ -64,7 +64,8 @@ pub(super) fn notes(body: &EventBody) -> Told {
             (Weight::Usual, line(&format!("{tool_name} waits for an approval")))
         }
         EventBody::HookActed { hook, moment, action, message, .. } => {
-            let weight = if action == "changed" { Weight::Usual } else { Weight::Warning };
+            let is_usual = matches!(action.as_str(), "changed" | "asked");
+            let weight = if is_usual { Weight::Usual } else { Weight::Warning };
             let reason = message.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
             (weight, line(&format!("hook {hook} ({moment}) {action}{reason}")))
         }

@@ -1,0 +1,175 @@
+//! Which questions are meant, and that they were seen or named before they are approved.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use convoke::agent::Letter;
+use convoke::journal::{OpenQuestion, Store, open_questions};
+use convoke_core::{DisplayFormat, Event, RunId};
+
+use super::super::ask;
+use super::super::named::{self, Opened};
+use super::super::state::State;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::view::brief::one_line;
+use crate::view::diff;
+
+/// How much of a description is shown in a list.
+const BRIEF: usize = 100;
+
+/// Which questions are meant.
+#[derive(Debug, Args)]
+pub(super) struct Meant {
+    /// The run, or any part of its id that no other run has
+    #[arg(value_name = "ID")]
+    run: String,
+    /// The questions: the id of the call, or how it begins
+    #[arg(value_name = "ITEM")]
+    items: Vec<String>,
+    /// All that are open
+    #[arg(long, conflicts_with = "items")]
+    all: bool,
+}
+
+/// A run whose questions are answered.
+pub(super) struct Found {
+    store: Store,
+    run: RunId,
+    events: Vec<Event>,
+}
+
+impl Meant {
+    pub(super) fn find(&self, session: &Session<'_>) -> Result<Found, Failure> {
+        let Opened { store, id, recorded } = Opened::named(session, &self.run)?.intact()?;
+        Ok(Found { store, run: id, events: recorded.events })
+    }
+
+    /// Returns the open questions that are meant: at least one, and each once.
+    pub(super) fn questions<'f>(&self, found: &'f Found) -> Result<Vec<OpenQuestion<'f>>, Failure> {
+        let open = open_questions(&found.events);
+        if open.is_empty() {
+            return Err(Failure::usage(format!("run `{}` waits for no answer", found.run)));
+        }
+        if self.all {
+            return Ok(open);
+        }
+        if self.items.is_empty() {
+            return match open.as_slice() {
+                [_] => Ok(open),
+                several => Err(listed(
+                    Failure::usage("several questions are meant; name one or more, or say --all"),
+                    several,
+                )),
+            };
+        }
+        let mut seen = HashSet::new();
+        let mut meant = Vec::new();
+        for item in &self.items {
+            let question = one(item, &open)?;
+            if seen.insert((question.run, question.call)) {
+                meant.push(question.clone());
+            }
+        }
+        Ok(meant)
+    }
+
+    /// What is approved has to be seen first: by its name, or here, one after the other. Returns what was
+    /// said yes to.
+    pub(super) fn seen<'f>(
+        &self,
+        questions: Vec<OpenQuestion<'f>>,
+        output: &Output,
+    ) -> Result<Vec<OpenQuestion<'f>>, Failure> {
+        if !self.items.is_empty() {
+            return Ok(questions);
+        }
+        let mut approved = Vec::new();
+        for question in &questions {
+            show(question, output);
+            match ask::yes("Approve it?", output) {
+                Some(true) => approved.push(question.clone()),
+                Some(false) => {}
+                None => {
+                    let message = "nobody can be asked, so what is approved has to be named";
+                    return Err(listed(Failure::usage(message), &questions));
+                }
+            }
+        }
+        if approved.is_empty() {
+            return Err(Failure::usage("nothing was approved"));
+        }
+        Ok(approved)
+    }
+}
+
+/// Finds the question that is called this, or begins like this if no other does.
+fn one<'o, 'e>(item: &str, open: &'o [OpenQuestion<'e>]) -> Result<&'o OpenQuestion<'e>, Failure> {
+    if let Some(question) = open.iter().find(|question| question.call.as_str() == item) {
+        return Ok(question);
+    }
+    let begins = |question: &&OpenQuestion<'_>| question.call.as_str().starts_with(item);
+    let meant: Vec<_> = open.iter().filter(begins).collect();
+    match meant.as_slice() {
+        [question] => Ok(question),
+        [] => Err(listed(Failure::usage(format!("there is no such question: `{item}`")), open)),
+        _ => {
+            let message = format!("several questions begin like `{item}`; name one in full");
+            Err(listed(Failure::usage(message), open))
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn leave(&self, letter: Letter) -> Result<(), Failure> {
+        let now = letter.at;
+        let inbox = self.store.inbox(&self.run).map_err(|error| named::failure(&error))?;
+        inbox.put(&letter.into_item(), now).map_err(|error| named::failure(&error))
+    }
+
+    /// Says what is left to do.
+    pub(super) fn tell_next_step(&self, answered: usize, output: &Output) {
+        if output.is_quiet() {
+            return;
+        }
+        let open = open_questions(&self.events).len().saturating_sub(answered);
+        if open > 0 {
+            output.err.line(format_args!("{open} more wait for an answer"));
+        }
+        let all = self.store.list().unwrap_or_default();
+        let state = all.iter().find(|summary| summary.run == self.run).map(State::of);
+        match state {
+            Some(state) if state.is_worked_on() => output.err.line("the run goes on"),
+            _ => output.err.line(format_args!("`convoke runs resume {}` goes on", self.run)),
+        }
+    }
+}
+
+/// Shows what would be approved.
+fn show(question: &OpenQuestion<'_>, output: &Output) {
+    let stream = &output.err;
+    stream.line(stream.printable(&described(question)));
+    stream.line(format_args!("  {}", stream.printable(question.reason)));
+    match question.preview {
+        Some(preview) if preview.format == DisplayFormat::Diff => diff::show(stream, &preview.text),
+        Some(preview) => stream.line(stream.printable(&preview.text)),
+        None => {
+            let arguments = serde_json::to_string_pretty(question.arguments).unwrap_or_default();
+            arguments
+                .lines()
+                .for_each(|line| stream.line(format_args!("  {}", stream.printable(line))));
+        }
+    }
+}
+
+fn listed(failure: Failure, open: &[OpenQuestion<'_>]) -> Failure {
+    open.iter().fold(failure, |failure, question| failure.hint(described(question)))
+}
+
+/// Returns a question on one line.
+pub(super) fn described(question: &OpenQuestion<'_>) -> String {
+    let OpenQuestion { call, tool_name, description, .. } = question;
+    let call = one_line(call.as_str(), BRIEF);
+    format!("{call}  {}  {}", one_line(tool_name, BRIEF), one_line(description, BRIEF))
+}
