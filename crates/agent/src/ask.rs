@@ -20,6 +20,9 @@ use crate::tree::SetAside;
 /// The longest answer that is set aside where nobody knows how long a model's answers get.
 const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
 
+/// Stands before a thought where somebody watches an agent they called.
+const THOUGHT_MARK: &str = "🤖💭 ";
+
 /// What one request is.
 pub(crate) struct Question {
     pub(crate) purpose: Purpose,
@@ -35,6 +38,8 @@ struct Heard {
     words: String,
     /// How much came of all kinds.
     bytes: u64,
+    /// Whether the last piece was a thought.
+    thinks: bool,
 }
 
 /// Why there is no answer.
@@ -221,6 +226,7 @@ impl Driver {
     }
 
     fn hand_out(&self, chunk: Chunk, heard: &mut Heard, estimate: u64) {
+        let thought_before = std::mem::take(&mut heard.thinks);
         let body = match chunk {
             Chunk::Text(text) => {
                 heard.bytes += text.len() as u64;
@@ -229,6 +235,11 @@ impl Driver {
             }
             Chunk::Thought(text) => {
                 heard.bytes += text.len() as u64;
+                heard.thinks = true;
+                if let Some(caller) = &self.caller {
+                    let mark = if thought_before { "" } else { THOUGHT_MARK };
+                    caller.progress.text(format!("{mark}{text}"));
+                }
                 EventBody::ModelThought { text }
             }
             Chunk::ToolCall { name } => EventBody::ModelToolCall { tool_name: name },

@@ -11,7 +11,7 @@ use convoke_core::hook::Moment;
 use convoke_core::{
     CallId, Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall, WorkspaceReport,
 };
-use convoke_tool::{Clock, RecordError, Recorder, ToolExecutor};
+use convoke_tool::{Clock, ProgressSender, RecordError, Recorder, ToolExecutor};
 use tokio_util::sync::CancellationToken;
 
 use crate::ask::Question;
@@ -47,16 +47,24 @@ pub(crate) struct Driver {
     pub(crate) control: Arc<Control>,
     /// Its place in the tree.
     pub(crate) member: Arc<Member>,
-    /// Who waits for it, and in which call.
-    pub(crate) caller: Option<(Recorder, CallId)>,
+    /// Who waits for it.
+    pub(crate) caller: Option<Caller>,
     /// What was changed in the workspace, once that was looked at.
     pub(crate) changed: Mutex<Option<WorkspaceReport>>,
 }
 
+/// Who waits for a run: the events of the run that called it, the call, and what the call shows meanwhile.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub(crate) recorder: Recorder,
+    pub(crate) call: CallId,
+    pub(crate) progress: ProgressSender,
+}
+
 impl Driver {
-    /// Tells its caller when it has nothing but a person to wait for.
-    pub(crate) fn called_by(mut self, caller: Recorder, call: CallId) -> Self {
-        self.caller = Some((caller, call));
+    /// Shows its caller what it thinks, and when it has nothing but a person to wait for.
+    pub(crate) fn called_by(mut self, caller: Caller) -> Self {
+        self.caller = Some(caller);
         self
     }
 
@@ -175,9 +183,9 @@ impl Driver {
 
     /// Tells whoever waits for this run whether there is nothing but a person to wait for.
     fn tell_caller(&self, waits: bool) -> Result<(), Unrecorded> {
-        let Some((caller, call)) = &self.caller else { return Ok(()) };
+        let Some(Caller { recorder, call, .. }) = &self.caller else { return Ok(()) };
         let child = self.recorder.run().clone();
-        Ok(caller.record(Some(call), EventBody::AgentWaits { child, waits })?)
+        Ok(recorder.record(Some(call), EventBody::AgentWaits { child, waits })?)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

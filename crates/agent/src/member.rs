@@ -7,6 +7,7 @@ use convoke_tool::{RecordError, Recorder, ToolContext, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::background::Background;
+use crate::drive::Caller;
 use crate::executor::Agent;
 use crate::handover::{Handover, told_later};
 use crate::registry::Registered;
@@ -63,8 +64,12 @@ impl Member {
                 let _away = self.seat.leave();
                 let stop = (context.cancellation(), self.control.cause());
                 let prepared = self.prepare(&order, begin, call, stop).await?;
-                let driver = prepared.driver.called_by(self.recorder.clone(), call.clone());
-                driver.run(prepared.first).await
+                let caller = Caller {
+                    recorder: self.recorder.clone(),
+                    call: call.clone(),
+                    progress: context.progress().clone(),
+                };
+                prepared.driver.called_by(caller).run(prepared.first).await
             }
         };
         if report.outcome.status == Status::Parked {
@@ -133,7 +138,7 @@ impl Member {
         agent: Arc<Registered>,
         call: &CallId,
     ) -> Result<(), ToolError> {
-        let order = Order::again(agent);
+        let order = Order::again(agent, child, self.tree.given(child));
         match self.find_again(child.clone(), &order) {
             Begin::Over(_, state) => {
                 let report = RunReport::of(&state.lock());

@@ -28,6 +28,9 @@ use crate::seat::Seat;
 use crate::state::RunState;
 use crate::team::{Granted, Premises, Team};
 
+/// What more an agent is to do is recorded under this name.
+const MORE: &str = "prompt";
+
 /// What an agent is called for.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
@@ -52,9 +55,19 @@ impl Order {
         Self { agent, inputs, background, more: None }
     }
 
-    /// Takes up an agent that worked in the background.
-    pub(crate) fn again(agent: Arc<Registered>) -> Self {
-        Self { agent, inputs: Map::new(), background: true, more: None }
+    /// Takes up an agent that worked in the background: with what it was given, or was to do then.
+    pub(crate) fn again(agent: Arc<Registered>, child: &RunId, given: Map<String, Value>) -> Self {
+        let message = given.get(MORE).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let more = Some(More { child: child.clone(), message });
+        Self { agent, inputs: given, background: true, more }
+    }
+
+    /// Returns what is recorded of it.
+    fn given(&self) -> Map<String, Value> {
+        match &self.more {
+            Some(more) => Map::from_iter([(MORE.to_owned(), more.message.clone().into())]),
+            None => self.inputs.clone(),
+        }
     }
 }
 
@@ -164,6 +177,7 @@ impl Member {
         let spawned = |continued| EventBody::AgentSpawned {
             child: child.clone(),
             name: definition.name.clone(),
+            inputs: order.given(),
             background: order.background,
             continued,
         };

@@ -8,6 +8,7 @@ use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
 use convoke_core::{Budget, CallId, Event, EventBody, Limit, Run, RunId, Usage};
 use convoke_journal::Inbox;
 use convoke_tool::{Grants, PathLocks};
+use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::state::RunState;
@@ -41,6 +42,8 @@ pub(crate) struct Family {
     born: u32,
     /// Those that were to go on after their end, and had not when the process was lost.
     to_go_on: HashSet<RunId>,
+    /// What those were given that had not begun, or not gone on.
+    given: HashMap<RunId, Map<String, Value>>,
 }
 
 impl Family {
@@ -51,17 +54,21 @@ impl Family {
         let mut runs: HashMap<RunId, Run> = HashMap::new();
         let mut used: HashMap<RunId, usize> = HashMap::new();
         for event in events {
-            if let (EventBody::AgentSpawned { child, continued, .. }, Some(call)) =
+            if let (EventBody::AgentSpawned { child, continued, inputs, .. }, Some(call)) =
                 (&event.body, &event.call)
             {
                 family.by_call.insert((event.run.clone(), call.clone()), child.clone());
                 family.born += u32::from(!continued);
+                family.given.insert(child.clone(), inputs.clone());
                 if *continued {
                     family.to_go_on.insert(child.clone());
                 }
             }
-            if matches!(event.body, EventBody::RunResumed { .. }) {
+            let begins =
+                matches!(event.body, EventBody::RunStarted { .. } | EventBody::RunResumed { .. });
+            if begins {
                 family.to_go_on.remove(&event.run);
+                family.given.remove(&event.run);
             }
             if let Some(usage) = own_use(&event.body) {
                 let next = family.used.len();
@@ -197,6 +204,11 @@ impl Tree {
     /// Tells whether an agent was to go on after its end, and had not when the process was lost.
     pub(crate) fn waits_for_more(&self, child: &RunId) -> bool {
         self.family().to_go_on.contains(child)
+    }
+
+    /// Returns what an agent was given that had not begun, or not gone on, when the process was lost.
+    pub(crate) fn given(&self, child: &RunId) -> Map<String, Value> {
+        self.family().given.get(child).cloned().unwrap_or_default()
     }
 
     /// Returns what is known of an agent.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::effect::Effects;
 use crate::error::ToolError;
@@ -408,6 +408,9 @@ pub enum EventBody {
         child: RunId,
         /// Its name.
         name: String,
+        /// What it was given: its inputs, or what more it is to do as `prompt`.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        inputs: Map<String, Value>,
         /// Whether its caller goes on meanwhile.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         background: bool,

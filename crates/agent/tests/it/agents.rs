@@ -411,3 +411,37 @@ fn a_toolbox_finds_tools_first_and_agents_then() {
     assert_eq!(names, ["echo", "finder"]);
     assert_eq!(toolbox.get("finder").unwrap().spec().kind, Kind::Agent);
 }
+
+/// R203: whoever watches the call sees what the agent thinks, marked.
+#[tokio::test(start_paused = true)]
+async fn r203_thoughts_of_an_agent_are_shown_with_its_call() {
+    let thinks = Turn::thought("Where could it be?").and_call("echo", json!({ "word": "x" }));
+    let model = Cast::new()
+        .says(
+            "main",
+            [
+                Turn::thought("my own").and_call("delegate_to_agent", task("a", "x")),
+                Turn::text("ok"),
+            ],
+        )
+        .says("a", [thinks, done("r")])
+        .model();
+    let main = main_with(&model, [agent("a")]).build().unwrap();
+    let (events, _) = read(main.start("go")).await;
+    let shown: String = events
+        .iter()
+        .filter(|event| event.agent.as_str() == "main")
+        .filter_map(|event| match &event.body {
+            EventBody::ToolCallProgress { update, .. } => update.text.clone(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(shown, "🤖💭 Where could it be?");
+    let activity =
+        events.iter().filter_map(|event| convoke_core::mission::subagent_activity(event));
+    let kinds: Vec<String> = activity
+        .map(|one| one["type"].as_str().unwrap().to_owned())
+        .filter(|kind| kind != "THOUGHT_CHUNK")
+        .collect();
+    assert_eq!(kinds, ["TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_START", "TOOL_CALL_END"]);
+}

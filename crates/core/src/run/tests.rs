@@ -285,7 +285,8 @@ impl World {
         let child = RunId::new(format!("child-{}", self.step));
         let (background, continued) = (true, false);
         let name = "worker".to_owned();
-        self.record(None, EventBody::AgentSpawned { child, name, background, continued });
+        let inputs = serde_json::Map::new();
+        self.record(None, EventBody::AgentSpawned { child, name, inputs, background, continued });
     }
 
     /// Some of the agents that work beside the run end.

@@ -146,6 +146,7 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
         23 => EventBody::AgentSpawned {
             child: run(number),
             name: text(),
+            inputs: serde_json::Map::default(),
             background: number.is_multiple_of(2),
             continued: number.is_multiple_of(3),
         },

@@ -96,6 +96,7 @@ pub(crate) fn events() -> Vec<convoke_core::Event> {
     stream.put(EventBody::AgentSpawned {
         child: "child".into(),
         name: text(),
+        inputs: serde_json::Map::from_iter([(text(), text().into())]),
         background: false,
         continued: false,
     });

@@ -433,6 +433,7 @@ fn delegate(stream: &mut Stream) {
     let spawned = EventBody::AgentSpawned {
         child: RunId::new(child),
         name: "investigator".into(),
+        inputs: serde_json::Map::default(),
         background: false,
         continued: false,
     };

@@ -1,0 +1,393 @@
+//! A tree of agents is killed on both sides of everything it does, at every depth, and goes on in another
+//! process: agents side by side, one below another, one in the background, and questions that wait for an
+//! answer.
+//!
+//! The program starts itself again as the process that is killed. That one stops before or after it has
+//! recorded a given event, says so, and waits to be killed from outside. Another process takes the tree up.
+//! What tools did to the world is counted in a file, and what each agent's model was asked in another.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    reason = "a test may fail by panicking and makes the world it runs in"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use convoke_agent::{
+    AgentDefinition, AgentExecutor, AgentRegistry, Journaled, Keeper, Paused, Place, Running, Team,
+};
+use convoke_core::{Event, EventBody, Kind, Permission, Position, Repeat, Role, RunId};
+use convoke_journal::Store;
+use convoke_model::RequestSnapshot;
+use convoke_model::scripted::{ScriptedModel, Turn};
+use convoke_tool::{
+    Answer, Clock, EventSink, FunctionTool, KindAuthorizer, RecordError, Synced, SystemClock,
+    ToolContext, ToolExecutor, ToolRegistry, ToolView, ask_with,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const RUN: &str = "killed";
+const NAME: &str = "a_tree_killed_on_both_sides_of_everything";
+const ANSWER: &str = "the whole tree is done";
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some("child") => child(&World::at(Path::new(&words[1])), &words[2], &words[3]),
+        Some("--list") => println!("{NAME}: test"),
+        Some(filter) if !filter.starts_with('-') && !NAME.contains(filter) => {}
+        _ => killed_on_both_sides_of_everything(),
+    }
+}
+
+/// What lies outside the process.
+struct World {
+    state: PathBuf,
+    /// One line for every time a tool did something.
+    effects: PathBuf,
+    /// One line for every request a model got.
+    requests: PathBuf,
+    root: PathBuf,
+}
+
+impl World {
+    fn at(root: &Path) -> Self {
+        let [state, effects, requests] =
+            ["state", "effects", "requests"].map(|name| root.join(name));
+        Self { state, effects, requests, root: root.to_owned() }
+    }
+
+    fn lines(path: &Path) -> Vec<String> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn events(&self) -> Vec<Event> {
+        Store::at(&self.state).read(&RunId::new(RUN)).unwrap().events
+    }
+}
+
+fn append(path: &Path, line: &str) {
+    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    file.write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+// ---------------------------------------------------------------- the process that is killed
+
+/// A sink that stops before or after the event of a number.
+#[derive(Debug)]
+struct Stops {
+    kept: Arc<dyn EventSink>,
+    stop: String,
+}
+
+impl Stops {
+    /// Waits to be killed.
+    fn here(&self, side: &str, seq: u64) {
+        if self.stop == format!("{side}:{seq}") {
+            println!("stopped");
+            std::io::stdout().flush().unwrap();
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+}
+
+impl EventSink for Stops {
+    fn append(&self, event: &Arc<Event>) -> Result<(), RecordError> {
+        let Position::Durable { seq } = event.position else { return Ok(()) };
+        self.here("before", seq);
+        self.kept.append(event)?;
+        self.here("after", seq);
+        Ok(())
+    }
+
+    fn stream(&self, _: &Arc<Event>) {}
+
+    fn sync(&self) -> Synced {
+        self.kept.sync()
+    }
+}
+
+#[derive(Debug)]
+struct KeepsAndStops {
+    store: Store,
+    stop: String,
+}
+
+impl Keeper for KeepsAndStops {
+    fn keep(&self, run: &RunId) -> Result<Place, RecordError> {
+        let journal = self.store.create(run, SystemClock.now());
+        let journal = journal.map_err(|error| RecordError::new(error.to_string()))?;
+        let kept = Stops { kept: Arc::new(Journaled::new(journal)), stop: self.stop.clone() };
+        Ok(Place::new(Arc::new(kept)))
+    }
+}
+
+fn child(world: &World, how: &str, stop: &str) {
+    let (store, stop) = (Store::at(&world.state), stop.to_owned());
+    let threads =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let agent = agent(world, KeepsAndStops { store: store.clone(), stop: stop.clone() });
+    let run: Running = if how == "start" {
+        agent.start_as(RunId::new(RUN), "Do all of it.")
+    } else {
+        let opened = store.open(&RunId::new(RUN), SystemClock.now()).unwrap();
+        let kept = Stops { kept: Arc::new(Journaled::new(opened.journal)), stop };
+        let paused = Paused::rebuild(&RunId::new(RUN), &opened.events, Place::new(Arc::new(kept)));
+        if let Some(outcome) = paused.outcome() {
+            println!("ended before: {:?}", outcome.cause);
+            return;
+        }
+        agent.resume(paused, None).unwrap()
+    };
+    let report = threads.unwrap().block_on(run.finish());
+    println!("answer: {}", report.text().unwrap_or_else(|| format!("{:?}", report.outcome)));
+}
+
+/// Returns which agent is asked, and how many answers it has given.
+fn part_of(request: &Value) -> (String, usize) {
+    let system = request["system"].as_str().unwrap_or_default();
+    let who = system.strip_prefix("You are ").and_then(|rest| rest.split_once('.'));
+    let who = who.map_or("main", |(name, _)| name).to_owned();
+    let messages = request["messages"].as_array().unwrap();
+    (who, messages.iter().filter(|message| message["role"] == "assistant").count())
+}
+
+/// A model that looks at the conversation alone to know who it is and what to do.
+fn model(world: &World) -> ScriptedModel {
+    let requests = world.requests.clone();
+    ScriptedModel::from_fn(move |request: &RequestSnapshot| {
+        let seen = serde_json::to_value(request).unwrap();
+        append(&requests, &seen.to_string());
+        let heard = request.messages.iter().any(|message| {
+            message.role == Role::User && message.words().contains("ended in the background")
+        });
+        let call = |agent: &str, more: bool| json!({ "agent_name": agent, "prompt": format!("for {agent}"), "background": more });
+        let (who, turn) = part_of(&seen);
+        let act = |tool: &str| Turn::call(tool, json!({ "what": format!("{who} {tool} {turn}") }));
+        match (who.as_str(), turn) {
+            ("main", 0) => Turn::call("delegate_to_agent", call("slow", true))
+                .and_call("delegate_to_agent", call("a", false))
+                .and_call("delegate_to_agent", call("c", false)),
+            ("main", 1) => act("hit"),
+            ("main", _) if heard => Turn::text(ANSWER),
+            ("main", _) => Turn::text("I wait for the last one."),
+            ("a", 0) => Turn::call("delegate_to_agent", call("b", false)),
+            ("a", 1) | ("b", 0) | ("slow", 1) => act("hit"),
+            ("c" | "slow", 0) => act("look"),
+            ("c", 1) => act("put"),
+            (who, _) => Turn::call("complete_task", json!({ "result": format!("{who} is done") })),
+        }
+    })
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct What {
+    what: String,
+}
+
+fn agent(world: &World, keeper: KeepsAndStops) -> AgentExecutor {
+    let registry = ToolRegistry::new();
+    for (name, kind, repeat) in [
+        ("look", Kind::Read, Repeat::Pure),
+        ("put", Kind::Read, Repeat::Idempotent),
+        ("hit", Kind::Execute, Repeat::Unsafe),
+    ] {
+        let effects = world.effects.clone();
+        let tool = FunctionTool::new(name, "Does it.", move |what: What, _: ToolContext| {
+            append(&effects, &what.what);
+            async move { Ok::<_, String>(format!("done: {}", what.what)) }
+        });
+        registry.register(tool.kind(kind).repeat(repeat)).unwrap();
+    }
+    let agents = AgentRegistry::new();
+    for name in ["a", "b", "c", "slow"] {
+        let mut definition = AgentDefinition::new(name, "Helps.");
+        definition.prompt.system_prompt = Some(format!("You are {name}."));
+        definition.agents = if name == "a" { vec!["b".to_owned()] } else { Vec::new() };
+        agents.register(definition).unwrap();
+    }
+    // Whoever hits something is asked about it: the question is open when the process is lost, too.
+    let tools = ToolExecutor::builder(ToolView::of(registry), ToolContext::builder("t").build())
+        .authorizer(KindAuthorizer::default().with(Kind::Execute, Permission::Ask))
+        .approver(ask_with(async |_| Answer::yes()));
+    AgentExecutor::builder(model(world), tools)
+        .system("The main agent.")
+        .keeper(Arc::new(keeper))
+        .team(Team::builder(agents).build())
+        .build()
+        .unwrap()
+}
+
+// ---------------------------------------------------------------- the one who kills
+
+/// Starts the process and waits for it: until it has ended, or until it stopped and was killed.
+fn play(world: &World, how: &str, stop: &str) -> Option<String> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut process = command
+        .args(["child", world.root.to_str().unwrap(), how, stop])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let said = lines.next().map(Result::unwrap);
+    if said.as_deref() == Some("stopped") {
+        process.kill().unwrap();
+        process.wait().unwrap();
+        return None;
+    }
+    assert!(process.wait().unwrap().success(), "{how} {stop}: {said:?}");
+    said
+}
+
+fn killed_on_both_sides_of_everything() {
+    let began = Instant::now();
+    let whole = tempfile::tempdir().unwrap();
+    let whole = World::at(whole.path());
+    assert_eq!(play(&whole, "start", "never").unwrap(), format!("answer: {ANSWER}"));
+    let events = whole.events().len() as u64;
+    let expected = by_part(&World::lines(&whole.requests));
+    let (mut kills, mut interrupted, mut kept) = (0, 0, 0);
+    for seq in 1..=events {
+        for side in ["before", "after"] {
+            let stop = format!("{side}:{seq}");
+            let directory = tempfile::tempdir().unwrap();
+            let world = World::at(directory.path());
+            if play(&world, "start", &stop).is_some() {
+                // What happens at once may end in an event less or more.
+                continue;
+            }
+            kills += 1;
+            if side == "before" && seq == 1 {
+                continue;
+            }
+            let before = world.events();
+            // Now and then the second process is killed as well.
+            let second = if seq % 9 == 0 { format!("{side}:{}", seq + 4) } else { "never".into() };
+            let said = play(&world, "resume", &second).unwrap_or_else(|| {
+                kills += 1;
+                play(&world, "resume", "never").unwrap()
+            });
+            let ended = side == "after" && said == "ended before: Goal";
+            assert!(ended || said == format!("answer: {ANSWER}"), "{stop}: {said}");
+            let after = world.events();
+            interrupted += check_effects(&stop, &after, &World::lines(&world.effects));
+            kept += check_agents(&stop, &before, &after);
+            check_requests(&stop, &World::lines(&world.requests), &expected);
+        }
+    }
+    assert!(kills > 200, "only {kills} kills");
+    assert!(interrupted >= 4 && kept > 100, "{interrupted} interrupted, {kept} agents had ended");
+    println!(
+        "test {NAME} ... ok ({kills} kills, {interrupted} calls interrupted, {kept} agents had ended and \
+         were left alone, {:.1?})",
+        began.elapsed()
+    );
+}
+
+/// Checks that nothing that does harm was done twice, and that the rest was done. Returns how many calls
+/// were told to be interrupted.
+fn check_effects(stop: &str, after: &[Event], effects: &[String]) -> usize {
+    let mut made: BTreeMap<&str, usize> = BTreeMap::new();
+    for effect in effects {
+        *made.entry(effect.as_str()).or_default() += 1;
+    }
+    for (what, times) in &made {
+        assert!(!what.contains("hit") || *times == 1, "{stop}: {what} was done {times} times");
+    }
+    let interrupted = after.iter().filter(|event| match &event.body {
+        EventBody::ToolCallFailed { tool_name, error, .. } => {
+            assert_eq!(error.kind.as_str(), "interrupted", "{stop}: {tool_name}: {error:?}");
+            assert_eq!(tool_name, "hit", "{stop}: only what does harm is not done again");
+            true
+        }
+        _ => false,
+    });
+    let interrupted = interrupted.count();
+    assert!(made.len() + interrupted >= 7, "{stop}: {made:?}");
+    interrupted
+}
+
+/// Checks that every agent was called once and ended once, and that one that had ended was left alone.
+/// Returns how many had ended.
+fn check_agents(stop: &str, before: &[Event], after: &[Event]) -> usize {
+    let mut spawned = BTreeMap::new();
+    let mut ended: BTreeMap<RunId, usize> = BTreeMap::new();
+    for event in after {
+        match &event.body {
+            EventBody::AgentSpawned { child, name, .. } => {
+                let again = spawned.insert(child.clone(), name.clone());
+                assert_eq!(again, None, "{stop}: {name} was called twice");
+            }
+            EventBody::AgentEnded { child, .. } => *ended.entry(child.clone()).or_default() += 1,
+            _ => {}
+        }
+    }
+    let names: BTreeSet<&str> = spawned.values().map(String::as_str).collect();
+    assert_eq!(names, BTreeSet::from(["a", "b", "c", "slow"]), "{stop}");
+    assert_eq!(spawned.len(), 4, "{stop}: {spawned:?}");
+    assert!(spawned.keys().all(|child| ended.get(child) == Some(&1)), "{stop}: {ended:?}");
+    let over = |event: &&Event| {
+        matches!(event.body, EventBody::RunEnded { .. }) && event.run != RunId::new(RUN)
+    };
+    let over: BTreeSet<&RunId> = before.iter().filter(over).map(|event| &event.run).collect();
+    let later = after.get(before.len()..).unwrap_or_default();
+    let woken = later.iter().find(|event| over.contains(&event.run));
+    assert_eq!(woken, None, "{stop}: an agent that had ended did something");
+    over.len()
+}
+
+/// Checks that whatever an agent was asked is what it was asked in the tree that nobody interrupted.
+fn check_requests(stop: &str, asked: &[String], expected: &BTreeMap<(String, usize), Value>) {
+    let mut seen = BTreeSet::new();
+    for request in asked {
+        let request = comparable(request);
+        let part = part_of(&request);
+        seen.insert(part.clone());
+        // How often the main agent is asked depends on when the last one ends.
+        let Some(whole) = expected.get(&part).filter(|_| part.0 != "main" || part.1 < 2) else {
+            assert_eq!(part.0, "main", "{stop}: {part:?}");
+            continue;
+        };
+        if request.to_string().contains("Error (interrupted)") {
+            continue;
+        }
+        assert_eq!(&request, whole, "{stop}: {part:?}");
+    }
+    let missing: Vec<_> =
+        expected.keys().filter(|part| part.1 < 2 && !seen.contains(part)).collect();
+    assert!(missing.is_empty(), "{stop}: never asked: {missing:?}");
+}
+
+fn by_part(requests: &[String]) -> BTreeMap<(String, usize), Value> {
+    requests.iter().map(|request| comparable(request)).map(|one| (part_of(&one), one)).collect()
+}
+
+/// Returns a request without what is different in every process: the ids of agents, and when the one in the
+/// background was heard of.
+fn comparable(request: &str) -> Value {
+    let mut pieces = request.split("agent_id: ");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        text.push_str("agent_id: X");
+        text.push_str(piece.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric()));
+    }
+    let mut request: Value = serde_json::from_str(&text).unwrap();
+    let messages = request["messages"].as_array_mut().unwrap();
+    messages.retain(|message| !message.to_string().contains("ended in the background"));
+    request
+}
