@@ -8,7 +8,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::print_stdout,
     clippy::disallowed_methods,
     clippy::indexing_slicing,
@@ -183,11 +182,10 @@ fn model(world: &World) -> ScriptedModel {
             ("main", 0) => Turn::call("delegate_to_agent", call("slow", true))
                 .and_call("delegate_to_agent", call("a", false))
                 .and_call("delegate_to_agent", call("c", false)),
-            ("main", 1) => act("hit"),
+            ("a", 0) => Turn::call("delegate_to_agent", call("b", false)),
+            ("main" | "a" | "slow", 1) | ("b", 0) => act("hit"),
             ("main", _) if heard => Turn::text(ANSWER),
             ("main", _) => Turn::text("I wait for the last one."),
-            ("a", 0) => Turn::call("delegate_to_agent", call("b", false)),
-            ("a", 1) | ("b", 0) | ("slow", 1) => act("hit"),
             ("c" | "slow", 0) => act("look"),
             ("c", 1) => act("put"),
             (who, _) => Turn::call("complete_task", json!({ "result": format!("{who} is done") })),

@@ -227,9 +227,10 @@ fn limits_end_a_run_with_their_own_code() {
     assert_eq!(ran.code, Some(7), "{ran:?}");
     assert!(ran.stderr.contains("no price is known"), "{}", ran.stderr);
     let same = || Reply::default().call("ls", json!({})).into();
-    let world = World::new(vec![same(), same(), same(), same(), same()]);
+    let summed_up = say("I listed the directory four times.");
+    let world = World::new(vec![same(), same(), same(), same(), summed_up, same(), same(), same()]);
     let ran = world.run(Wire::Anthropic, &["Go."]);
-    assert_eq!((ran.code, world.requests()), (Some(5), 4), "{ran:?}");
+    assert_eq!((ran.code, world.requests()), (Some(5), 8), "told, started over, ended: {ran:?}");
 }
 
 #[test]
@@ -444,10 +445,12 @@ fn calls_and_single_answers_have_limits_too() {
 #[test]
 fn a_run_that_is_refused_until_it_is_stuck_says_how_to_permit_more() {
     let write = || Reply::default().call("write_file", json!({ "path": "x", "content": "y" }));
-    let world = World::new((0..5).map(|_| Reaction::from(write())).collect::<Vec<_>>());
+    let mut script: Vec<Reaction> = (0..7).map(|_| write().into()).collect();
+    script.insert(4, say("I was not allowed to write x."));
+    let world = World::new(script);
     let ran = world.run(Wire::OpenAiChat, &["Write x."]);
     assert_eq!(ran.code, Some(5), "{ran:?}");
-    assert!(ran.stderr.contains("4 calls had no permission; `--mode auto_edit`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("7 calls had no permission; `--mode auto_edit`"), "{}", ran.stderr);
 }
 
 #[test]
