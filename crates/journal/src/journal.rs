@@ -75,8 +75,10 @@ impl Journal for RunJournal {
         if self.durability == Durability::Relaxed {
             return Synced::already();
         }
+        // In this order: what others write after it was asked for may not be brought to the disk by it.
+        let synced = Synced::of(&self.tape);
         self.syncer.request(&self.tape);
-        Synced::of(&self.tape)
+        synced
     }
 }
 

@@ -281,3 +281,25 @@ fn the_thread_ends_with_the_last_user() {
     }
     assert_eq!(seen.counts(), (1, 0));
 }
+
+/// Somebody who waited for a line that another wrote after the sync was asked for waited forever.
+#[test]
+fn who_waits_while_others_write_does_not_wait_for_what_nobody_asked_for() {
+    let world = tempfile::tempdir().unwrap();
+    let store = Store::at(world.path());
+    let journal = Arc::new(journal(&store, "busy"));
+    let (writer, run) = (Arc::clone(&journal), RunId::new("busy"));
+    let (done, ended) = channel();
+    thread::spawn(move || {
+        for seq in 2..4_000 {
+            writer.append(&event(&run, seq, "more")).unwrap();
+        }
+    });
+    thread::spawn(move || {
+        for _ in 0..300 {
+            journal.sync().wait().unwrap();
+        }
+        done.send(()).unwrap();
+    });
+    assert!(ended.recv_timeout(std::time::Duration::from_mins(1)).is_ok(), "it waits forever");
+}
