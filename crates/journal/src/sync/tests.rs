@@ -290,16 +290,21 @@ fn who_waits_while_others_write_does_not_wait_for_what_nobody_asked_for() {
     let journal = Arc::new(journal(&store, "busy"));
     let (writer, run) = (Arc::clone(&journal), RunId::new("busy"));
     let (done, ended) = channel();
-    thread::spawn(move || {
-        for seq in 2..4_000 {
+    let is_over = Arc::new(AtomicUsize::new(0));
+    let over = Arc::clone(&is_over);
+    let writing = thread::spawn(move || {
+        for seq in (2..).take_while(|_| over.load(Ordering::Relaxed) == 0) {
             writer.append(&event(&run, seq, "more")).unwrap();
         }
     });
     thread::spawn(move || {
-        for _ in 0..300 {
+        for _ in 0..1_000 {
             journal.sync().wait().unwrap();
         }
         done.send(()).unwrap();
     });
-    assert!(ended.recv_timeout(std::time::Duration::from_mins(1)).is_ok(), "it waits forever");
+    let waited = ended.recv_timeout(std::time::Duration::from_secs(20));
+    is_over.store(1, Ordering::Relaxed);
+    writing.join().unwrap();
+    assert!(waited.is_ok(), "it waits forever");
 }
