@@ -5,6 +5,7 @@
 //! ratio. Run it with `bench/run`, which builds everything first.
 #![expect(clippy::disallowed_methods, reason = "a benchmark makes the world it measures")]
 
+mod agents;
 mod bare;
 mod commands;
 mod files;
@@ -30,7 +31,7 @@ use table::Table;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
-groups: pipeline registry policy files search runs journal sandbox masking commands";
+groups: pipeline registry policy files search runs agents journal sandbox masking commands";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -59,6 +60,9 @@ fn main() -> Result<()> {
     }
     if wanted("runs") {
         runs::measure(&mut table, &command)?;
+    }
+    if wanted("agents") {
+        agents::measure(&mut table)?;
     }
     if wanted("journal") {
         journal::measure(&mut table, &command)?;
