@@ -193,7 +193,7 @@ fn memory(table: &mut Table, threads: &Threads) -> Result<()> {
     let counted = Arc::clone(&waiting);
     let agent = main_agent(MANY, move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
-        Turn::wait(Duration::from_secs(60)).and_text("never")
+        Turn::wait(Duration::from_mins(1)).and_text("never")
     })?;
     let before = Memory::own()?.now;
     let run = agent.start("Go.");
@@ -325,7 +325,7 @@ fn cancelling(table: &mut Table, threads: &Threads) -> Result<()> {
         let counted = Arc::clone(&waiting);
         let agent = main_agent(MANY, move |_| {
             counted.fetch_add(1, Ordering::Relaxed);
-            Turn::wait(Duration::from_secs(60)).and_text("never")
+            Turn::wait(Duration::from_mins(1)).and_text("never")
         })?;
         let run = agent.start("Go.");
         let handle = run.handle();
@@ -362,7 +362,7 @@ fn resuming(table: &mut Table, threads: &Threads) -> Result<()> {
         if usize::try_from(number).is_ok_and(|number| number < ENDED) {
             done()
         } else {
-            Turn::wait(Duration::from_secs(60)).and_text("never")
+            Turn::wait(Duration::from_mins(1)).and_text("never")
         }
     })?;
     threads.block_on(async {
@@ -378,7 +378,7 @@ fn resuming(table: &mut Table, threads: &Threads) -> Result<()> {
     let again = Arc::clone(&asked);
     let second = main_with(&journals, move |_| {
         again.store(true, Ordering::Relaxed);
-        Turn::wait(Duration::from_secs(60)).and_text("never")
+        Turn::wait(Duration::from_mins(1)).and_text("never")
     })?;
     let ours = || {
         asked.store(false, Ordering::Relaxed);

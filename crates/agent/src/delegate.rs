@@ -46,7 +46,7 @@ impl DelegateTool {
                 "properties": { AGENT_NAME: { "type": "string" } },
                 "required": [AGENT_NAME],
             }),
-            _ => flat(&json!({ "type": "string" })),
+            _ => flat(&json!({ "type": "string" }), true),
         }
         .into();
         Self { spec, team, granted, lineage: lineage.to_vec() }
@@ -111,11 +111,12 @@ impl Tool for DelegateTool {
             Delegation::Union => (self.spec.description.clone(), union(&agents)),
             _ => (listed(&self.spec.description, &agents), {
                 let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-                flat(&if names.is_empty() {
+                let agent_name = if names.is_empty() {
                     json!({ "type": "string" })
                 } else {
                     json!({ "type": "string", "enum": names })
-                })
+                };
+                flat(&agent_name, self.team.works_in_background(&agents))
             }),
         };
         Declaration { name: self.spec.name.clone(), description, parameters: parameters.into() }
@@ -131,24 +132,29 @@ impl Tool for DelegateTool {
 }
 
 /// The schema that is the same for all agents.
-fn flat(agent_name: &Value) -> Value {
-    json!({
+fn flat(agent_name: &Value, in_background: bool) -> Value {
+    let mut schema = json!({
         "type": "object",
         "properties": {
             AGENT_NAME: agent_name,
             "prompt": { "type": "string", "description": "The task, with all the agent has to know." },
             "inputs": { "type": "object", "description": "Further inputs, by name." },
-            "background": { "type": "boolean", "description": "Go on while it works." },
             "agent_id": { "type": "string", "description": "Continue this ended agent." },
         },
         "required": [AGENT_NAME, "prompt"],
-    })
+    });
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let (true, Some(properties)) = (in_background, properties) {
+        let background = json!({ "type": "boolean", "description": "Go on while it works." });
+        properties.insert("background".to_owned(), background);
+    }
+    schema
 }
 
 /// The schema with a branch for each agent.
 fn union(agents: &[Arc<Registered>]) -> Value {
     if agents.is_empty() {
-        return flat(&json!({ "type": "string" }));
+        return flat(&json!({ "type": "string" }), false);
     }
     let branch = |agent: &Arc<Registered>| {
         let mut schema = agent.input.schema();

@@ -139,7 +139,7 @@ impl Team {
             supplier: Arc::new(NoSupplier),
             delegation: Delegation::default(),
             limits: TreeLimits::default(),
-            background: true,
+            background: false,
             allow: None,
             exclude: Vec::new(),
         })
@@ -180,6 +180,14 @@ impl Team {
         all.filter(|agent| self.may_call(granted, lineage, &agent.name)).collect()
     }
 
+    /// Tells whether any of these agents may work while its caller goes on: because all may, or because one
+    /// always does. Only then is a model told about it, which it pays for with every request.
+    pub(crate) fn works_in_background(&self, agents: &[Arc<Registered>]) -> bool {
+        let in_background = |agent: &Arc<Registered>| agent.run.background;
+        self.0.delegation != Delegation::Off
+            && (self.0.background || agents.iter().any(in_background))
+    }
+
     fn may_call(&self, granted: &Granted, lineage: &[String], name: &str) -> bool {
         let is = |pattern: &String| matches(pattern, name);
         let is_granted = match granted {
@@ -211,7 +219,7 @@ impl Team {
                 agents.iter().cloned().map(tool).collect()
             }
         };
-        if self.0.background && self.0.delegation != Delegation::Off {
+        if self.works_in_background(&agents) {
             tools.push(Arc::new(BackgroundTool::new()));
         }
         let (left_out, tools) = tools.into_iter().partition(|tool| taken(&tool.spec().name));
@@ -258,7 +266,7 @@ impl TeamBuilder {
         self
     }
 
-    /// Says whether models are offered a tool to look after agents that work in the background.
+    /// Lets models call any agent in the background. Those whose definitions say so always work there.
     pub fn background(mut self, offered: bool) -> Self {
         self.0.background = offered;
         self

@@ -226,7 +226,7 @@ fn agent(world: &World, keeper: KeepsAndStops) -> AgentExecutor {
     AgentExecutor::builder(model(world), tools)
         .system("The main agent.")
         .keeper(Arc::new(keeper))
-        .team(Team::builder(agents).build())
+        .team(Team::builder(agents).background(true).build())
         .build()
         .unwrap()
 }

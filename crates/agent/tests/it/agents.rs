@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use convoke_agent::definition::{Inherit, ToolChoice, ToolConfig};
 use convoke_agent::{
-    AgentDefinition, AgentExecutor, AgentRegistry, Delegation, InputConfig, InputType, Team,
-    ToolKind, Toolbox,
+    AgentDefinition, AgentExecutor, AgentRegistry, Delegation, InputConfig, InputType, Supplier,
+    Team, ToolKind, Toolbox,
 };
 use convoke_core::{Cause, EventBody, Kind, Status};
 use convoke_model::scripted::Turn;
@@ -444,4 +445,125 @@ async fn r203_thoughts_of_an_agent_are_shown_with_its_call() {
         .filter(|kind| kind != "THOUGHT_CHUNK")
         .collect();
     assert_eq!(kinds, ["TOOL_CALL_START", "TOOL_CALL_END", "TOOL_CALL_START", "TOOL_CALL_END"]);
+}
+
+/// What an agent knows of its caller is what its definition says.
+#[tokio::test(start_paused = true)]
+async fn an_agent_knows_as_much_of_its_caller_as_it_is_meant_to() {
+    for (context, messages, first) in [
+        (Inherit::Fresh, 1, "look"),
+        (Inherit::Brief, 1, "Your caller works on this task:\nThe big task"),
+        (Inherit::Fork, 4, "The big task"),
+    ] {
+        let mut child = agent("a");
+        child.run.context = context;
+        let asks = Turn::text("I need help.").and_call("delegate_to_agent", task("a", "look"));
+        let model = Cast::new().says("main", [say("first"), asks, Turn::text("ok")]).model();
+        let main = main_with(&model, [child]).build().unwrap();
+        read(main.start("The big task")).await;
+        let asked = &model.requests()[2];
+        assert_eq!(crate::family::who(asked), "a");
+        let words: Vec<String> = asked.messages.iter().map(convoke_core::Message::words).collect();
+        let roles: Vec<_> = asked.messages.iter().map(|message| message.role).collect();
+        assert!(words[0].starts_with(first), "{context:?}: {words:?}");
+        assert!(words.last().unwrap().ends_with("look"), "{context:?}: {words:?}");
+        assert!(asked.messages.len() >= messages, "{context:?}: {roles:?}");
+        let open = asked.messages.last().unwrap().calls().count();
+        assert_eq!(open, 0, "no call without an answer is shown");
+    }
+}
+
+/// Supplies a second model and denies what rules of agents deny.
+#[derive(Debug)]
+struct Shop(std::sync::Arc<convoke_model::scripted::ScriptedModel>);
+
+#[async_trait::async_trait]
+impl Supplier for Shop {
+    fn model(&self, name: &str) -> Result<std::sync::Arc<dyn convoke_model::Model>, String> {
+        match name {
+            "fast" => Ok(self.0.clone()),
+            other => Err(format!("no model is named `{other}`")),
+        }
+    }
+
+    fn authorizer(
+        &self,
+        policy: &convoke_agent::definition::PolicyConfig,
+    ) -> Result<Option<std::sync::Arc<dyn convoke_tool::Authorizer>>, String> {
+        let deny = policy.mode.map(|_| -> std::sync::Arc<dyn convoke_tool::Authorizer> {
+            let deny = convoke_tool::KindAuthorizer::default()
+                .with(Kind::Read, convoke_core::Permission::Deny);
+            std::sync::Arc::new(deny)
+        });
+        Ok(deny)
+    }
+
+    async fn premises(
+        &self,
+        kind: convoke_core::WorkspaceKind,
+        _: &convoke_core::RunId,
+    ) -> Result<convoke_agent::Premises, String> {
+        Err(format!("no workspace of the kind `{kind}`"))
+    }
+}
+
+/// gemini-cli#24699, zed#62143, codex#23095: models, tools, policies and places of agents are as their
+/// definitions say, or the call fails and says why; the caller goes on.
+#[tokio::test(start_paused = true)]
+async fn an_agent_gets_what_its_definition_names_or_its_call_fails() {
+    let fast = Cast::new().says("quick", [done("by the fast model")]).model();
+    let mut quick = agent("quick");
+    quick.model.model = Some("fast".into());
+    let mut lost = agent("lost");
+    lost.model.model = Some("slow".into());
+    let mut tooled = agent("tooled");
+    tooled.tools = ToolConfig::only(["echo", "hammer"]);
+    let mut narrow = agent("narrow");
+    narrow.policy.mode = Some(convoke_core::Mode::Plan);
+    let mut housed = agent("housed");
+    housed.run.workspace = Some(convoke_core::WorkspaceKind::Worktree);
+    let own = FunctionTool::new("own", "Its own.", async |_: Word, _: ToolContext| {
+        Ok::<_, String>("own tool")
+    });
+    let mut special = agent("special");
+    special.tools.allow = Some(vec![
+        ToolChoice::Given(convoke_tool::IntoTool::into_tool(own.kind(Kind::Read))),
+        ToolChoice::Declared(convoke_core::Declaration {
+            name: "echo".into(),
+            description: "Said in other words.".into(),
+            parameters: json!({ "type": "object", "properties": { "word": { "type": "string" } } })
+                .into(),
+        }),
+    ]);
+    let names = ["quick", "lost", "tooled", "narrow", "housed", "special"];
+    let calls = names.iter().map(|name| ask(name, "x")).chain([Turn::text("ok")]);
+    let model = Cast::new()
+        .says("main", calls)
+        .says("narrow", [say("x"), done("narrow")])
+        .says("special", [Turn::call("own", json!({ "word": "x" })), done("special")])
+        .model();
+    let team = team([quick, lost, tooled, narrow, housed, special]).supplier(Shop(fast.clone()));
+    let main = with(&model).system("Main.").team(team.build()).build().unwrap();
+    let (events, report) = read(main.start("go")).await;
+    let told = answers(&events, "main");
+    assert!(told[0].starts_with("by the fast model"), "{}", told[0]);
+    assert_eq!(asked(&fast), ["quick"]);
+    assert!(
+        told[1].contains("the agent `lost` cannot be started: no model is named `slow`"),
+        "{}",
+        told[1]
+    );
+    assert!(
+        told[2].contains("no tool is named `hammer`") && told[2].contains("echo, fail, nap"),
+        "{}",
+        told[2]
+    );
+    assert!(answers(&events, "main/narrow")[0].contains("not allowed"), "child = caller and own");
+    assert!(told[4].contains("no workspace of the kind `worktree`"), "{}", told[4]);
+    assert!(told[5].starts_with("special"), "{}", told[5]);
+    let special = model.requests().into_iter().find(|one| crate::family::who(one) == "special");
+    let declared: Vec<String> =
+        special.unwrap().tools.iter().map(|tool| tool.description.clone()).collect();
+    assert!(declared.contains(&"Said in other words.".to_owned()), "{declared:?}");
+    assert_eq!(report.outcome.cause, Cause::Goal);
 }

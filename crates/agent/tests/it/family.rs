@@ -76,7 +76,7 @@ pub(crate) fn team(agents: impl IntoIterator<Item = AgentDefinition>) -> TeamBui
     for agent in agents {
         registry.register(agent).unwrap();
     }
-    Team::builder(registry).delegation(Delegation::Delegate)
+    Team::builder(registry).delegation(Delegation::Delegate).background(true)
 }
 
 /// The main agent, who can call these.

@@ -600,3 +600,38 @@ async fn while_an_agent_waits_for_a_person_no_clock_runs() {
     assert_eq!(waits, [true, false]);
     assert!(events.iter().all(|event| event.call != Some(CallId::new(""))));
 }
+
+/// An agent that must not be run a second time is left alone when the process was lost in its middle.
+#[tokio::test]
+async fn an_agent_that_runs_at_most_once_is_not_taken_up() {
+    let mut once = agent("once");
+    once.run.at_most_once = true;
+    let script = |request: &RequestSnapshot| {
+        let turn =
+            request.messages.iter().filter(|one| one.role == convoke_core::Role::Assistant).count();
+        match (who(request).as_str(), turn) {
+            ("main", 0) => ask("once", "x"),
+            ("main", _) => Turn::text("all done"),
+            ("once", 0) => Turn::call("echo", json!({ "word": "x" })),
+            _ => done("once result"),
+        }
+    };
+    let world = World::new();
+    let model = Arc::new(ScriptedModel::from_fn(script));
+    let main = world.main(&model, [once.clone()], NobodyToAsk).build().unwrap();
+    read(main.start_as(RunId::new("r"), "go")).await;
+    let events = world.events();
+    let begun = events.iter().position(|event| {
+        event.agent.as_str() == "main/once" && matches!(event.body, EventBody::TurnStarted { .. })
+    });
+    let begun = events.get(..=begun.unwrap()).unwrap();
+    let again = World::new();
+    let model = Arc::new(ScriptedModel::from_fn(script));
+    let main = again.main(&model, [once], NobodyToAsk).build().unwrap();
+    let place = convoke_agent::Place::new(Arc::new(convoke_tool::MemorySink::default()));
+    let paused = convoke_agent::Paused::rebuild(&RunId::new("r"), begun, place);
+    let (events, report) = read(main.resume(paused, None).unwrap()).await;
+    assert_eq!(report.text().as_deref(), Some("all done"));
+    assert_eq!(asked(&model), ["main"], "the agent is not asked again");
+    assert!(answers(&events, "main")[0].contains("Error (interrupted)"), "and its caller knows");
+}
