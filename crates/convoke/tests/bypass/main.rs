@@ -15,6 +15,7 @@
 )]
 
 mod bash;
+mod below;
 mod benign;
 mod foreign;
 mod place;
@@ -39,16 +40,24 @@ struct Tried {
 
 /// Makes all attempts; returns what came of each.
 async fn try_all(cases: Vec<Case>, guard: Guard) -> Vec<Tried> {
-    let tried = stream::iter(cases.into_iter().map(|case| try_one(case, guard)));
+    try_all_below(0, cases, guard).await
+}
+
+/// Makes all attempts, so many levels below the main agent.
+async fn try_all_below(depth: u32, cases: Vec<Case>, guard: Guard) -> Vec<Tried> {
+    let tried = stream::iter(cases.into_iter().map(|case| try_one(depth, case, guard)));
     tried.buffer_unordered(AT_ONCE).collect().await
 }
 
-async fn try_one(case: Case, guard: Guard) -> Tried {
+async fn try_one(depth: u32, case: Case, guard: Guard) -> Tried {
     tokio::spawn(async move {
         let mut place = Place::new(&case);
         let call = case.call_in(&place.world);
         let what = format!("{:?} {} {} {:?}", case.layer, call.tool, call.arguments, case.project);
-        let output = place.call(guard, call).await;
+        let output = match depth {
+            0 => place.call(guard, call).await,
+            depth => place.call_below(depth, guard, call).await,
+        };
         let shown = place.world.shows(&case.canary, &output).unwrap();
         Tried { shown, what: format!("{what}: {output}") }
     })
@@ -79,6 +88,29 @@ async fn no_attempt_succeeds() {
     }
     let tried = try_all(all, Guard::Everything).await;
     assert!(shown(&tried).is_empty(), "{:#?}", shown(&tried));
+}
+
+/// An agent that somebody called may do no more than its caller, however far down it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attempt_succeeds_from_an_agent_further_down() {
+    if !confined() {
+        return;
+    }
+    for depth in [1, 2] {
+        let tried = try_all_below(depth, cases(|_| true), Guard::Everything).await;
+        assert!(shown(&tried).is_empty(), "{depth} levels down: {:#?}", shown(&tried));
+    }
+}
+
+/// Neither do agents lose what they may do.
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_from_agents_mean_something() {
+    if !confined() {
+        return;
+    }
+    let some = cases(|case| case.layer == Layer::Policy && case.can_run(PATH));
+    let some: Vec<Case> = some.into_iter().step_by(8).collect();
+    enough(&try_all_below(2, some, Guard::NoPolicy).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,11 +10,12 @@ use convoke::Programs;
 use convoke::config::{self, Sources};
 use convoke::prelude::*;
 use convoke::sandbox::{ConfinedSpawner, Confinement, Limits, Network};
-use convoke::tools::{Authorizer, Decision, Request};
+use convoke::tools::{Authorizer, Decision, ExecutorBuilder, Request};
 use convoke_testkit::bypass::{Call, Case, World};
+use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::foreign;
+use crate::{below, foreign};
 
 /// Where programs are looked for.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -96,6 +97,17 @@ impl Place {
         }
     }
 
+    /// Has an agent make a call that is so many levels below the main one, and returns all that was said
+    /// about it.
+    pub(crate) async fn call_below(&self, depth: u32, guard: Guard, call: Call) -> String {
+        let executor = match self.executor(guard) {
+            Ok(executor) => executor,
+            Err(error) => return error,
+        };
+        let (tool, arguments) = limited(call);
+        below::call(depth, executor, ToolCall::new("c", tool, arguments)).await
+    }
+
     /// Makes a call, and returns how it ended: the exit code of a program, or whether it succeeded.
     pub(crate) async fn status(&self, guard: Guard, call: Call) -> String {
         let result = self.result(guard, call).await.unwrap();
@@ -104,16 +116,16 @@ impl Place {
     }
 
     async fn result(&self, guard: Guard, call: Call) -> Result<ToolResult, String> {
-        let mut arguments = call.arguments;
-        if call.tool == "run_command" {
-            arguments["timeout_ms"] = json!(8_000);
-        }
+        let (tool, arguments) = limited(call);
+        Ok(self.executor(guard)?.build().execute(ToolCall::new("c", tool, arguments)).await)
+    }
+
+    fn executor(&self, guard: Guard) -> Result<ExecutorBuilder, String> {
         let runtime = self.runtime(guard)?;
-        let executor = match guard {
+        Ok(match guard {
             Guard::Everything => runtime.executor(),
             Guard::NoPolicy | Guard::Nothing => runtime.executor().authorizer(AllowsAll),
-        };
-        Ok(executor.build().execute(ToolCall::new("c", call.tool, arguments)).await)
+        })
     }
 
     pub(crate) fn runtime(&self, guard: Guard) -> Result<Runtime, String> {
@@ -183,6 +195,15 @@ impl Place {
             Confinement::for_commands(write, self.world.path("temporary"), Some(&home));
         ConfinedSpawner::new(confinement).err().map(|reason| reason.to_string())
     }
+}
+
+/// Gives programs eight seconds.
+fn limited(call: Call) -> (String, Value) {
+    let mut arguments = call.arguments;
+    if call.tool == "run_command" {
+        arguments["timeout_ms"] = json!(8_000);
+    }
+    (call.tool, arguments)
 }
 
 #[derive(Debug)]

@@ -1,12 +1,15 @@
-//! Every mode, with everybody who may or may not be there, and every kind of tool: how a run ends, in time.
+//! Every mode, with everybody who may or may not be there, every kind of tool, and every depth at which it
+//! may be called: how a run ends, in time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use convoke::agent::{AgentDefinition, AgentRegistry, Team};
 use convoke::config::{Config, OnAsk};
 use convoke::core::{ExitCode, Kind, Mode};
+use convoke::model::RequestSnapshot;
 use convoke::model::scripted::{ScriptedModel, Turn};
 use convoke::prelude::*;
 use convoke::tools::{Answer, Approver, FunctionTool, NobodyToAsk, ToolContext, ask_with};
@@ -68,7 +71,37 @@ const fn expected(rule: Rule, there: There) -> (ExitCode, u32) {
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-async fn ends(mode: Mode, kind: Kind, there: There) -> (ExitCode, u32) {
+/// The agents of a chain: each may call the next.
+fn chain(depth: u32) -> Team {
+    let registry = AgentRegistry::new();
+    for level in 1..=depth {
+        let mut definition = AgentDefinition::new(format!("level_{level}"), "Acts.");
+        definition.prompt.system_prompt = Some(format!("You are level_{level}."));
+        definition.agents = vec![format!("level_{}", level + 1)];
+        registry.register(definition).unwrap();
+    }
+    Team::builder(registry).build()
+}
+
+/// Plays all agents of a chain: each calls the next, and the last acts.
+fn model(depth: u32) -> ScriptedModel {
+    ScriptedModel::from_fn(move |request: &RequestSnapshot| {
+        let level =
+            request.system.strip_prefix("You are level_").and_then(|rest| rest.split_once('.'));
+        let level: u32 = level.and_then(|(level, _)| level.parse().ok()).unwrap_or_default();
+        match (request.messages.len() > 1, level) {
+            (true, 0) => Turn::text("That was it."),
+            (true, _) => Turn::call("complete_task", json!({ "result": "That was it." })),
+            (false, level) if level == depth => Turn::call("act", json!({})),
+            (false, level) => Turn::call(
+                "delegate_to_agent",
+                json!({ "agent_name": format!("level_{}", level + 1), "prompt": "Act." }),
+            ),
+        }
+    })
+}
+
+async fn ends(mode: Mode, kind: Kind, there: There, depth: u32) -> (ExitCode, u32) {
     let directory = tempfile::tempdir().unwrap();
     let ran = Arc::new(AtomicU32::new(0));
     let counts = Arc::clone(&ran);
@@ -94,11 +127,10 @@ async fn ends(mode: Mode, kind: Kind, there: There) -> (ExitCode, u32) {
         There::SomebodyWhoSaysNo => Arc::new(ask_with(async |_| Answer::no())),
         There::SomebodyWhoSaysNothing => Arc::new(ask_with(|_| std::future::pending())),
     };
-    let model = ScriptedModel::new([Turn::call("act", json!({})), Turn::text("That was it.")]);
-    let agent = runtime.main_agent_with(Arc::new(model), |tools| tools.approver(approver));
-    let run = agent.build().unwrap().start("Act.").finish();
+    let agent = runtime.main_agent_with(Arc::new(model(depth)), |tools| tools.approver(approver));
+    let run = agent.team(chain(depth)).build().unwrap().start("Act.").finish();
     let report = tokio::time::timeout(Duration::from_secs(20), run).await;
-    let report = report.unwrap_or_else(|_| panic!("{mode}, {kind}, {there:?} hangs"));
+    let report = report.unwrap_or_else(|_| panic!("{mode}, {kind}, {there:?}, {depth} hangs"));
     (report.exit_code(), ran.load(Ordering::Relaxed))
 }
 
@@ -109,12 +141,18 @@ async fn every_cell_ends_as_documented() {
     let mut cells = 0;
     for (kind, rules) in documented {
         for (mode, rule) in Mode::ALL.iter().zip(rules) {
-            for there in EVERYBODY {
-                let ended = ends(*mode, kind, there).await;
-                assert_eq!(ended, expected(rule, there), "{mode}, {kind}, {there:?}");
+            for (there, depth) in
+                EVERYBODY.into_iter().flat_map(|there| [(there, 0), (there, 1), (there, 2)])
+            {
+                let ended = ends(*mode, kind, there, depth).await;
+                assert_eq!(
+                    ended,
+                    expected(rule, there),
+                    "{mode}, {kind}, {there:?}, {depth} levels down"
+                );
                 cells += 1;
             }
         }
     }
-    assert_eq!(cells, 200);
+    assert_eq!(cells, 600);
 }

@@ -105,6 +105,8 @@ impl Run {
             EventBody::AgentEnded { child, outcome, usage, message } => {
                 self.spent += *usage;
                 self.children.end(child, outcome, *usage);
+                // What one of its agents was not allowed to do, it did not do either.
+                self.denied |= outcome.status == Status::Denied;
                 let told = message.as_ref().map(|message| Message::text(Role::User, message));
                 self.inbox.extend(told);
             }
@@ -152,7 +154,8 @@ impl Run {
             }
             EventBody::ToolCallCompleted { tool_name, result, content, duration_ms, .. } => {
                 self.over_with(call, now);
-                self.denied = false;
+                // Saying that the task is done does nothing.
+                self.denied &= tool_name == COMPLETE_TASK;
                 let value = (tool_name == COMPLETE_TASK).then_some(&**result);
                 self.answer_call(call, tool_name, Ok(value), content, *duration_ms);
             }
