@@ -3,6 +3,7 @@
 //!
 //! Models are scripted, so that nothing but the runtime is measured.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -354,7 +355,7 @@ fn resuming(table: &mut Table, threads: &Threads) -> Result<()> {
     let state = tempfile::tempdir()?;
     let store = convoke::journal::Store::at(state.path());
     let journals = Journals::new(store, Arc::new(convoke::tools::SystemClock));
-    let (id, asked) = (RunId::new("tree"), Arc::new(AtomicBool::new(false)));
+    let id = RunId::new("tree");
     let started = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&started);
     let first = main_with(&journals, move |_| {
@@ -375,18 +376,22 @@ fn resuming(table: &mut Table, threads: &Threads) -> Result<()> {
         drop(run.await);
     });
     let file = state.path().join("runs/tree/journal.jsonl");
-    let again = Arc::clone(&asked);
-    let second = main_with(&journals, move |_| {
-        again.store(true, Ordering::Relaxed);
-        Turn::wait(Duration::from_mins(1)).and_text("never")
-    })?;
     let ours = || {
-        asked.store(false, Ordering::Relaxed);
-        let copy = std::fs::read(&file)?;
+        // The same tree every time: taking it up writes to it.
+        let copy = tempfile::tempdir()?;
+        copy_all(state.path(), copy.path())?;
+        let store = convoke::journal::Store::at(copy.path());
+        let journals = Journals::new(store, Arc::new(convoke::tools::SystemClock));
+        let asked = Arc::new(AtomicBool::new(false));
+        let again = Arc::clone(&asked);
+        let second = main_with(&journals, move |_| {
+            again.store(true, Ordering::Relaxed);
+            Turn::wait(Duration::from_mins(1)).and_text("never")
+        })?;
         let began = Instant::now();
         let reopened = journals.reopen(&id)?;
         let run = second.resume(reopened.paused, None)?;
-        let elapsed = threads.block_on(async {
+        Ok(threads.block_on(async {
             let task = tokio::spawn(run.finish());
             while !asked.load(Ordering::Relaxed) {
                 tokio::task::yield_now().await;
@@ -395,10 +400,7 @@ fn resuming(table: &mut Table, threads: &Threads) -> Result<()> {
             task.abort();
             drop(task.await);
             elapsed
-        });
-        // The same tree for the next time.
-        std::fs::write(&file, copy)?;
-        Ok(elapsed)
+        }))
     };
     let pair = in_turns(7, ours, || time(|| Ok(std::fs::read(&file)?)))?;
     table.pair(
@@ -407,6 +409,20 @@ fn resuming(table: &mut Table, threads: &Threads) -> Result<()> {
         pair,
         "",
     );
+    Ok(())
+}
+
+fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_all(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
     Ok(())
 }
 
