@@ -4,6 +4,7 @@
 
 mod agents;
 mod approvals;
+mod direct;
 mod ends;
 mod family;
 mod hooks;
