@@ -27,7 +27,7 @@ pub use input::{Input, InputConfig, InputType, UnknownInputType};
 pub use tools::{ToolChoice, ToolConfig};
 
 /// An agent, as it is written down.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct AgentDefinition<T = Value> {
     /// Its name: letters, digits, `_` and `-`, unique in a registry. Models call it by this name.
     pub name: String,
@@ -171,6 +171,27 @@ impl ProcessOutput {
 impl fmt::Debug for ProcessOutput {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("ProcessOutput")
+    }
+}
+
+/// Whatever comes out: a definition holds none of it.
+impl<T> Clone for AgentDefinition<T> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            display_name: self.display_name.clone(),
+            description: self.description.clone(),
+            prompt: self.prompt.clone(),
+            model: self.model.clone(),
+            run: self.run.clone(),
+            tools: self.tools.clone(),
+            policy: self.policy.clone(),
+            input: self.input.clone(),
+            output: self.output.clone(),
+            process_output: self.process_output.clone(),
+            agents: self.agents.clone(),
+            output_type: PhantomData,
+        }
     }
 }
 

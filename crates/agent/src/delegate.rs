@@ -226,7 +226,7 @@ fn inputs(
 }
 
 /// Holds inputs against the schema of an agent.
-fn check(agent: &Registered, inputs: &Map<String, Value>) -> Result<(), ToolError> {
+pub(crate) fn check(agent: &Registered, inputs: &Map<String, Value>) -> Result<(), ToolError> {
     let schema = agent.input.schema();
     let broken = |error: String| {
         ToolError::unavailable(format!("the inputs of `{}` cannot be checked: {error}", agent.name))

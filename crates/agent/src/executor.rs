@@ -341,22 +341,22 @@ impl Agent {
 #[derive(Debug)]
 #[must_use]
 pub struct AgentBuilder {
-    model: Arc<dyn Model>,
-    tools: ExecutorBuilder,
-    model_settings: Settings,
-    system: String,
-    settings: RunSettings,
-    reflection: Option<ReflectionMode>,
-    output: Option<OutputSpec>,
-    by_call: bool,
-    team: Option<Team>,
-    granted: Granted,
-    ceiling: Option<ToolView>,
-    origin: Value,
-    secrets: Secrets,
-    keeper: Arc<dyn Keeper>,
-    workplace: Option<Arc<dyn Workplace>>,
-    cancellation: CancellationToken,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) tools: ExecutorBuilder,
+    pub(crate) model_settings: Settings,
+    pub(crate) system: String,
+    pub(crate) settings: RunSettings,
+    pub(crate) reflection: Option<ReflectionMode>,
+    pub(crate) output: Option<OutputSpec>,
+    pub(crate) by_call: bool,
+    pub(crate) team: Option<Team>,
+    pub(crate) granted: Granted,
+    pub(crate) ceiling: Option<ToolView>,
+    pub(crate) origin: Value,
+    pub(crate) secrets: Secrets,
+    pub(crate) keeper: Arc<dyn Keeper>,
+    pub(crate) workplace: Option<Arc<dyn Workplace>>,
+    pub(crate) cancellation: CancellationToken,
 }
 
 impl AgentBuilder {

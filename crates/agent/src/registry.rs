@@ -71,6 +71,11 @@ pub struct Registered {
 }
 
 impl Registered {
+    /// Checks a definition, and takes its texts apart.
+    pub fn of<T>(definition: AgentDefinition<T>) -> Result<Self, RegistryError> {
+        Self::new(definition.untyped(), AgentLayer::Program)
+    }
+
     fn new(definition: AgentDefinition, layer: AgentLayer) -> Result<Self, RegistryError> {
         let template = check(&definition).map_err(|problems| RegistryError::Invalid {
             agent: definition.name.clone(),
@@ -78,6 +83,18 @@ impl Registered {
         })?;
         let outline = Outline::of(&definition);
         Ok(Self { definition, template, outline, layer })
+    }
+
+    /// Takes one that comes with the crate as it is: that it holds together is tested, and checking its
+    /// schemas would take longer than everything else before the first request of a run.
+    fn shipped(definition: AgentDefinition) -> Result<Self, RegistryError> {
+        match PromptTemplate::of(&definition) {
+            Ok(template) => {
+                let outline = Outline::of(&definition);
+                Ok(Self { definition, template, outline, layer: AgentLayer::Shipped })
+            }
+            Err(_) => Self::new(definition, AgentLayer::Shipped),
+        }
     }
 
     /// Returns its definition.
@@ -256,9 +273,14 @@ impl AgentRegistry {
                 disabled.insert(definition.name);
                 continue;
             }
+            let is_changed = own.is_some_and(AgentOverride::changes);
             let definition = own.map_or_else(|| definition.clone(), |own| own.apply(&definition));
             let name = definition.name.clone();
-            match Registered::new(definition, layer) {
+            let registered = match layer {
+                AgentLayer::Shipped if !is_changed => Registered::shipped(definition),
+                _ => Registered::new(definition, layer),
+            };
+            match registered {
                 Ok(agent) => drop(agents.insert(agent.name.clone(), Arc::new(agent))),
                 Err(error) => {
                     disabled.insert(name);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use convoke_core::run::{Budget, RunSettings};
 use convoke_core::{
-    CallId, Ending, EventBody, Message, Millis, Money, Part, ReflectionMode, Role, Run, RunId,
-    Status, Strategy, ToolError, WorkspaceKind,
+    CallId, Ending, EventBody, Message, Millis, ModelFacts, Money, Part, ReflectionMode, Role, Run,
+    RunId, Status, Strategy, ToolError, WorkspaceKind,
 };
 use convoke_model::{Model, Settings};
-use convoke_tool::{ExecutorBuilder, Selection, ToolView};
+use convoke_tool::{ExecutorBuilder, Selection, ToolContext, ToolView};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -229,7 +229,7 @@ impl Member {
             Inherit::Brief => prompt = format!("{}\n\n{prompt}", self.in_short()),
             Inherit::Fork => history = [self.conversation(), history].concat(),
         }
-        let system = self.system(definition, texts.system_prompt);
+        let system = self.system(definition, texts.system_prompt, &agent.context);
         let lineage: Vec<String> =
             self.lineage.iter().cloned().chain([definition.name.clone()]).collect();
         let task = Task::new(prompt).after(history);
@@ -237,18 +237,19 @@ impl Member {
     }
 
     /// Returns an agent's standing instructions, with how it hands over its result.
-    fn system(&self, definition: &AgentDefinition, own: Option<String>) -> Arc<str> {
+    fn system(
+        &self,
+        definition: &AgentDefinition,
+        own: Option<String>,
+        place: &ToolContext,
+    ) -> Arc<str> {
         let forks = definition.run.context == Inherit::Fork;
-        let instructions = match own {
-            Some(own) => own,
-            None if forks => self.state.lock().system().to_owned(),
-            None => prompts::SUBAGENT.trim_end().to_owned(),
+        let own = match own {
+            None if forks => Some(self.state.lock().system().to_owned()),
+            own => own,
         };
-        let situated = match &self.agent.team {
-            Some(team) if !forks => team.supplier().situate(&instructions),
-            _ => instructions,
-        };
-        format!("{}\n\n{}", situated.trim_end(), prompts::COMPLETE.trim_end()).into()
+        let team = self.agent.team.as_ref().filter(|_| !forks);
+        instructions(own, team, place).into()
     }
 
     /// Returns what this run works on and what it said last, for an agent that is to know.
@@ -299,7 +300,8 @@ impl Member {
             Some(name) => team.supplier().model(name).map_err(unusable)?,
             None => Arc::clone(&self.agent.model),
         };
-        let view = self.view_of(definition).map_err(unusable)?;
+        let view =
+            view_of(definition, self.agent.tools.shown(), &self.agent.ceiling).map_err(unusable)?;
         let mut tools = self.agent.tools.clone().view(view.clone());
         let own = team.supplier().authorizer(&definition.policy).map_err(unusable)?;
         if let Some(own) = own {
@@ -310,9 +312,12 @@ impl Member {
             let limited = OnlyCommands::limit(&definition.policy, caller);
             tools = tools.authorizer(limited.map_err(|error| unusable(error.to_string()))?);
         }
-        let (tools, premises) =
-            self.housed(definition, child, team, tools).await.map_err(unusable)?;
-        let settings = self.settings_of(definition, model.as_ref());
+        let (tools, premises) = housed(definition, child, team, tools).await.map_err(unusable)?;
+        let settings = {
+            let run = self.state.lock();
+            let left = run.left(self.agent.context.clock().now());
+            settings_of(definition, model.facts(), &left, run.settings())
+        };
         let mut builder = AgentExecutor::with_model(model, tools)
             .model_settings(over(&definition.model.settings, &self.agent.model_settings))
             .run_settings(settings)
@@ -329,79 +334,96 @@ impl Member {
         }
         builder.build().map_err(|error| unusable(error.to_string()))
     }
+}
 
-    /// Gives an agent the place to work in that its definition asks for.
-    async fn housed(
-        &self,
-        definition: &AgentDefinition,
-        child: &RunId,
-        team: &Team,
-        tools: ExecutorBuilder,
-    ) -> Result<(ExecutorBuilder, Option<Premises>), String> {
-        let kind = definition.run.workspace.filter(|kind| *kind != WorkspaceKind::Shared);
-        let Some(kind) = kind else { return Ok((tools, None)) };
-        let premises = team.supplier().premises(kind, child).await?;
-        let mut tools = tools.context(premises.context.clone());
-        if let Some(own) = &premises.authorizer {
-            tools = tools.narrowed_by(Arc::clone(own));
-        }
-        Ok((tools, Some(premises)))
+/// Returns standing instructions, with where the agent works and how it hands over its result.
+pub(crate) fn instructions(
+    own: Option<String>,
+    team: Option<&Team>,
+    place: &ToolContext,
+) -> String {
+    let own = own.unwrap_or_else(|| prompts::SUBAGENT.trim_end().to_owned());
+    let situated = match team {
+        Some(team) => team.supplier().situate(&own, place),
+        None => own,
+    };
+    format!("{}\n\n{}", situated.trim_end(), prompts::COMPLETE.trim_end())
+}
+
+/// Gives an agent the place to work in that its definition asks for.
+pub(crate) async fn housed(
+    definition: &AgentDefinition,
+    child: &RunId,
+    team: &Team,
+    tools: ExecutorBuilder,
+) -> Result<(ExecutorBuilder, Option<Premises>), String> {
+    let kind = definition.run.workspace.filter(|kind| *kind != WorkspaceKind::Shared);
+    let Some(kind) = kind else { return Ok((tools, None)) };
+    let premises = team.supplier().premises(kind, child, tools.used()).await?;
+    let mut tools = tools.context(premises.context.clone());
+    if let Some(own) = &premises.authorizer {
+        tools = tools.narrowed_by(Arc::clone(own));
     }
+    Ok((tools, Some(premises)))
+}
 
-    /// Returns the tools of an agent: those it names of the ones its caller could have, or the ones its
-    /// caller has.
-    fn view_of(&self, definition: &AgentDefinition) -> Result<ToolView, String> {
-        let config = &definition.tools;
-        let Some(choices) = &config.allow else {
-            let shown = self.agent.tools.shown();
-            let exclude: Vec<&String> =
-                config.exclude.iter().filter(|name| is_there(shown, name)).collect();
-            let selection = Selection::all().without(exclude);
-            return shown.select(&selection).map_err(|error| error.to_string());
-        };
-        let ceiling = &self.agent.ceiling;
-        let named = choices.iter().filter(|choice| !matches!(choice, ToolChoice::Given(_)));
-        let mut selection = Selection::only(named.map(|choice| choice.name().to_owned()));
-        let excluded = config.exclude.iter().filter(|name| is_there(ceiling, name));
-        selection = selection.without(excluded);
-        let view = ceiling.select(&selection).map_err(|error| error.to_string())?;
-        let own = choices.iter().filter_map(|choice| match choice {
-            ToolChoice::Given(tool) => Some(Arc::clone(tool)),
-            ToolChoice::Declared(declaration) => {
-                let tool = view.get(&declaration.name)?;
-                Some(Redeclared::tool(tool, declaration.clone()))
-            }
-            ToolChoice::Named(_) => None,
-        });
-        Ok(view.and(own.collect::<Vec<_>>()))
-    }
-
-    /// Returns what an agent may use and how it ends: of everything, the less of what it asks for and what
-    /// its caller has left.
-    fn settings_of(&self, definition: &AgentDefinition, model: &dyn Model) -> RunSettings {
-        let run = self.state.lock();
-        let left = run.left(self.agent.context.clock().now());
-        let wanted = &definition.run;
-        let caller = run.settings();
-        RunSettings {
-            budget: Budget {
-                turns: lesser(wanted.max_turns, Some(left.turns)).unwrap_or(left.turns).max(1),
-                time_ms: Millis::new(shorter(wanted.max_time, left.time_ms.get())),
-                turn_time_ms: left.turn_time_ms,
-                tokens: lesser(wanted.max_tokens, left.tokens),
-                cost: lesser::<Money>(wanted.max_cost, left.cost),
-                tool_calls: lesser(wanted.max_tool_calls, left.tool_calls),
-            },
-            ending: Ending::CompleteTask,
-            output: definition.output.clone(),
-            strategy: Strategy::Direct,
-            reflection: ReflectionMode::Off,
-            model: *model.facts(),
-            max_repeats: caller.max_repeats,
-            on_stuck: wanted.on_stuck.unwrap_or(caller.on_stuck),
-            max_rescues: caller.max_rescues,
-            compact_at_percent: caller.compact_at_percent,
+/// Returns the tools of an agent: those it names of the ones its caller could have, or the ones its caller
+/// has.
+pub(crate) fn view_of(
+    definition: &AgentDefinition,
+    shown: &ToolView,
+    ceiling: &ToolView,
+) -> Result<ToolView, String> {
+    let config = &definition.tools;
+    let Some(choices) = &config.allow else {
+        let exclude: Vec<&String> =
+            config.exclude.iter().filter(|name| is_there(shown, name)).collect();
+        let selection = Selection::all().without(exclude);
+        return shown.select(&selection).map_err(|error| error.to_string());
+    };
+    let named = choices.iter().filter(|choice| !matches!(choice, ToolChoice::Given(_)));
+    let mut selection = Selection::only(named.map(|choice| choice.name().to_owned()));
+    let excluded = config.exclude.iter().filter(|name| is_there(ceiling, name));
+    selection = selection.without(excluded);
+    let view = ceiling.select(&selection).map_err(|error| error.to_string())?;
+    let own = choices.iter().filter_map(|choice| match choice {
+        ToolChoice::Given(tool) => Some(Arc::clone(tool)),
+        ToolChoice::Declared(declaration) => {
+            let tool = view.get(&declaration.name)?;
+            Some(Redeclared::tool(tool, declaration.clone()))
         }
+        ToolChoice::Named(_) => None,
+    });
+    Ok(view.and(own.collect::<Vec<_>>()))
+}
+
+/// Returns what an agent may use and how it ends: of everything, the less of what it asks for and what is
+/// left.
+pub(crate) fn settings_of(
+    definition: &AgentDefinition,
+    model: &ModelFacts,
+    left: &Budget,
+    caller: &RunSettings,
+) -> RunSettings {
+    let wanted = &definition.run;
+    RunSettings {
+        budget: Budget {
+            turns: lesser(wanted.max_turns, Some(left.turns)).unwrap_or(left.turns).max(1),
+            time_ms: Millis::new(shorter(wanted.max_time, left.time_ms.get())),
+            turn_time_ms: left.turn_time_ms,
+            tokens: lesser(wanted.max_tokens, left.tokens),
+            cost: lesser::<Money>(wanted.max_cost, left.cost),
+            tool_calls: lesser(wanted.max_tool_calls, left.tool_calls),
+        },
+        ending: Ending::CompleteTask,
+        output: definition.output.clone(),
+        strategy: Strategy::Direct,
+        reflection: ReflectionMode::Off,
+        model: *model,
+        max_repeats: caller.max_repeats,
+        on_stuck: wanted.on_stuck.unwrap_or(caller.on_stuck),
+        max_rescues: caller.max_rescues,
+        compact_at_percent: caller.compact_at_percent,
     }
 }
 
@@ -411,7 +433,7 @@ fn is_there(view: &ToolView, name: &str) -> bool {
 }
 
 /// Returns what an agent without a query is asked to do: its one text, or all of its inputs.
-fn handed(definition: &AgentDefinition, inputs: &Map<String, Value>) -> String {
+pub(crate) fn handed(definition: &AgentDefinition, inputs: &Map<String, Value>) -> String {
     let single = definition.input.single_text();
     let text = single.and_then(|name| inputs.get(&name)).and_then(Value::as_str);
     match (text, inputs.len()) {
@@ -432,7 +454,7 @@ fn shorter(wanted: Option<Duration>, left: Duration) -> Duration {
 }
 
 /// Returns how a model is asked: as the agent says, and otherwise as its caller does.
-fn over(own: &Settings, caller: &Settings) -> Settings {
+pub(crate) fn over(own: &Settings, caller: &Settings) -> Settings {
     Settings {
         temperature: own.temperature.or(caller.temperature),
         top_p: own.top_p.or(caller.top_p),

@@ -74,11 +74,18 @@ pub trait Supplier: Send + Sync + Debug {
     /// Makes what decides by the mode and the rules of an agent's own policy; nothing, where it has none.
     fn authorizer(&self, policy: &PolicyConfig) -> Result<Option<Arc<dyn Authorizer>>, String>;
 
-    /// Makes a place of its own for a run, or finds the one it had.
-    async fn premises(&self, kind: WorkspaceKind, run: &RunId) -> Result<Premises, String>;
+    /// Makes a place of its own for a run, or finds the one it had. It begins with the files its caller works
+    /// with, and may touch none that its caller may not.
+    async fn premises(
+        &self,
+        kind: WorkspaceKind,
+        run: &RunId,
+        caller: &ToolContext,
+    ) -> Result<Premises, String>;
 
     /// Adds to an agent's instructions what it has to know about where it works.
-    fn situate(&self, instructions: &str) -> String {
+    fn situate(&self, instructions: &str, place: &ToolContext) -> String {
+        let _ = place;
         instructions.to_owned()
     }
 }
@@ -100,7 +107,12 @@ impl Supplier for NoSupplier {
         Err("policies of agents are not supported here".to_owned())
     }
 
-    async fn premises(&self, kind: WorkspaceKind, _: &RunId) -> Result<Premises, String> {
+    async fn premises(
+        &self,
+        kind: WorkspaceKind,
+        _: &RunId,
+        _: &ToolContext,
+    ) -> Result<Premises, String> {
         Err(format!("there are no workspaces here, and so none of the kind `{kind}`"))
     }
 }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod agents;
 pub(crate) mod chat;
 mod completions;
 mod config;
@@ -34,6 +35,9 @@ pub(crate) enum Command {
     /// List models, and check that one answers
     #[command(subcommand, arg_required_else_help = true)]
     Models(models::Models),
+    /// List, check, write and run agents
+    #[command(subcommand, arg_required_else_help = true)]
+    Agents(agents::Agents),
     /// List, describe and call tools
     #[command(subcommand, arg_required_else_help = true)]
     Tools(tools::Tools),
@@ -64,6 +68,7 @@ pub(crate) fn run(
         Command::Runs(command) => command.run(&session()?, output),
         Command::Demo(command) => command.run(&session()?, output),
         Command::Models(command) => command.run(&session()?, output),
+        Command::Agents(command) => command.run(&session()?, output),
         Command::Tools(command) => command.run(&session()?, output),
         Command::Config(command) => command.run(&session()?, output),
         Command::Policy(command) => command.run(&session()?, output),

@@ -2,9 +2,11 @@
 //!
 //! Nothing is done before a command asks for it.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use convoke::config::{Config, Loaded, MoreTools, Sources, Trust, load};
+use convoke::agent::files::{AgentDirectory, ProjectTrust, usual_directories};
+use convoke::config::{Config, Loaded, MoreTools, Sources, Standing, Trust, load};
 use convoke::journal::Store;
 use convoke::{Runtime, Workspace, Workspaces};
 use convoke_core::{Cause, Mode};
@@ -26,6 +28,15 @@ pub(crate) struct Session<'a> {
     global: &'a Global,
     environment: Environment,
     working_directory: PathBuf,
+    /// Found out when the configuration is loaded.
+    project: OnceCell<Project>,
+}
+
+/// The project that is worked on, as far as its agents are concerned.
+#[derive(Clone, Debug)]
+struct Project {
+    root: Option<PathBuf>,
+    trust: ProjectTrust,
 }
 
 impl<'a> Session<'a> {
@@ -45,7 +56,7 @@ impl<'a> Session<'a> {
             let shown = working_directory.display();
             return Err(Failure::usage(format!("`{shown}` is not a directory")));
         }
-        Ok(Self { global, environment, working_directory })
+        Ok(Self { global, environment, working_directory, project: OnceCell::new() })
     }
 
     /// Returns the directory the command works in, links followed.
@@ -78,9 +89,36 @@ impl<'a> Session<'a> {
 
     /// Loads the configuration, and says what in it was ignored.
     pub(crate) fn load(&self, output: &mut Output) -> Result<Loaded, Failure> {
-        let loaded = load(&self.sources()?)?;
+        let sources = self.sources()?;
+        let loaded = load(&sources)?;
         failure::warn(output, loaded.warnings());
+        self.project.get_or_init(|| {
+            // Without a file there is nothing to be trusted but the folder.
+            let is_trusted = match loaded.project_root() {
+                Some(_) => loaded.standing() == Standing::Trusted,
+                None => sources.trust == Trust::Trusted,
+            };
+            Project { root: sources.project_root(), trust: is_trusted.into() }
+        });
         Ok(loaded)
+    }
+
+    /// Returns where files of agents usually are: the project's, then the user's.
+    pub(crate) fn agent_directories(&self) -> Vec<AgentDirectory> {
+        let root = self.project.get().and_then(|project| project.root.as_deref());
+        let config = self.environment.config_directory();
+        usual_directories(root, self.environment.home().as_deref(), config.as_deref())
+    }
+
+    /// Returns where agents of the project go.
+    pub(crate) fn project_agents(&self) -> PathBuf {
+        let root = self.project.get().and_then(|project| project.root.clone());
+        root.unwrap_or_else(|| self.working_directory.clone()).join(".convoke/agents")
+    }
+
+    /// Tells whether agents of the project may be used.
+    fn project_trust(&self) -> ProjectTrust {
+        self.project.get().map_or(ProjectTrust::Untrusted, |project| project.trust)
     }
 
     /// Makes a runtime that works here.
@@ -96,8 +134,27 @@ impl<'a> Session<'a> {
         store: Option<Store>,
         workspace: Option<Workspace>,
     ) -> Result<Runtime, Failure> {
+        self.runtime_trusting(self.project_trust(), mode, config, store, workspace)
+    }
+
+    /// Makes a runtime that knows the project's agents, whether they may be used or not, for whoever only
+    /// looks at them.
+    pub(crate) fn runtime_looking(&self, config: Config) -> Result<Runtime, Failure> {
+        self.runtime_trusting(ProjectTrust::Trusted, Mode::Default, config, None, None)
+    }
+
+    fn runtime_trusting(
+        &self,
+        trust: ProjectTrust,
+        mode: Mode,
+        config: Config,
+        store: Option<Store>,
+        workspace: Option<Workspace>,
+    ) -> Result<Runtime, Failure> {
         Ok(Runtime::builder(&self.working_directory)
             .workspace(workspace)
+            .workspaces(self.workspaces(&config))
+            .agent_directories(self.agent_directories(), trust)
             .config(config)
             .mode(mode)
             .store(store)
@@ -116,6 +173,13 @@ impl<'a> Session<'a> {
     /// Says it where programs run with more rights than one would think.
     pub(crate) fn warn_of_programs(runtime: &Runtime, output: &mut Output) {
         if let Some(message) = runtime.programs().warning() {
+            failure::warning(output, &message);
+        }
+    }
+
+    /// Says which agents are not there, and why.
+    pub(crate) fn warn_of_agents(runtime: &Runtime, output: &mut Output) {
+        for message in runtime.agent_warnings() {
             failure::warning(output, &message);
         }
     }
@@ -166,6 +230,7 @@ impl<'a> Session<'a> {
             global: self.global,
             environment: self.environment.clone(),
             working_directory: directory.to_owned(),
+            project: OnceCell::new(),
         }
     }
 

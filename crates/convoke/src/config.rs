@@ -31,6 +31,7 @@
 //! ```
 
 mod agent;
+mod agents;
 mod amount;
 mod budget;
 mod check;
@@ -71,6 +72,7 @@ mod walk;
 mod yaml;
 
 pub use agent::AgentConfig;
+pub use agents::{AgentOverrideConfig, AgentsConfig, ContextWord, DelegationWord};
 pub use amount::Dollars;
 pub use budget::BudgetConfig;
 pub use command::CommandConfig;

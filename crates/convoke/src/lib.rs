@@ -42,9 +42,9 @@ pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
 pub use hooks::{HookError, find_program};
-pub use origin::{Origin, OriginWorkspace};
+pub use origin::{Origin, OriginAgent, OriginWorkspace};
 pub use programs::Programs;
-pub use runtime::{ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};
+pub use runtime::{AgentCallError, ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};
 pub use workspace::{Workspace, WorkspaceError, Workspaces};
 
 /// What most programs need.
@@ -54,7 +54,8 @@ pub mod prelude {
     pub use crate::{Runtime, RuntimeBuilder, RuntimeError};
     pub use async_trait::async_trait;
     pub use convoke_agent::{
-        AgentExecutor, MainAgent, OutputSpec, RunHandle, RunReport, Running, Task,
+        AgentDefinition, AgentExecutor, AgentReport, MainAgent, OutputSpec, RunHandle, RunReport,
+        Running, Task,
     };
     pub use convoke_core::{
         Budget, Category, Cause, ErrorKind, Event, EventBody, Kind, Mode, Outcome, Permission,

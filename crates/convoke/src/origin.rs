@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use convoke_core::policy::wildcard;
 use convoke_core::{Event, EventBody, Mode, WorkspaceKind};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::config::OnAsk;
 
@@ -31,6 +31,19 @@ pub struct Origin {
     /// Where it works, if not with its user's files as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<OriginWorkspace>,
+    /// The agent that works, if it is not the main one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<OriginAgent>,
+}
+
+/// An agent that somebody started by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct OriginAgent {
+    /// Its name.
+    pub name: String,
+    /// What went in.
+    pub inputs: Map<String, Value>,
 }
 
 /// The workspace of a run.
@@ -47,7 +60,9 @@ pub struct OriginWorkspace {
 impl Origin {
     /// Finds the last one among the events of a run. A run that was not started by a runtime has none.
     pub fn of(events: &[Event]) -> Option<Self> {
-        let origin = events.iter().rev().find_map(|event| match &event.body {
+        // Agents that it called are recorded beside it, and have origins of their own.
+        let own = events.iter().rev().filter(|event| event.parent.is_none());
+        let origin = own.into_iter().find_map(|event| match &event.body {
             EventBody::RunStarted { origin, .. } | EventBody::RunResumed { origin, .. } => {
                 Some(origin).filter(|origin| !origin.is_null())
             }
@@ -87,6 +102,7 @@ mod tests {
             sandbox: None,
             tools: tools.map(names),
             workspace: None,
+            agent: None,
         };
         let chosen = origin(Some(&["read_file", "run_command", "grep"]));
         let now = names(&["read_*", "grep"]);

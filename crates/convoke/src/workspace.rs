@@ -116,7 +116,8 @@ impl Workspaces {
         let start =
             start.canonicalize().map_err(WorkspaceError::files(start.to_owned(), "used"))?;
         if !kind.is_own() {
-            return Ok(Workspace::of_the_user(kind, start, self.directory.join(part(run, ".tmp"))));
+            let temporary = self.directory.join(part(run, ".tmp"));
+            return Ok(Workspace::of_the_user(kind, start, Some(temporary)));
         }
         let store = self.open_directory()?;
         let lock = self.lock(&store, run)?;
@@ -154,6 +155,11 @@ impl Workspaces {
     /// Tells whether there is something of a workspace of this run.
     pub fn has(&self, run: &RunId) -> bool {
         PARTS.iter().any(|ending| self.directory.join(part(run, ending)).symlink_metadata().is_ok())
+    }
+
+    /// Tells whether there is a workspace of this run that was made to its end.
+    pub(crate) fn is_complete(&self, run: &RunId) -> bool {
+        self.known(run).is_ok_and(|(_, known)| known.complete)
     }
 
     /// Says why no worktree can be made of a directory, if none can.
@@ -363,7 +369,8 @@ pub struct Workspace(Arc<Inner>);
 struct Inner {
     kind: WorkspaceKind,
     start: PathBuf,
-    temporary: PathBuf,
+    /// Where its programs may put temporary files, if there is such a place.
+    temporary: Option<PathBuf>,
     own: Option<Own>,
 }
 
@@ -377,12 +384,18 @@ struct Own {
 }
 
 impl Workspace {
-    fn of_the_user(kind: WorkspaceKind, start: PathBuf, temporary: PathBuf) -> Self {
+    /// Returns a directory of the user as a workspace in which nothing is changed. Its programs have no place
+    /// of their own for temporary files.
+    pub(crate) fn readonly(start: &Path) -> Self {
+        Self::of_the_user(WorkspaceKind::Readonly, start.to_owned(), None)
+    }
+
+    fn of_the_user(kind: WorkspaceKind, start: PathBuf, temporary: Option<PathBuf>) -> Self {
         Self(Arc::new(Inner { kind, start, temporary, own: None }))
     }
 
     fn own(workspaces: &Workspaces, run: &RunId, start: PathBuf, known: Known, lock: Lock) -> Self {
-        let temporary = workspaces.directory.join(part(run, ".tmp"));
+        let temporary = Some(workspaces.directory.join(part(run, ".tmp")));
         let kind = known.kind;
         let (workspaces, run) = (workspaces.clone(), run.clone());
         let own = Some(Own { workspaces, run, known, _lock: lock });
@@ -430,15 +443,17 @@ impl Workspace {
         }
     }
 
-    /// Makes a directory for temporary files of its own, and returns it.
-    pub(crate) fn temporary(&self) -> io::Result<PathBuf> {
-        std::fs::create_dir_all(&self.0.temporary)?;
+    /// Makes a directory for temporary files of its own, if there is a place for one, and returns it.
+    pub(crate) fn temporary(&self) -> io::Result<Option<PathBuf>> {
+        self.0.temporary.iter().try_for_each(std::fs::create_dir_all)?;
         Ok(self.0.temporary.clone())
     }
 
     /// Removes what the run needed only while it worked.
     pub fn tidy(&self) {
-        std::fs::remove_dir_all(&self.0.temporary).ok();
+        if let Some(temporary) = &self.0.temporary {
+            std::fs::remove_dir_all(temporary).ok();
+        }
     }
 
     /// Finds out what was changed in it; nothing, where the run had no files of its own.

@@ -60,6 +60,11 @@ pub struct AgentOverride {
 }
 
 impl AgentOverride {
+    /// Tells whether it changes anything about an agent that is there.
+    pub(super) fn changes(&self) -> bool {
+        *self != Self { enabled: self.enabled, ..Self::default() }
+    }
+
     /// Returns a definition with what is set here in its place.
     #[must_use]
     pub fn apply(&self, definition: &AgentDefinition) -> AgentDefinition {

@@ -502,6 +502,7 @@ impl Supplier for Shop {
         &self,
         kind: convoke_core::WorkspaceKind,
         _: &convoke_core::RunId,
+        _: &ToolContext,
     ) -> Result<convoke_agent::Premises, String> {
         Err(format!("no workspace of the kind `{kind}`"))
     }

@@ -40,6 +40,7 @@ use convoke_core::{ExitCode, Mode, RunId, WorkspaceKind};
 
 use self::mention::{Attached, Places};
 use self::talk::Talk;
+use super::agents;
 use super::run::approve::Approvals;
 use super::run::flags::{AgentFlags, WorkspaceFlag};
 use super::run::watch::threads;
@@ -100,6 +101,7 @@ impl Chat {
         let store = session.existing_store()?;
         let id = named::only(&store, resume.as_slice(), last)?;
         let kept = journals(&store).reopen(&id).map_err(|error| named::failure(&error))?;
+        agents::refuse_to_talk(&id, &kept.events)?;
         let origin = Origin::of(&kept.events).filter(|_| !session.is_placed());
         match origin {
             Some(origin) => {
@@ -126,6 +128,7 @@ fn talk(
     let places = Places {
         directory: session.working_directory().to_owned(),
         home: session.environment().home(),
+        agents: Vec::new(),
     };
     let named = flags.file.iter().map(|path| path.display().to_string());
     let files: Result<Vec<Attached>, Failure> =
@@ -180,8 +183,12 @@ fn talk_in(
     let places = Places {
         directory: runtime.context().working_directory().to_owned(),
         home: session.environment().home(),
+        agents: agents::offered(&runtime),
     };
     Session::warn_of_programs(&runtime, output);
+    if runtime.calls_agents() {
+        Session::warn_of_agents(&runtime, output);
+    }
     let first = kept.is_none().then_some(id);
     let paused = kept.map(|kept| kept.paused);
     let model = paused.as_ref().map(Paused::model);

@@ -5,7 +5,7 @@ pub(super) mod attach;
 pub(super) mod choose;
 pub(super) mod flags;
 mod overrides;
-mod prompt;
+pub(super) mod prompt;
 pub(super) mod watch;
 
 use std::path::PathBuf;
@@ -170,7 +170,7 @@ impl Run {
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let is_kept = runtime.journals().is_some();
         let mut view = self.output.view(&self.flags, output).kept(is_kept);
-        for warning in runtime.surroundings().warnings() {
+        for warning in runtime.surroundings().warnings().into_iter().chain(agents(&runtime)) {
             view.warn(&warning, output);
         }
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
@@ -201,6 +201,11 @@ impl Run {
         let description = "The answer to the task.".to_owned();
         Ok(Some(OutputSpec { name: "result".to_owned(), description, schema }))
     }
+}
+
+/// Returns what is wrong with agents, where the run could call some.
+fn agents(runtime: &Runtime) -> Vec<String> {
+    if runtime.calls_agents() { runtime.agent_warnings() } else { Vec::new() }
 }
 
 /// Starts an agent that asks the person.

@@ -1,6 +1,6 @@
 //! `convoke tools`: the tools there are, and calling one.
 
-mod call;
+pub(super) mod call;
 mod list;
 mod show;
 mod stats;

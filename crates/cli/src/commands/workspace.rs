@@ -63,7 +63,7 @@ pub(super) fn reopen(
     match workspaces.open(run) {
         Ok(workspace) => Ok(Some(workspace)),
         // One in which nothing was changed is removed at the end of a run; then it begins anew.
-        Err(WorkspaceError::Gone { .. }) if left_unchanged(events) => {
+        Err(WorkspaceError::Gone { .. }) if left_unchanged(run, events) => {
             let made = threads.block_on(workspaces.prepare(known.kind, run, start));
             let made = made.map_err(|error| failure(&error))?;
             let kind = known.kind;
@@ -100,17 +100,59 @@ pub(super) fn of_run(
     session: &Session<'_>,
     config: &Config,
 ) -> Result<Workspace, Failure> {
-    let workspaces = kept_by(events, session, config).ok_or_else(|| {
+    let own = kept_by(events, session, config).or_else(|| of_agents(run, session, config));
+    let workspaces = own.ok_or_else(|| {
         Failure::usage(format!("run `{run}` worked with your own files, and has no workspace"))
             .hint("`convoke runs show --full` has the changes it made")
     })?;
     workspaces.open(run).map_err(|error| failure(&error))
 }
 
-/// Tells whether a run has files of its own.
-pub(super) fn is_own(events: &[Event]) -> bool {
+/// Returns where agents have their workspaces, if this one has one.
+fn of_agents(run: &RunId, session: &Session<'_>, config: &Config) -> Option<Workspaces> {
+    session.workspaces(config).filter(|workspaces| workspaces.has(run))
+}
+
+/// Opens the workspace of an agent that a run called, if these words are its id or a part of it.
+pub(super) fn open_below(
+    words: &[String],
+    session: &Session<'_>,
+    config: &Config,
+) -> Result<Option<(RunId, Workspace)>, Failure> {
+    let ([id], Some(workspaces)) = (words, session.workspaces(config)) else { return Ok(None) };
+    let listed = workspaces.list().map_err(|error| failure(&error))?;
+    let mut meant = listed.into_iter().filter(|run| !id.is_empty() && run.as_str().contains(id));
+    let (Some(run), None) = (meant.next(), meant.next()) else { return Ok(None) };
+    let opened = workspaces.open(&run).map_err(|error| failure(&error))?;
+    Ok(Some((run, opened)))
+}
+
+/// Returns the workspaces that agents had in a run, with where they are kept.
+pub(super) fn of_its_agents(
+    events: &[Event],
+    session: &Session<'_>,
+    config: &Config,
+) -> Vec<(RunId, Workspaces)> {
+    let mut found: Vec<(RunId, Workspaces)> = Vec::new();
+    for event in events {
+        let EventBody::WorkspacePrepared { place, .. } = &event.body else { continue };
+        let workspaces = kept_at(Path::new(&place.path), session, config);
+        let is_known = found.iter().any(|(known, _)| *known == event.run);
+        if place.kind.is_own() && !is_known && workspaces.has(&event.run) {
+            found.push((event.run.clone(), workspaces));
+        }
+    }
+    found
+}
+
+/// Tells whether a run, or an agent it called, has files of its own.
+pub(super) fn any_is_own(events: &[Event]) -> bool {
+    let own = |event: &Event| match &event.body {
+        EventBody::WorkspacePrepared { place, .. } => place.kind.is_own(),
+        _ => false,
+    };
     let known = Origin::of(events).and_then(|origin| origin.workspace);
-    known.is_some_and(|known| known.kind.is_own())
+    known.is_some_and(|known| known.kind.is_own()) || events.iter().any(own)
 }
 
 /// Returns where the workspace of a run with files of its own is kept.
@@ -186,9 +228,9 @@ fn kept_at(root: &Path, session: &Session<'_>, config: &Config) -> Workspaces {
     session.workspaces_at(root.parent().unwrap_or(root), config)
 }
 
-fn left_unchanged(events: &[Event]) -> bool {
+fn left_unchanged(run: &RunId, events: &[Event]) -> bool {
     let last = events.iter().rev().find_map(|event| match &event.body {
-        EventBody::WorkspaceChanged(report) => Some(report.files.is_empty()),
+        EventBody::WorkspaceChanged(report) if event.run == *run => Some(report.files.is_empty()),
         _ => None,
     });
     last.unwrap_or(false)

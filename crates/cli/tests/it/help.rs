@@ -21,6 +21,7 @@ fn the_command_alone_prints_help() {
       runs         See, resume, fork and export runs
       demo         See an agent work, without a key
       models       List models, and check that one answers
+      agents       List, check, write and run agents
       tools        List, describe and call tools
       config       Show, explain and check the configuration
       policy       Ask what is allowed, and which rule says so

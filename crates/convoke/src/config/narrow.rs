@@ -8,6 +8,7 @@ use std::path::Path;
 
 use convoke_core::{Kind, Money, Permission, WorkspaceKind};
 use convoke_sandbox::AllowedHost;
+use serde_json::Value;
 
 use super::key::{Key, Segment};
 use super::node::{Body, Field, Node};
@@ -20,9 +21,10 @@ mod paths;
 const SANDBOX_MODES: &[&str] = &["off", "auto", "required"];
 const SANDBOX_NETWORKS: &[&str] = &["all", "hosts", "none"];
 /// The sections whose numbers a project may lower.
-const LIMITS: &[&[&str]] = &[&["budget"], &["sandbox", "limits"]];
+const LIMITS: &[&[&str]] = &[&["budget"], &["sandbox", "limits"], &["agents"]];
 /// The lists to which a project may add, and nothing else.
-const ADDED_TO: &[&[&str]] = &[&["tools", "exclude"], &["sandbox", "hidden"]];
+const ADDED_TO: &[&[&str]] =
+    &[&["tools", "exclude"], &["sandbox", "hidden"], &["agents", "exclude"]];
 const NOT_LISTED: &str = "it is not in your own list";
 const HINT: &str = "only your own file, variables and flags can allow more";
 
@@ -42,6 +44,7 @@ pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Ve
     narrowing.private_hosts();
     narrowing.added_to();
     narrowing.enabled();
+    narrowing.agents();
     narrowing.environment();
     narrowing.warnings
 }
@@ -268,13 +271,47 @@ impl Narrowing<'_> {
     /// Keeps what the user's own list covers. Where the user has no list, the project chooses: what
     /// a tool may do is decided by permission, not by being offered.
     fn enabled(&mut self) {
-        let key = Key::default().name("tools").name("enabled");
-        let Some(own) = self.allowed.get(&key) else { return };
+        self.retain_covered(&Key::default().name("tools").name("enabled"));
+    }
+
+    fn retain_covered(&mut self, key: &Key) {
+        let Some(own) = self.allowed.get(key) else { return };
         let own = texts(Some(own));
-        self.retain_items(&key, |node| {
+        self.retain_items(key, |node| {
             let pattern = node.text()?;
             (!own.iter().any(|wide| covers(wide, pattern))).then_some(NOT_LISTED)
         });
+    }
+
+    /// What the user switched off stays off: all agents, the way to reach them, or one of them.
+    fn agents(&mut self) {
+        let agents = Key::default().name("agents");
+        self.retain_covered(&agents.name("allow"));
+        let overrides = agents.name("overrides");
+        let names: Vec<String> = match self.allowed.get(&overrides).map(|node| &node.body) {
+            Some(Body::Map(fields)) => fields.keys().cloned().collect(),
+            _ => Vec::new(),
+        };
+        let one = |name: &String| overrides.name(name).name("enabled");
+        let switches = [agents.name("enabled"), agents.name("background")];
+        for switch in switches.into_iter().chain(names.iter().map(one)) {
+            self.keep_off(&switch, &false.into());
+        }
+        self.keep_off(&agents.name("delegation"), &"off".into());
+    }
+
+    /// Takes out what is not off, where the user has it off.
+    fn keep_off(&mut self, key: &Key, off: &Value) {
+        let is_off = |node: &Node| node.to_json() == *off;
+        if self.allowed.get(key).is_some_and(is_off)
+            && self.project.get(key).is_some_and(|node| !is_off(node))
+            && let Some(Field { node, .. }) = self.project.take(key)
+        {
+            let written = as_written(&node);
+            let message =
+                format!("`{written}` is ignored: a project cannot switch on what you switched off");
+            self.warnings.push(Problem::new(&node.origin.place, key, message).with_hint(HINT));
+        }
     }
 
     /// Keeps what the user passes on to programs anyway.

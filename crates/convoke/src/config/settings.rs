@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agent::AgentConfig;
+use super::agents::AgentsConfig;
 use super::budget::BudgetConfig;
 use super::hook::{Author, HookConfig};
 use super::model::ModelConfig;
@@ -25,6 +26,8 @@ pub struct Config {
     pub tools: ToolsConfig,
     /// Agents: how a run goes about its task.
     pub agent: AgentConfig,
+    /// Agents that a run may call: which there are, and how they are reached.
+    pub agents: AgentsConfig,
     /// What a run may use. A project's file can only lower what the user allows.
     pub budget: BudgetConfig,
     /// What may happen without asking, with asking, and not at all.

@@ -110,6 +110,19 @@ impl Sources {
         self.search_project_file().found
     }
 
+    /// Returns the root of the project: where its file is; without one, the nearest directory upwards with
+    /// `.git`, or the one where the search starts. The home directory is no project.
+    pub fn project_root(&self) -> Option<PathBuf> {
+        let start = self.project_directory.as_deref()?;
+        let found = self.project_file().and_then(|file| Some(file.parent()?.to_owned()));
+        let found = found.or_else(|| {
+            let above = start.ancestors().take_while(|above| self.home.as_deref() != Some(above));
+            let root = above.into_iter().find(|above| disk::exists(&above.join(".git")));
+            Some(root.unwrap_or(start).to_owned())
+        });
+        found.filter(|root| self.home.as_ref() != Some(root))
+    }
+
     /// Looks for the project's file. The search ends at a directory that contains `.git`, at the
     /// home directory and at the root; these are looked at as well.
     pub(crate) fn search_project_file(&self) -> Search {

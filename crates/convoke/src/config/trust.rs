@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::digest::Digest;
 use super::disk;
 use super::interpolate::asks_for_variables;
-use super::key::Key;
+use super::key::{Key, Segment};
 use super::loaded::shown;
 use super::node::{Body, Node};
 use super::origin::{Layer, Place};
@@ -65,6 +65,12 @@ pub(crate) const HARMLESS: &[&str] = &[
     "agent.reflection",
     "agent.maxRepeats",
     "agent.compactAt",
+    // Only ever less than what the user allows.
+    "agents.maxDepth",
+    "agents.maxParallel",
+    "agents.maxTotal",
+    // Only ever added to what the user excludes.
+    "agents.exclude",
     // Which of the providers that the user has is asked, and how. Where these are, what they get
     // sent, and what a model is said to cost (a price of nothing would lift the budget) is not here.
     "model.default",
@@ -77,6 +83,22 @@ pub(crate) const HARMLESS: &[&str] = &[
     "model.idleTimeout",
     "model.retries",
 ];
+
+/// The keys that are harmless with this value, and with no other: what is switched off does nothing. `*` is
+/// any name.
+const HARMLESS_IF: &[(&str, Off)] = &[
+    ("agents.enabled", Off::False),
+    ("agents.background", Off::False),
+    ("agents.delegation", Off::Word("off")),
+    ("agents.overrides.*.enabled", Off::False),
+];
+
+/// What switches something off.
+#[derive(Clone, Copy)]
+enum Off {
+    False,
+    Word(&'static str),
+}
 
 /// Why a value is ignored, and what to do about it.
 struct Why {
@@ -130,7 +152,10 @@ pub fn grants(file: &Path) -> Result<Grants, ConfigError> {
         .map_err(|problem| ConfigError::new(vec![problem]))?;
     let schema = config_schema();
     let mut granted = Vec::new();
-    walk(&mut root, Schema::new(&schema), &mut |visit| match (visit.schema, harm(visit.key)) {
+    walk(&mut root, Schema::new(&schema), &mut |visit| match (
+        visit.schema,
+        harm(visit.key, visit.node),
+    ) {
         (Child::Unknown | Child::Free, _) => Verdict::Keep,
         (_, Harm::None) => {
             if visit.node.text().is_some_and(asks_for_variables) {
@@ -167,7 +192,7 @@ pub(crate) fn keep_harmless(
 ) -> Vec<Problem> {
     let why = if standing == Standing::Changed { &CHANGED } else { &UNTRUSTED };
     let mut warnings = Vec::new();
-    walk(root, schema, &mut |visit| match (visit.schema, harm(visit.key)) {
+    walk(root, schema, &mut |visit| match (visit.schema, harm(visit.key, visit.node)) {
         (Child::Unknown | Child::Free, _) | (_, Harm::None) => Verdict::Keep,
         (_, Harm::Below) if matches!(visit.node.body, Body::Map(_)) => Verdict::Descend,
         (_, Harm::Below) => Verdict::Keep,
@@ -202,9 +227,20 @@ enum Harm {
     Some,
 }
 
-fn harm(key: &Key) -> Harm {
+fn harm(key: &Key, node: &Node) -> Harm {
     let wanted = key.segments();
     let mut harm = Harm::Some;
+    for (allowed, value) in HARMLESS_IF {
+        let Ok(allowed) = Key::parse(allowed) else { continue };
+        if !is_on_the_way(wanted, allowed.segments()) {
+            continue;
+        }
+        if wanted.len() < allowed.segments().len() {
+            harm = Harm::Below;
+        } else if is_off(node, *value) {
+            return Harm::None;
+        }
+    }
     for allowed in HARMLESS.iter().filter_map(|text| Key::parse(text).ok()) {
         if wanted.starts_with(allowed.segments()) {
             return Harm::None;
@@ -214,4 +250,18 @@ fn harm(key: &Key) -> Harm {
         }
     }
     harm
+}
+
+/// Tells whether a key is another one, in which `*` is any name, or lies above it.
+fn is_on_the_way(key: &[Segment], pattern: &[Segment]) -> bool {
+    let any = Segment::Name("*".to_owned());
+    let mut pairs = key.iter().zip(pattern);
+    key.len() <= pattern.len() && pairs.all(|(one, other)| one == other || *other == any)
+}
+
+fn is_off(node: &Node, off: Off) -> bool {
+    match off {
+        Off::False => node.to_json() == Value::Bool(false),
+        Off::Word(word) => node.text() == Some(word),
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use convoke::config::{ConfigError, Loaded, Problem, Sources, Trust, load};
 use tempfile::TempDir;
 
+mod agents;
 mod explaining;
 mod files;
 mod layers;

@@ -8,6 +8,7 @@
     reason = "a test may fail by panicking, and writes the files that the library reads"
 )]
 
+mod agents;
 mod config;
 mod denied;
 mod hooks;

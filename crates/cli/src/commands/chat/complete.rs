@@ -1,4 +1,4 @@
-//! What Tab offers: commands of the chat, their arguments, and files after `@`.
+//! What Tab offers: commands of the chat, their arguments, and agents and files after `@`.
 
 use convoke_core::Mode;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
@@ -34,7 +34,9 @@ impl Complete {
     /// Returns what can stand at the end of this text.
     fn offers(&mut self, text: &str) -> Vec<Offer> {
         if let Some((start, wanted)) = mention(text) {
-            return self.files(start, wanted);
+            let mut offers = self.agents(text, start, wanted);
+            offers.extend(self.files(start, wanted));
+            return offers;
         }
         let Some(rest) = text.strip_prefix('/').filter(|rest| !rest.contains('\n')) else {
             return Vec::new();
@@ -56,6 +58,22 @@ impl Complete {
         let begins = |word: &str| word.starts_with(wanted);
         let fits = |word: &&String| begins(word) || word.split('/').any(begins);
         words.iter().filter(fits).map(|word| offer(word)).collect()
+    }
+
+    /// Agents are named where a line begins.
+    fn agents(&self, text: &str, start: usize, wanted: &str) -> Vec<Offer> {
+        let before = text.get(..start).unwrap_or_default();
+        if !before.is_empty() && !before.ends_with('\n') {
+            return Vec::new();
+        }
+        let fits = self.places.agents.iter().filter(|name| name.starts_with(wanted));
+        let offer = |name: &String| Offer {
+            start,
+            value: format!("@{name}"),
+            about: Some("agent"),
+            whole: true,
+        };
+        fits.map(offer).collect()
     }
 
     fn files(&mut self, start: usize, wanted: &str) -> Vec<Offer> {
@@ -133,7 +151,8 @@ mod tests {
         for name in ["src/main.rs", "src/deep/mod.rs", "two words.txt", "README.md"] {
             write(&directory.path().join(name), "x").unwrap();
         }
-        let places = Places { directory: directory.path().to_owned(), home: None };
+        let agents = vec!["srcerer".to_owned()];
+        let places = Places { directory: directory.path().to_owned(), home: None, agents };
         (directory, Complete::new(places, vec!["openai/one".into(), "ollama/two".into()]))
     }
 
@@ -171,5 +190,15 @@ mod tests {
         assert_eq!(values(&mut complete, "@./sr"), ["@./src/"]);
         assert!(!complete.offers("@./sr")[0].whole);
         assert_eq!(values(&mut complete, "@./src/m"), ["@./src/main.rs"]);
+    }
+
+    #[test]
+    fn agents_are_offered_before_files_where_a_line_begins() {
+        let (_directory, mut complete) = project();
+        for text in ["@srce", "hello\n@srce"] {
+            assert_eq!(values(&mut complete, text)[0], "@srcerer", "{text:?}");
+        }
+        let inside = values(&mut complete, "hello @srce");
+        assert!(!inside.contains(&"@srcerer".to_owned()), "{inside:?}");
     }
 }

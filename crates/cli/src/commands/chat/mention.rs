@@ -1,4 +1,5 @@
-//! `@path` in a message: the file is shown to the model.
+//! `@path` in a message: the file is shown to the model. `@agent` at the beginning of a line: what follows is for
+//! that agent, also if there is a file of that name; `@./name` is the file.
 //!
 //! A mention begins a word. `@"a b.txt"` names a file with spaces; `\@` is just the letter, and so is one
 //! inside a word, as in an address. Punctuation after a name is not part of it, unless there is such a
@@ -24,6 +25,8 @@ pub(super) struct Places {
     pub(super) directory: PathBuf,
     /// Where those with `~` do.
     pub(super) home: Option<PathBuf>,
+    /// The names that stand for agents.
+    pub(super) agents: Vec<String>,
 }
 
 impl Places {
@@ -43,6 +46,8 @@ pub(super) struct Mentioning {
     pub(super) text: String,
     /// The files, in order, each once.
     pub(super) files: Vec<Attached>,
+    /// The agents it is for, in order, each once.
+    pub(super) agents: Vec<String>,
 }
 
 /// A file that was read.
@@ -69,13 +74,17 @@ impl Attached {
 impl Mentioning {
     /// Reads the files a message mentions.
     pub(super) fn read(text: &str, places: &Places) -> Result<Self, Failure> {
-        let mut said = Self { text: String::new(), files: Vec::new() };
+        let mut said = Self { text: String::new(), files: Vec::new(), agents: Vec::new() };
         for piece in pieces(text) {
             match piece {
                 Piece::Text(text) => said.text.push_str(text),
                 Piece::Mention { name, written } => {
+                    let begins_line = said.text.is_empty() || said.text.ends_with('\n');
                     said.text.push_str(written);
-                    said.attach(existing(name, places), places)?;
+                    match agent(name, places).filter(|_| begins_line) {
+                        Some(agent) => said.call(agent),
+                        None => said.attach(existing(name, places), places)?,
+                    }
                 }
             }
         }
@@ -95,9 +104,23 @@ impl Mentioning {
         Ok(())
     }
 
+    /// Adds an agent, unless it is there already.
+    fn call(&mut self, agent: &str) {
+        if !self.agents.iter().any(|known| known == agent) {
+            self.agents.push(agent.to_owned());
+        }
+    }
+
     /// Returns it as a task.
     pub(super) fn into_task(self) -> Task {
+        let wish = |agent: &String| {
+            Part::text(format!(
+                "What follows `@{agent}` is for the agent `{agent}`. Hand it over with all the agent has to \
+                 know, and do not do it yourself."
+            ))
+        };
         let task = Task::new(self.text);
+        let task = self.agents.iter().map(wish).fold(task, Task::attach);
         self.files.into_iter().fold(task, |task, file| task.attach(file.part))
     }
 }
@@ -156,6 +179,12 @@ fn name(after: &str) -> Option<(&str, usize)> {
     is_name.then_some((name, end))
 }
 
+/// Returns the agent that is named, if it is one.
+fn agent<'a>(name: &str, places: &'a Places) -> Option<&'a str> {
+    let name = name.trim_end_matches(CLOSING);
+    places.agents.iter().map(String::as_str).find(|agent| *agent == name)
+}
+
 /// Returns the name without the punctuation after it, unless there is a file whose name has it.
 fn existing<'a>(name: &'a str, places: &Places) -> &'a str {
     if places.path(name).exists() {
@@ -203,7 +232,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         files::write(&directory.path().join("a.txt"), "one\n").unwrap();
         files::write(&directory.path().join("b?"), "two\n").unwrap();
-        let places = Places { directory: directory.path().to_owned(), home: None };
+        let agents = vec!["reviewer".to_owned(), "a".to_owned()];
+        let places = Places { directory: directory.path().to_owned(), home: None, agents };
         (directory, places)
     }
 
@@ -227,8 +257,24 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_is_named_where_a_line_begins() {
+        let (directory, places) = project();
+        let read = |text: &str| Mentioning::read(text, &places);
+        let said = read("@reviewer look at @a.txt\n@reviewer, again\n@a: hello").unwrap();
+        assert_eq!(said.agents, ["reviewer", "a"]);
+        assert_eq!(said.files.len(), 1);
+        assert!(format!("{:?}", said.into_task()).contains("is for the agent `reviewer`"));
+        assert!(read("ask @reviewer").is_err(), "in the middle a file is meant");
+        assert!(read("@reviewers look").is_err(), "that is another name");
+        // Agents go before files of their names.
+        files::write(&directory.path().join("reviewer"), "x").unwrap();
+        assert_eq!(read("@reviewer look").unwrap().files.len(), 0);
+        assert_eq!(read("@./reviewer look").unwrap().files.len(), 1);
+    }
+
+    #[test]
     fn home_is_home() {
-        let places = Places { directory: "/w".into(), home: Some("/h".into()) };
+        let places = Places { directory: "/w".into(), home: Some("/h".into()), agents: Vec::new() };
         assert_eq!(places.path("~/x"), Path::new("/h/x"));
         assert_eq!(places.path("x"), Path::new("/w/x"));
         assert_eq!(places.path("/x"), Path::new("/x"));

@@ -6,7 +6,7 @@ use convoke::journal::Store;
 use convoke_core::Mode;
 
 use super::super::run::choose::{self, Chosen};
-use super::super::workspace;
+use super::super::{agents, workspace};
 use super::line::Command;
 use super::runs::Kept;
 use super::show;
@@ -46,6 +46,7 @@ impl Talk<'_> {
                 self.may_begin_another()?;
                 let resumed = self.kept().resume(id.as_deref(), self.paused.as_ref())?;
                 workspace::refuse_move(&resumed.events)?;
+                agents::refuse_to_talk(&resumed.paused.id(), &resumed.events)?;
                 self.take_up(resumed, output);
             }
             Command::Fork(seq) => {

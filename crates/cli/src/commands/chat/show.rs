@@ -18,6 +18,7 @@ const RECAP: usize = 70;
 
 const KEYS: &[(&str, &str)] = &[
     ("@FILE", "Attach a file; Tab completes its name"),
+    ("@AGENT …", "At the beginning of a line: hand what follows to an agent"),
     ("Enter", "Send; after a \\, or with Alt, begin a new line"),
     ("Up, Ctrl-R", "Go back in what was said, or search it"),
     ("Ctrl-C", "Stop the answer; at the prompt, clear the line; twice, leave"),

@@ -4,6 +4,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use convoke::agent::files::usual_directories;
 use convoke::config::{Grant, Grants, PROJECT_FILE_NAMES, Trust as State, grants};
 use convoke_core::ExitCode;
 
@@ -91,6 +92,11 @@ fn tell(file: &Path, grants: &Grants, output: &Output) {
     const MAX_CHARACTERS: usize = 200;
     let shown = file.display();
     let line = |text: &str| output.err.line(output.err.printable(text));
+    let usual = usual_directories(file.parent(), None, None);
+    for agents in usual.iter().filter(|agents| agents.path.is_dir()) {
+        let path = agents.path.display();
+        line(&format!("the agents in {path} can then be called, also after they were changed"));
+    }
     if grants.granted.is_empty() {
         return line(&format!("{shown} sets harmless values only"));
     }
@@ -179,6 +185,7 @@ fn project_file(named: Option<&Path>, session: &Session<'_>) -> Result<PathBuf, 
     found.as_deref().and_then(listed_as).ok_or_else(|| {
         Failure::usage(format!("there is no convoke.yml for `{}`", folder.display()))
             .hint("what is trusted is what such a file says; without one there is nothing to trust")
+            .hint("an empty one is enough to trust the agents of a folder: touch convoke.yml")
     })
 }
 

@@ -1,10 +1,15 @@
 //! `convoke policy show`: the rules that hold, and the table for everything else.
 
-use clap::Args;
-use convoke_core::policy::{Policy, Rule, Scope};
-use convoke_core::{ExitCode, Kind, Mode};
-use serde_json::json;
+use std::sync::Arc;
 
+use clap::Args;
+use convoke::Runtime;
+use convoke::agent::registry::Registered;
+use convoke_core::policy::{Authority, Rule};
+use convoke_core::{ExitCode, Kind, Mode, Permission};
+use serde_json::{Map, Value, json};
+
+use super::super::agents;
 use super::{mode_parser, style_of};
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table};
@@ -15,14 +20,14 @@ What a rule denies stays denied. Where no rule says anything, the kind of call d
 
 Examples:
   convoke policy show
-  convoke policy show --agent main/reviewer
+  convoke policy show --agent reviewer
   convoke policy show --mode full --json";
 
 /// Show what is allowed, asked about and denied
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Show {
-    /// Only rules that can hold for this agent, as main/reviewer
+    /// What this agent may do, as reviewer or main/reviewer: no more than the main agent, and its own policy
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// How freely the run may act
@@ -42,63 +47,129 @@ impl Show {
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
         let runtime = session.runtime_in(self.mode, config, None, None)?;
-        for policy in runtime.authority().policies() {
-            let rules = self.rules(policy);
-            if self.json {
-                print_json(policy, &rules, output);
-            } else {
-                print(policy, &rules, output);
-            }
+        let agent = self.agent.as_deref().map(|name| Agent::find(name, &runtime)).transpose()?;
+        let authority = match agent.as_ref().and_then(|agent| agent.found.as_ref()) {
+            Some(found) => runtime.authority_of(&found.policy).map_err(|error| {
+                Failure::configuration(format!("the rules of `{}` cannot be used", found.name))
+                    .because(&error)
+            })?,
+            None => runtime.authority().clone(),
+        };
+        let concerns = |rule: &Rule| agent.as_ref().is_none_or(|one| rule.concerns(&one.path));
+        let shown = Shown::of(&authority, concerns, agent.as_ref());
+        if self.json {
+            output.json(&shown.json());
+        } else {
+            shown.print(output);
         }
         Ok(ExitCode::Done)
     }
+}
 
-    fn rules<'p>(&self, policy: &'p Policy) -> Vec<(Scope, usize, &'p Rule)> {
-        let concerns = |rule: &Rule| self.agent.as_deref().is_none_or(|agent| rule.concerns(agent));
-        let layers = policy.layers().iter();
-        let rules = layers.flat_map(|layer| {
-            let numbered = layer.rules().iter().enumerate();
-            numbered.map(|(index, rule)| (layer.scope(), index + 1, rule))
-        });
-        rules.filter(|(_, _, rule)| concerns(rule)).collect()
+/// An agent that was named.
+struct Agent {
+    /// Where it is below the main agent.
+    path: String,
+    /// What it is, if there is one of that name.
+    found: Option<Arc<Registered>>,
+}
+
+impl Agent {
+    /// A path may be one that only rules know; a name is that of an agent.
+    fn find(name: &str, runtime: &Runtime) -> Result<Self, Failure> {
+        match name.rsplit_once('/') {
+            None if name == "main" => Ok(Self { path: name.to_owned(), found: None }),
+            None => {
+                let found = agents::find(name, runtime)?;
+                Ok(Self { path: format!("main/{name}"), found: Some(found) })
+            }
+            Some((_, last)) => {
+                Ok(Self { path: name.to_owned(), found: runtime.find_agent(last).ok() })
+            }
+        }
     }
 }
 
-fn print_json(policy: &Policy, rules: &[(Scope, usize, &Rule)], output: &mut Output) {
-    let kinds: serde_json::Map<_, _> =
-        Kind::ALL.iter().map(|kind| (kind.to_string(), json!(policy.kind(*kind)))).collect();
-    let rules: Vec<_> = rules
-        .iter()
-        .map(|(layer, number, rule)| {
-            json!({ "layer": layer, "number": number, "place": rule.place(), "rule": rule.spec() })
-        })
-        .collect();
-    output.json(&json!({ "rules": rules, "kinds": kinds }));
+/// A rule, with who wrote it and which of theirs it is.
+type Written<'a> = (String, usize, &'a Rule);
+
+/// What holds.
+struct Shown<'a> {
+    rules: Vec<Written<'a>>,
+    kinds: Vec<(Kind, Permission)>,
+    /// The only commands, where there are only some.
+    commands: Option<&'a [String]>,
 }
 
-fn print(policy: &Policy, rules: &[(Scope, usize, &Rule)], output: &Output) {
-    if !rules.is_empty() {
+impl<'a> Shown<'a> {
+    fn of(
+        authority: &'a Authority,
+        concerns: impl Fn(&Rule) -> bool,
+        agent: Option<&'a Agent>,
+    ) -> Self {
+        let mut rules = Vec::new();
+        for (index, policy) in authority.policies().enumerate() {
+            // An agent's own policy is the user's again, and in its last layer what is its own.
+            let skip = if index == 0 { 0 } else { policy.layers().len().saturating_sub(1) };
+            for layer in policy.layers().iter().skip(skip) {
+                let whose = if index == 0 { layer.scope().to_string() } else { "agent".to_owned() };
+                let numbered = layer.rules().iter().enumerate();
+                let held = numbered.filter(|(_, rule)| concerns(rule));
+                rules.extend(held.map(|(number, rule)| (whose.clone(), number + 1, rule)));
+            }
+        }
+        let strictest = |kind: &Kind| authority.policies().map(|policy| policy.kind(*kind)).max();
+        let kinds = Kind::ALL.iter().filter_map(|kind| Some((*kind, strictest(kind)?)));
+        let found = agent.and_then(|agent| agent.found.as_ref());
+        let commands = found.and_then(|found| found.policy.commands.as_deref());
+        Self { rules, kinds: kinds.collect(), commands }
+    }
+
+    fn json(&self) -> Value {
+        let kinds: Map<String, Value> =
+            self.kinds.iter().map(|(kind, what)| (kind.to_string(), json!(what))).collect();
+        let rule = |(layer, number, rule): &Written<'_>| json!({ "layer": layer, "number": number, "place": rule.place(), "rule": rule.spec() });
+        let rules: Vec<Value> = self.rules.iter().map(rule).collect();
+        let mut shown = json!({ "rules": rules, "kinds": kinds });
+        if let (Some(commands), Value::Object(fields)) = (self.commands, &mut shown) {
+            fields.insert("commands".to_owned(), json!(commands));
+        }
+        shown
+    }
+
+    fn print(&self, output: &Output) {
+        if !self.rules.is_empty() {
+            let mut table = Table::indented(2);
+            for (layer, number, rule) in &self.rules {
+                table.row([
+                    (format!("{layer} {number}"), Some(Style::Name)),
+                    (rule.effect().to_string(), Some(style_of(rule.effect()))),
+                    (rule.shown(), None),
+                    (rule.place().unwrap_or_default().to_owned(), None),
+                ]);
+            }
+            output.out.line(output.out.paint(Style::Heading, "rules"));
+            table.print(&output.out);
+            output.out.gap();
+        }
+        if let Some(commands) = self.commands {
+            output.out.line(output.out.paint(Style::Heading, "only these commands"));
+            for command in commands {
+                output.out.line(format_args!("  {}", output.out.printable(command)));
+            }
+            if commands.is_empty() {
+                output.out.line("  none");
+            }
+            output.out.gap();
+        }
         let mut table = Table::indented(2);
-        for (layer, number, rule) in rules {
+        for (kind, permission) in &self.kinds {
             table.row([
-                (format!("{layer} {number}"), Some(Style::Name)),
-                (rule.effect().to_string(), Some(style_of(rule.effect()))),
-                (rule.shown(), None),
-                (rule.place().unwrap_or_default().to_owned(), None),
+                (kind.to_string(), Some(Style::Name)),
+                (permission.to_string(), Some(style_of(*permission))),
             ]);
         }
-        output.out.line(output.out.paint(Style::Heading, "rules"));
+        output.out.line(output.out.paint(Style::Heading, "kinds"));
         table.print(&output.out);
-        output.out.gap();
     }
-    let mut table = Table::indented(2);
-    for kind in Kind::ALL {
-        let permission = policy.kind(*kind);
-        table.row([
-            (kind.to_string(), Some(Style::Name)),
-            (permission.to_string(), Some(style_of(permission))),
-        ]);
-    }
-    output.out.line(output.out.paint(Style::Heading, "kinds"));
-    table.print(&output.out);
 }

@@ -50,7 +50,7 @@ impl Approvals {
         Self { sender, receiver: Some(receiver), somebody, tools }
     }
 
-    pub(super) fn approver(&self) -> AskAtTerminal {
+    pub(in crate::commands) fn approver(&self) -> AskAtTerminal {
         AskAtTerminal { sender: self.somebody.then(|| self.sender.clone()) }
     }
 
@@ -69,7 +69,7 @@ impl Approvals {
 
 /// Asks through the one who watches the run.
 #[derive(Debug)]
-pub(super) struct AskAtTerminal {
+pub(in crate::commands) struct AskAtTerminal {
     sender: Option<mpsc::UnboundedSender<Asked>>,
 }
 

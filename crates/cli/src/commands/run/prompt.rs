@@ -15,15 +15,15 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// What was asked.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(in crate::commands) struct Prompt {
     /// The task.
-    pub(super) words: String,
+    pub(in crate::commands) words: String,
     /// What was piped in beside it.
-    pub(super) input: Option<String>,
+    pub(in crate::commands) input: Option<String>,
 }
 
 /// Returns the prompt: what was said, or what comes from standard input; and what was piped in beside it.
-pub(super) fn read(said: Option<&str>) -> Result<Prompt, Failure> {
+pub(in crate::commands) fn read(said: Option<&str>) -> Result<Prompt, Failure> {
     let (words, input) = match said {
         Some("-") => (from_stdin()?, None),
         Some(words) => (words.to_owned(), piped_in()?),

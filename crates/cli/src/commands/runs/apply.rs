@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::run::watch;
 use super::super::workspace;
-use super::named::Opened;
+use super::named;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -27,7 +27,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Apply {
-    /// The run, or any part of its id that no other run has
+    /// The run, or any part of its id that no other run has; or an agent that a run called
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
     /// The newest run
@@ -57,10 +57,17 @@ impl Apply {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let Opened { id, recorded, .. } = Opened::of(session, &self.words, self.last)?;
+        let store = session.existing_store()?;
         let config = session.load(output)?.config;
         let threads = watch::threads()?;
-        let opened = workspace::of_run(&id, &recorded.events, session, &config)?;
+        let (id, opened) = match named::only(&store, &self.words, self.last) {
+            Ok(id) => {
+                let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+                let opened = workspace::of_run(&id, &recorded.events, session, &config)?;
+                (id, opened)
+            }
+            Err(unknown) => workspace::open_below(&self.words, session, &config)?.ok_or(unknown)?,
+        };
         let how = if self.check { How::Check } else { How::Really };
         let changes = threads.block_on(opened.apply(how));
         let changes = changes.map_err(|error| workspace::failure(&error))?;

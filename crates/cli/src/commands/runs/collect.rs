@@ -111,6 +111,9 @@ struct Told {
     unfinished: usize,
     /// Those that stay because of changes in their workspaces that were not applied.
     unapplied: Vec<RunId>,
+    /// Those of them that are agents which a run called.
+    #[serde(skip)]
+    agents: Vec<RunId>,
     /// Workspaces that belonged to no run any more, and went.
     workspaces: Vec<RunId>,
 }
@@ -218,6 +221,7 @@ impl Collect {
             forgotten,
             unfinished,
             unapplied,
+            agents: found.leftovers.clone(),
             workspaces,
         })
     }
@@ -242,7 +246,14 @@ impl Collect {
         for run in &told.unapplied {
             let said =
                 "kept, since its workspace holds, or may hold, changes that were not applied";
-            output.err.line(format_args!("{run} {said}; `convoke runs rm {run}` removes it"));
+            let next = if told.agents.contains(run) {
+                format!(
+                    "`convoke runs apply {run}` takes them over, `runs rm` with its run removes it"
+                )
+            } else {
+                format!("`convoke runs rm {run}` removes it")
+            };
+            output.err.line(format_args!("{run} {said}; {next}"));
         }
         let count = amounts::count(told.removed.len() as u64, "run");
         output.err.line(format_args!("{count}, {} {freed}", bytes::show(told.bytes)));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::run::watch;
 use super::super::workspace;
-use super::named::Opened;
+use super::named;
 use super::show::page;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -28,7 +28,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Diff {
-    /// The run, or any part of its id that no other run has
+    /// The run, or any part of its id that no other run has; or an agent that a run called
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
     /// The newest run
@@ -58,14 +58,25 @@ impl Diff {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let Opened { id, recorded, .. } = Opened::of(session, &self.words, self.last)?;
+        let store = session.existing_store()?;
         let config = session.load(output)?.config;
         let threads = watch::threads()?;
-        let opened = workspace::of_run(&id, &recorded.events, session, &config);
-        let (report, whole) = match (opened, last_report(&recorded.events)) {
-            (Ok(opened), _) => look(&opened, &threads)?,
-            (Err(failure), None) => return Err(failure),
-            (Err(_), Some(report)) => (report.clone(), report.diff.clone().into_bytes()),
+        let (id, (report, whole)) = match named::only(&store, &self.words, self.last) {
+            Ok(id) => {
+                let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
+                let opened = workspace::of_run(&id, &recorded.events, session, &config);
+                let seen = match (opened, last_report(&id, &recorded.events)) {
+                    (Ok(opened), _) => look(&opened, &threads)?,
+                    (Err(failure), None) => return Err(failure),
+                    (Err(_), Some(report)) => (report.clone(), report.diff.clone().into_bytes()),
+                };
+                (id, seen)
+            }
+            Err(unknown) => {
+                let below = workspace::open_below(&self.words, session, &config)?;
+                let (id, opened) = below.ok_or(unknown)?;
+                (id, look(&opened, &threads)?)
+            }
         };
         if self.json {
             output.json(&Told { run: &id, report: &report });
@@ -99,9 +110,9 @@ fn look(
     Ok((report, changes.diff))
 }
 
-fn last_report(events: &[Event]) -> Option<&WorkspaceReport> {
+fn last_report<'e>(run: &RunId, events: &'e [Event]) -> Option<&'e WorkspaceReport> {
     events.iter().rev().find_map(|event| match &event.body {
-        EventBody::WorkspaceChanged(report) => Some(report),
+        EventBody::WorkspaceChanged(report) if event.run == *run => Some(report),
         _ => None,
     })
 }

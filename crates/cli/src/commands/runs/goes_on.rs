@@ -1,15 +1,17 @@
 //! A recorded run goes on, in the place and with the freedom it was started with.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use convoke::agent::{Journals, NotResumable, Paused, Reopened, Task};
 use convoke::config::Config;
 use convoke::journal::Store;
-use convoke::tools::SystemClock;
+use convoke::tools::{ExecutorBuilder, SystemClock};
 use convoke::{Origin, Workspace};
 use convoke_core::{Cause, Event, ExitCode, Mode, RunSettings};
 
+use super::super::agents;
 use super::super::run::approve::Approvals;
 use super::super::run::flags::AgentFlags;
 use super::super::run::watch::{self, Watch};
@@ -45,7 +47,7 @@ struct Place {
 
 /// Opens runs of a store.
 pub(in crate::commands) fn journals(store: &Store) -> Journals {
-    Journals::new(store.clone(), std::sync::Arc::new(SystemClock))
+    Journals::new(store.clone(), Arc::new(SystemClock))
 }
 
 impl GoesOn {
@@ -127,7 +129,18 @@ impl GoesOn {
         let model = paused.model();
         let chosen = self.flags.choose_or(Some(&model), session, &runtime, threads, output)?;
         let mut approvals = Approvals::new(output, session);
-        let agent = agent(&runtime, &chosen, &approvals).run_settings(settings.clone());
+        let agent = match Origin::of(events).and_then(|origin| origin.agent) {
+            None => agent(&runtime, &chosen, &approvals),
+            Some(named) => {
+                let found = agents::find(&named.name, &runtime)?;
+                let model = Arc::clone(&chosen.model);
+                let id = paused.id();
+                let ask = |tools: ExecutorBuilder| tools.approver(approvals.approver());
+                let made = runtime.acting_as(&found, model, &named.inputs, &id, ask);
+                threads.block_on(made).map_err(|error| agents::run::not_started(&error))?.0
+            }
+        };
+        let agent = agent.run_settings(settings.clone());
         let agent = with_output(agent, settings.output);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let run = agent.resume(paused, task).map_err(|error| cannot_go_on(&error))?;

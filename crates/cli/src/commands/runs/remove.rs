@@ -87,8 +87,8 @@ impl Remove {
         let mut freed = 0;
         for run in &runs {
             // First what is found through the run, then the run.
-            if let Some(own) = own.iter().find(|own| own.run == *run) {
-                let removed = threads.block_on(own.workspaces.remove(run));
+            for own in own.iter().filter(|own| own.root == *run) {
+                let removed = threads.block_on(own.workspaces.remove(&own.run));
                 removed.map_err(|error| workspace::failure(&error))?;
             }
             store.remove(run).map_err(|error| named::failure(&error))?;
@@ -119,8 +119,10 @@ impl Remove {
     }
 }
 
-/// A workspace that goes with its run.
+/// A workspace that goes with its run: its own, or that of an agent it called.
 struct Own {
+    /// The run that goes.
+    root: RunId,
     run: RunId,
     workspaces: Workspaces,
     /// Whether there is something in it that is nowhere else. Where nobody can say, there may be.
@@ -139,22 +141,25 @@ impl Own {
         let mut config = None;
         for run in runs {
             let Ok(recorded) = store.read(run) else { continue };
-            if !workspace::is_own(&recorded.events) {
+            if !workspace::any_is_own(&recorded.events) {
                 continue;
             }
             let config = match &config {
                 Some(config) => config,
                 None => config.insert(session.load(output)?.config),
             };
-            let Some(workspaces) = workspace::kept_by(&recorded.events, session, config) else {
-                continue;
-            };
-            let is_needed = threads.block_on(workspaces.is_needed(run));
-            if let Err(error @ WorkspaceError::InUse { .. }) = &is_needed {
-                return Err(workspace::failure(error));
+            let own = workspace::kept_by(&recorded.events, session, config);
+            let own = own.map(|workspaces| (run.clone(), workspaces));
+            let mut below = workspace::of_its_agents(&recorded.events, session, config);
+            below.retain(|(one, _)| own.as_ref().is_none_or(|(own, _)| own != one));
+            for (one, workspaces) in own.into_iter().chain(below) {
+                let is_needed = threads.block_on(workspaces.is_needed(&one));
+                if let Err(error @ WorkspaceError::InUse { .. }) = &is_needed {
+                    return Err(workspace::failure(error));
+                }
+                let is_needed = is_needed.unwrap_or(true);
+                found.push(Self { root: run.clone(), run: one, workspaces, is_needed });
             }
-            let is_needed = is_needed.unwrap_or(true);
-            found.push(Self { run: run.clone(), workspaces, is_needed });
         }
         Ok(found)
     }

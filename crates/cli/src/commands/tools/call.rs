@@ -1,6 +1,6 @@
 //! `convoke tools call`: one call through the same pipeline every agent uses.
 
-mod arguments;
+pub(in crate::commands) mod arguments;
 mod consent;
 mod live;
 mod masked;

@@ -17,6 +17,7 @@ const AFTER_HELP: &str = "\
 Examples:
   convoke tools list
   convoke tools list --category file
+  convoke tools list --all
   convoke tools list --json
 
 The columns are: the name, with a * if models are offered the tool; what kind of call it makes; \
@@ -29,6 +30,9 @@ pub(crate) struct List {
     /// Only tools of this category
     #[arg(long, value_parser = category_parser())]
     category: Option<Category>,
+    /// Also agents, as the tools they are to a model that is offered each of them
+    #[arg(long)]
+    all: bool,
     /// Print the specs as JSON, with `offered` and `permission`
     #[arg(long)]
     json: bool,
@@ -42,7 +46,7 @@ impl List {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
-        let mut tools = runtime.callable().list();
+        let mut tools = if self.all { runtime.toolbox().all() } else { runtime.callable().list() };
         tools.retain(|tool| self.category.is_none_or(|wanted| tool.spec().category == wanted));
         if self.json {
             let listed: Vec<Listed<'_>> =

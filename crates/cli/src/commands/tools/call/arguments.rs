@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::files;
 
 /// Reads a JSON object.
-pub(super) fn from_json(text: &str) -> Result<Map<String, Value>, Failure> {
+pub(in crate::commands) fn from_json(text: &str) -> Result<Map<String, Value>, Failure> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(_) => Err(Failure::usage("the arguments are not a JSON object")
@@ -33,7 +33,7 @@ pub(super) fn from_stdin() -> Result<Map<String, Value>, Failure> {
 }
 
 /// Lays single arguments over a JSON object. `find` says where a file named in one is.
-pub(super) fn combine(
+pub(in crate::commands) fn combine(
     mut map: Map<String, Value>,
     pairs: &[(String, String)],
     spec: Option<&ToolSpec>,

@@ -1,0 +1,106 @@
+//! What an agent has and may do below the main agent: the less of both.
+
+use convoke::Runtime;
+use convoke::agent::AgentDefinition;
+use convoke_core::{Budget, Kind, Permission};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::view::amounts;
+
+/// What an agent has and may do below the main agent.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Effective {
+    /// The names of its tools.
+    pub(super) tools: Vec<String>,
+    /// Tools that it asks for and that there are not: with one of these it cannot be started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) missing: Vec<String>,
+    /// Why it cannot be started, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unusable: Option<String>,
+    /// Why its model cannot be asked here, if it cannot: there is no key for it, for instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) no_model: Option<String>,
+    /// What its kinds of calls get where no rule says otherwise.
+    pub(super) kinds: Map<String, Value>,
+    /// The only commands it may run; any that is allowed, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) commands: Option<Vec<String>>,
+    /// What it may use, of a run that has used nothing yet.
+    pub(super) budget: Budget,
+    #[serde(skip)]
+    permissions: Vec<(Kind, Permission)>,
+}
+
+impl Effective {
+    /// Finds it out.
+    pub(super) fn of(agent: &AgentDefinition, runtime: &Runtime) -> Self {
+        let missing = runtime.tools_missing(agent);
+        let view = runtime.tools_of(agent);
+        let names = |view: &convoke::tools::ToolView| {
+            view.list().iter().map(|tool| tool.spec().name.clone()).collect()
+        };
+        let authority = runtime.authority_of(&agent.policy);
+        let model = agent.model.model.as_deref().map(|name| runtime.models().resolve(Some(name)));
+        let unusable = match (&view, &authority) {
+            (Err(why), _) => Some(why.clone()),
+            (_, Err(error)) => Some(error.to_string()),
+            _ => None,
+        };
+        let no_model = model.and_then(Result::err);
+        let no_model = no_model.map(|error| format!("its model: {error} ({})", error.hint()));
+        let permissions: Vec<(Kind, Permission)> = match &authority {
+            Ok(authority) => Kind::ALL
+                .iter()
+                .filter_map(|kind| {
+                    let strictest = authority.policies().map(|policy| policy.kind(*kind)).max();
+                    Some((*kind, strictest?))
+                })
+                .collect(),
+            Err(_) => Vec::new(),
+        };
+        Self {
+            tools: view.as_ref().map(names).unwrap_or_default(),
+            missing,
+            unusable,
+            no_model,
+            kinds: permissions.iter().map(|(kind, what)| (kind.to_string(), json!(what))).collect(),
+            commands: agent.policy.commands.clone(),
+            budget: runtime.budget_of(agent),
+            permissions,
+        }
+    }
+
+    /// Returns it in lines: what it is about, and what holds.
+    pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
+        let tools = match self.tools.as_slice() {
+            [] => "none".to_owned(),
+            tools => tools.join(", "),
+        };
+        let mut lines = vec![("tools", tools)];
+        for permission in [Permission::Allow, Permission::Ask, Permission::Deny] {
+            let kinds = self.permissions.iter().filter(|(_, what)| *what == permission);
+            let kinds: Vec<String> = kinds.map(|(kind, _)| kind.to_string()).collect();
+            if !kinds.is_empty() {
+                lines.push((permission.as_str(), kinds.join(", ")));
+            }
+        }
+        if let Some(commands) = &self.commands {
+            let only = if commands.is_empty() { "none".to_owned() } else { commands.join(", ") };
+            lines.push(("commands", format!("only {only}")));
+        }
+        lines.push(("budget", budget(&self.budget)));
+        lines
+    }
+}
+
+fn budget(budget: &Budget) -> String {
+    let mut parts =
+        vec![amounts::count(budget.turns.into(), "turn"), amounts::time(budget.time_ms.get())];
+    parts.extend(budget.tokens.map(|tokens| format!("{} tokens", amounts::tokens(tokens))));
+    parts.extend(budget.cost.map(amounts::money));
+    parts.extend(budget.tool_calls.map(|calls| amounts::count(calls.into(), "call")));
+    parts.join(", ")
+}

@@ -1,0 +1,85 @@
+//! `convoke agents show`: everything about an agent, as it is below the main agent.
+
+use clap::Args;
+use convoke_core::ExitCode;
+use serde_json::{Map, Value, json};
+
+use super::effective::Effective;
+use super::{find, shown, source, whose};
+use crate::failure::{self, Failure};
+use crate::output::{Output, Style, Table};
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+What is shown is what holds: the definition with what agents.overrides changes, and then what the agent has \
+and may do below the main agent.
+
+Examples:
+  convoke agents show codebase_investigator
+  convoke agents show reviewer --json";
+
+/// Show everything about an agent
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Show {
+    /// The agent
+    name: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    /// Runs the command.
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let runtime = session.runtime(session.load(output)?.config)?;
+        Session::warn_of_agents(&runtime, output);
+        let agent = find(&self.name, &runtime)?;
+        let source = source(&agent, &runtime);
+        let effective = Effective::of(&agent, &runtime);
+        if self.json {
+            let fields = agent.outline().fields();
+            let definition: Map<String, Value> =
+                fields.map(|(name, text)| (name.to_owned(), text.into())).collect();
+            output.json(&json!({
+                "name": agent.name,
+                "source": whose(source),
+                "path": source.map(|source| source.path.display().to_string()),
+                "format": source.map(|source| source.format.as_str()),
+                "definition": definition,
+                "inputSchema": agent.input.schema(),
+                "effective": effective,
+            }));
+            return Ok(ExitCode::Done);
+        }
+        output.out.text(output.out.printable(&agent.outline().to_string()));
+        output.out.gap();
+        let from = match source {
+            Some(source) => format!("{} ({})", whose(Some(source)), shown(&source.path, session)),
+            None => whose(None).to_owned(),
+        };
+        output.out.line(output.out.paint(Style::Heading, "below the main agent"));
+        let mut table = Table::indented(2);
+        for (name, text) in [("source", from)].into_iter().chain(effective.lines()) {
+            table.row([
+                (name.to_owned(), Some(Style::Name)),
+                (output.out.printable(&text).to_string(), None),
+            ]);
+        }
+        table.print(&output.out);
+        if let Some(why) = &effective.no_model {
+            failure::warning(output, why);
+        }
+        match effective.unusable {
+            Some(why) => Err(Failure::configuration(format!(
+                "the agent `{}` cannot be started: {why}",
+                agent.name
+            ))),
+            None => Ok(ExitCode::Done),
+        }
+    }
+}

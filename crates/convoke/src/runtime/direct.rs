@@ -1,0 +1,126 @@
+//! Running an agent by itself, as the first of its run.
+
+use std::sync::Arc;
+
+use convoke_agent::registry::{Registered, RegistryError};
+use convoke_agent::{
+    AgentBuilder, AgentDefinition, AgentReport, AgentSetupError, DirectError, Task, new_run_id,
+};
+use convoke_core::RunId;
+use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_model::Model;
+use convoke_tool::ExecutorBuilder;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{ModelSetupError, Runtime};
+use crate::origin::OriginAgent;
+
+/// An agent that cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentCallError {
+    /// There is none of that name.
+    #[error("there is no agent `{name}`{}", did_you_mean(&close.iter().map(String::as_str).collect::<Vec<_>>()))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Names that come close.
+        close: Vec<String>,
+    },
+    /// Its definition does not hold together.
+    #[error(transparent)]
+    Definition(#[from] RegistryError),
+    /// What goes in is no object.
+    #[error("the inputs of an agent are an object, by name")]
+    NoObject,
+    /// Its model cannot be asked.
+    #[error(transparent)]
+    Model(#[from] ModelSetupError),
+    /// Its inputs are wrong, or something it needs is not there.
+    #[error(transparent)]
+    Direct(#[from] DirectError),
+    /// It cannot be made.
+    #[error(transparent)]
+    Setup(#[from] AgentSetupError),
+}
+
+impl Runtime {
+    /// Runs an agent to its end, and returns what it gave as its type. It need not be one that runs can call.
+    /// Where no model is given, it is the one of the definition, or the usual one.
+    pub async fn agent<T: DeserializeOwned>(
+        &self,
+        definition: &AgentDefinition<T>,
+        model: impl Into<Option<Arc<dyn Model>>>,
+        inputs: impl Serialize,
+    ) -> Result<AgentReport<T>, AgentCallError> {
+        let agent = Registered::of(definition.clone())?;
+        self.run_agent(&agent, model.into(), inputs).await
+    }
+
+    /// Runs the agent of a name to its end, and returns what it gave as a type.
+    pub async fn agent_named<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        model: impl Into<Option<Arc<dyn Model>>>,
+        inputs: impl Serialize,
+    ) -> Result<AgentReport<T>, AgentCallError> {
+        let agent = self.find_agent(name)?;
+        self.run_agent(&agent, model.into(), inputs).await
+    }
+
+    /// Finds an agent by its name.
+    pub fn find_agent(&self, name: &str) -> Result<Arc<Registered>, AgentCallError> {
+        self.agents().get(name).ok_or_else(|| {
+            let names = self.agents().names();
+            let close = nearest(name, names.iter().map(String::as_str));
+            let close = close.iter().map(|name| (*name).to_owned()).collect();
+            AgentCallError::Unknown { name: name.to_owned(), close }
+        })
+    }
+
+    /// Starts an agent for one run, with a tool pipeline that was changed, and says what it is asked to do.
+    /// Runs of it can be resumed: their origin names the agent and what went in.
+    pub async fn acting_as(
+        &self,
+        agent: &Registered,
+        model: Arc<dyn Model>,
+        inputs: &Map<String, Value>,
+        run: &RunId,
+        change: impl FnOnce(ExecutorBuilder) -> ExecutorBuilder,
+    ) -> Result<(AgentBuilder, Task), DirectError> {
+        let mut origin = self.origin();
+        let name = agent.definition().name.clone();
+        origin.agent = Some(OriginAgent { name, inputs: inputs.clone() });
+        let main = self
+            .main_agent_with(model, change)
+            .team(self.team().clone())
+            .ceiling(self.ceiling().clone())
+            .origin(origin.to_json());
+        main.acting_as(agent, inputs, run).await
+    }
+
+    async fn run_agent<T: DeserializeOwned>(
+        &self,
+        agent: &Registered,
+        model: Option<Arc<dyn Model>>,
+        inputs: impl Serialize,
+    ) -> Result<AgentReport<T>, AgentCallError> {
+        let inputs = match serde_json::to_value(inputs) {
+            Ok(Value::Object(inputs)) => inputs,
+            Ok(Value::String(text)) => {
+                agent.definition().inputs_of(Some(text.as_str()), Map::new())
+            }
+            Ok(Value::Null) => Map::new(),
+            _ => return Err(AgentCallError::NoObject),
+        };
+        let model = match model {
+            Some(model) => model,
+            None => self.model(agent.definition().model.model.as_deref())?,
+        };
+        let run = new_run_id(self.context.clock().now());
+        let (builder, task) = self.acting_as(agent, model, &inputs, &run, |tools| tools).await?;
+        Ok(builder.build()?.start_as(run, task).finish().await.into())
+    }
+}

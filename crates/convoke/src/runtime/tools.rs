@@ -1,0 +1,131 @@
+//! From a configuration to tools, their limits and the hooks around them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use convoke_builtin::network::HttpSettings;
+use convoke_builtin::web_search::{SearchEngine, WebSearchSettings};
+use convoke_builtin::{OFFERED_BY_DEFAULT, Settings};
+use convoke_core::{Millis, ToolSpec};
+use convoke_tool::{
+    CommandTool, Hook, Hooks, Limits, Selection, Spawner, ToolContext, ToolRegistry, ToolView,
+    UnconfinedSpawner,
+};
+
+use super::agents::AGENT_TOOLS;
+use crate::config::{Author, CommandConfig, Config, HookConfig, ToolsConfig, WebSearchProvider};
+use crate::hooks::{self, CommandHook, HookError};
+
+pub(super) fn settings(tools: &ToolsConfig) -> Settings {
+    let http = &tools.http;
+    let search = &tools.web_search;
+    Settings {
+        max_read_bytes: tools.max_read_bytes,
+        http: HttpSettings {
+            allow_private: http.allow_private,
+            allowed_hosts: http.allowed_hosts.clone(),
+            max_redirects: http.max_redirects,
+            max_body_bytes: http.max_body_bytes,
+            ..HttpSettings::default()
+        },
+        web_search: WebSearchSettings {
+            provider: search.provider.map(engine),
+            api_key: search.api_key.as_ref().map(|key| key.expose().to_owned()),
+            engine_id: search.engine_id.clone(),
+            base_url: search.base_url.clone(),
+            max_results: search.max_results,
+        },
+    }
+}
+
+const fn engine(provider: WebSearchProvider) -> SearchEngine {
+    match provider {
+        WebSearchProvider::Tavily => SearchEngine::Tavily,
+        WebSearchProvider::Google => SearchEngine::Google,
+        WebSearchProvider::Bing => SearchEngine::Bing,
+        WebSearchProvider::Duckduckgo => SearchEngine::DuckDuckGo,
+    }
+}
+
+/// What a model is offered: what the configuration names, or the default set and every tool that was
+/// added beside the built-in ones.
+pub(super) fn offered(
+    tools: &ToolsConfig,
+    callable: &ToolView,
+    built_in: &BTreeSet<String>,
+) -> Selection {
+    if let Some(names) = &tools.enabled {
+        let is_tool = |name: &&String| !AGENT_TOOLS.contains(&name.as_str());
+        return Selection::only(names.iter().filter(is_tool).cloned());
+    }
+    let names = callable.list().into_iter().map(|tool| tool.spec().name.clone());
+    Selection::only(
+        names
+            .filter(|name| OFFERED_BY_DEFAULT.contains(&name.as_str()) || !built_in.contains(name)),
+    )
+}
+
+pub(super) fn names(registry: &ToolRegistry) -> BTreeSet<String> {
+    registry.list().iter().map(|tool| tool.spec().name.clone()).collect()
+}
+
+pub(super) fn is_pattern(name: &str) -> bool {
+    name.contains('*') || name.starts_with("category:")
+}
+
+/// Makes the hooks of a configuration. The user's run with the user's rights, a project's as programs do.
+pub(super) fn hooks_of(
+    config: &Config,
+    context: &ToolContext,
+    confined: &Arc<dyn Spawner>,
+) -> Result<Hooks, HookError> {
+    let directory = context.working_directory();
+    let variables = context.environment().inherited();
+    let written: Vec<PathBuf> =
+        context.roots().paths().map(Path::to_owned).chain(config.sandbox.write.clone()).collect();
+    let hook = |(hook, author): (&HookConfig, Author)| -> Result<Arc<dyn Hook>, HookError> {
+        hooks::refuse_if_written(hook, author, &written, directory, variables.get("PATH"))?;
+        let spawner: Arc<dyn Spawner> = match author {
+            Author::User => Arc::new(UnconfinedSpawner),
+            Author::Project => Arc::clone(confined),
+        };
+        Ok(Arc::new(CommandHook::new(hook.clone(), directory, variables.clone(), spawner)))
+    };
+    Ok(Hooks::new(config.hooks_by_author().map(hook).collect::<Result<Vec<_>, _>>()?))
+}
+
+pub(super) fn limits(config: &Config) -> Limits {
+    let (tools, policy) = (&config.tools, &config.policy);
+    let mut limits = Limits {
+        approval_timeout: policy.approval_timeout.duration(),
+        unanswered: policy.on_ask.into(),
+        max_concurrent: tools.max_concurrent,
+        timeout: tools.timeout.duration(),
+        max_argument_bytes: tools.max_argument_bytes,
+        max_output_bytes: tools.max_output_bytes,
+        ..Limits::default()
+    };
+    let by_category = tools.timeouts.category.iter();
+    limits
+        .category_timeouts
+        .extend(by_category.map(|(category, timeout)| (*category, timeout.duration())));
+    let by_tool = tools.timeouts.tool.iter();
+    limits.tool_timeouts.extend(by_tool.map(|(name, timeout)| (name.clone(), timeout.duration())));
+    limits
+}
+
+pub(super) fn command_tool(config: &CommandConfig) -> CommandTool {
+    let mut spec = ToolSpec::new(&config.name, &config.description, config.kind);
+    spec.category = config.category;
+    spec.parameters = config.parameters.clone().into();
+    spec.effects = config.effects.clone();
+    spec.timeout_ms = config.timeout.map(|timeout| Millis::new(timeout.duration()));
+    let variables =
+        config.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
+    let tool = CommandTool::new(spec, config.command.clone()).environment(variables.collect());
+    match &config.working_directory {
+        Some(directory) => tool.working_directory(directory),
+        None => tool,
+    }
+}
