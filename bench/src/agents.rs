@@ -35,9 +35,10 @@ const LATENCY: Duration = Duration::from_millis(50);
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // First, while nothing of what others used is there to be used again.
+    memory(table, &threads)?;
     spawning(table, &threads)?;
     many(table, &threads)?;
-    memory(table, &threads)?;
     deltas(table, &threads)?;
     cancelling(table, &threads)?;
     resuming(table, &threads)?;

@@ -173,7 +173,7 @@ impl Invocation for Wanted {
 
     async fn run(self: Box<Self>, context: ToolContext) -> Result<ToolOutput, ToolError> {
         let member = Member::of(&context)?;
-        let child = self.agent_id.as_deref().map(RunId::new);
+        let child = self.agent_id.as_deref().map(|id| member.child_of(id));
         if let Some(child) = &child {
             member.check_child(child)?;
         }

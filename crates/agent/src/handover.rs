@@ -17,13 +17,15 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    pub(crate) fn new(agent: &Registered, report: &RunReport) -> Self {
+    /// Makes it, for a caller that knows the agent by this id.
+    pub(crate) fn new(agent: &Registered, report: &RunReport, id: &str) -> Self {
         let Outcome { status, cause, recovered, partial, message } = &report.outcome;
         let output = report.answer.as_ref().or(partial.as_ref());
         let mut text = output.map(|output| as_text(agent, output)).unwrap_or_default();
         let mut value = json!({
             "agent": agent.name,
-            "agentId": report.run,
+            "agentId": id,
+            "run": report.run,
             "status": status,
             "cause": cause,
             "output": output,
@@ -40,7 +42,7 @@ impl Handover {
                 text.push_str(&format!("\n\n{}", changed_files(changed)));
             }
         }
-        text.push_str(&format!("\n\n(agent_id: {})", report.run));
+        text.push_str(&format!("\n\n(agent_id: {id})"));
         let failure = (*cause != Cause::Goal).then(|| {
             let why = message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             let had = match (output.is_some(), recovered) {
@@ -69,22 +71,22 @@ impl Handover {
     }
 
     /// What the caller gets at once of an agent that works in the background.
-    pub(crate) fn handle(name: &str, child: &RunId) -> ToolOutput {
+    pub(crate) fn handle(name: &str, child: &RunId, id: &str) -> ToolOutput {
         let text = format!(
-            "`{name}` works in the background (agent_id: {child}). You will be told when it has ended."
+            "`{name}` works in the background (agent_id: {id}). You will be told when it has ended."
         );
-        ToolOutput::new(json!({ "agent": name, "agentId": child, "status": "working" }))
+        ToolOutput::new(json!({ "agent": name, "agentId": id, "run": child, "status": "working" }))
             .with_text(text)
     }
 }
 
 /// Returns what the caller of an agent that worked in the background is told; nothing while it waits for a
 /// person.
-pub(crate) fn told_later(agent: &Registered, report: &RunReport) -> Option<String> {
+pub(crate) fn told_later(agent: &Registered, report: &RunReport, id: &str) -> Option<String> {
     if report.outcome.status == Status::Parked {
         return None;
     }
-    let Handover { text, failure, .. } = Handover::new(agent, report);
+    let Handover { text, failure, .. } = Handover::new(agent, report, id);
     let how = match failure {
         Some(failure) => format!("In the background: {}", failure.message),
         None => format!("The agent `{}` has ended in the background. Its result:", agent.name),

@@ -49,14 +49,14 @@ impl Member {
         let call = context.call();
         let begin = match self.tree.called(self.recorder.run(), call) {
             Some(child) => self.find_again(child, &order),
-            None => self.begin(&order)?,
+            None => self.begin(&order, call)?,
         };
         if order.background {
             let child = begin.child().clone();
             if !matches!(begin, Begin::Over(..)) && !self.background.has(&child) {
                 self.work_in_background(&order, begin, call).await?;
             }
-            return Ok(Handover::handle(&order.agent.name, &child));
+            return Ok(Handover::handle(&order.agent.name, &child, self.short(&child)));
         }
         let report = match begin {
             Begin::Over(_, state) => RunReport::of(&state.lock()),
@@ -78,7 +78,7 @@ impl Member {
         }
         record_end(&self.recorder, &self.state, &report, None)
             .map_err(|error| ToolError::unavailable(error.to_string()))?;
-        Ok(Handover::new(&order.agent, &report).into_output())
+        Ok(Handover::new(&order.agent, &report, self.short(&report.run)).into_output())
     }
 
     /// Lets an agent work while its caller goes on.
@@ -92,10 +92,10 @@ impl Member {
         let stop = (self.control.token(), self.control.cause());
         let prepared = self.prepare(order, begin, call, stop).await?;
         let (recorder, state) = (self.recorder.clone(), Arc::clone(&self.state));
-        let agent = Arc::clone(&order.agent);
+        let (agent, id) = (Arc::clone(&order.agent), self.short(&child).to_owned());
         self.background.add(&child, prepared.handle, async move {
             let report = prepared.driver.run(prepared.first).await;
-            let told = told_later(&agent, &report);
+            let told = told_later(&agent, &report, &id);
             // A stream that is closed takes nothing, and the run it belongs to ends for that reason.
             drop(record_end(&recorder, &state, &report, told));
         });
@@ -121,8 +121,9 @@ impl Member {
                 None => Err(ToolError::not_found("there is no agent of that name any more")),
             };
             if let Err(ToolError { message: why, .. }) = taken_up {
+                let id = self.short(&child);
                 let message =
-                    format!("The agent `{name}` (agent_id: {child}) could not go on: {why}");
+                    format!("The agent `{name}` (agent_id: {id}) could not go on: {why}");
                 let outcome = Outcome::from(Cause::Error).because(why);
                 let (usage, message) = (Usage::default(), Some(message));
                 let ended = EventBody::AgentEnded { child, outcome, usage, message };
@@ -142,12 +143,27 @@ impl Member {
         match self.find_again(child.clone(), &order) {
             Begin::Over(_, state) => {
                 let report = RunReport::of(&state.lock());
-                let told = told_later(&order.agent, &report);
+                let told = told_later(&order.agent, &report, self.short(child));
                 record_end(&self.recorder, &self.state, &report, told)
                     .map_err(|error| ToolError::unavailable(error.to_string()))
             }
             begin => self.work_in_background(&order, begin, call).await,
         }
+    }
+
+    /// Returns the id by which this run knows an agent that it called.
+    fn short<'a>(&self, child: &'a RunId) -> &'a str {
+        let below = child.as_str().strip_prefix(self.recorder.run().as_str());
+        below.and_then(|below| below.strip_prefix('.')).unwrap_or(child.as_str())
+    }
+
+    /// Returns the agent that this run knows by an id.
+    pub(crate) fn child_of(&self, id: &str) -> RunId {
+        let whole = RunId::new(id);
+        if self.state.lock().children().contains_key(&whole) {
+            return whole;
+        }
+        RunId::new(format!("{}.{id}", self.recorder.run()))
     }
 
     /// Says that an agent is no child of this run, if that is so.
@@ -156,10 +172,12 @@ impl Member {
         if run.children().contains_key(child) {
             return Ok(());
         }
-        let named = run.children().iter().map(|(id, child)| format!("{id} ({})", child.name));
+        let children = run.children().iter();
+        let named = children.map(|(id, child)| format!("{} ({})", self.short(id), child.name));
         let known: Vec<String> = named.collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        let message = format!("you called no agent with the id `{child}`; there are: {known}");
+        let id = self.short(child);
+        let message = format!("you called no agent with the id `{id}`; there are: {known}");
         Err(ToolError::not_found(message))
     }
 
@@ -171,7 +189,8 @@ impl Member {
         if let (Some(state), Some(agent)) = (state, agent)
             && state.lock().outcome().is_some()
         {
-            return Handover::new(&agent, &RunReport::of(&state.lock())).into_output();
+            let report = RunReport::of(&state.lock());
+            return Handover::new(&agent, &report, self.short(child)).into_output();
         }
         self.roll_call()
     }
@@ -185,6 +204,7 @@ impl Member {
                 Some(outcome) => json!(outcome.status),
             };
             let background = child.background;
+            let id = self.short(id);
             json!({ "agent_id": id, "agent": child.name, "status": status, "background": background })
         });
         ToolOutput::new(json!({ "agents": agents.collect::<Vec<Value>>() }))

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent_tool::Redeclared;
 use crate::definition::{AgentDefinition, Inherit, ToolChoice};
 use crate::drive::Driver;
-use crate::executor::{Agent, AgentExecutor, Task, new_run_id};
+use crate::executor::{Agent, AgentExecutor, Task};
 use crate::member::Member;
 use crate::only_commands::OnlyCommands;
 use crate::prompts;
@@ -30,6 +30,9 @@ use crate::team::{Granted, Premises, Team};
 
 /// What more an agent is to do is recorded under this name.
 const MORE: &str = "prompt";
+
+/// How much of a call's id is part of an agent's.
+const MAX_CALL: usize = 48;
 
 /// What an agent is called for.
 #[derive(Clone, Debug)]
@@ -110,8 +113,9 @@ pub(crate) type Stop<'a> = (&'a CancellationToken, StopCause);
 
 impl Member {
     /// Says how an agent begins that this call was not made for before.
-    pub(crate) fn begin(&self, order: &Order) -> Result<Begin, ToolError> {
+    pub(crate) fn begin(&self, order: &Order, call: &CallId) -> Result<Begin, ToolError> {
         if let Some(More { child, message }) = &order.more {
+            let child = &self.child_of(child.as_str());
             self.check_child(child)?;
             let ended = self.tree.run(child).filter(|state| {
                 let status = state.lock().outcome().map(|outcome| outcome.status);
@@ -142,7 +146,21 @@ impl Member {
             let message = format!("this run has called {most} agents, which is as many as it may");
             return Err(ToolError::permission(message));
         }
-        Ok(Begin::New(new_run_id(self.agent.context.clock().now())))
+        Ok(Begin::New(self.name_child(call)))
+    }
+
+    /// Makes up the id of an agent: that of its caller and the call. What is done again from a record has the
+    /// same ids, and a model that is told about them is asked the same.
+    fn name_child(&self, call: &CallId) -> RunId {
+        let plain = |letter: char| {
+            if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }
+        };
+        let call: String = call.as_str().chars().map(plain).take(MAX_CALL).collect();
+        let first = format!("{}.{call}", self.recorder.run());
+        let others = (2_u32..).map(|number| format!("{first}-{number}"));
+        let mut names = std::iter::once(first.clone()).chain(others).map(RunId::new);
+        let is_free = |id: &RunId| self.tree.run(id).is_none();
+        names.find(is_free).unwrap_or_else(|| RunId::new(first.as_str()))
     }
 
     /// Says how an agent goes on that the same call began with, in a process that was lost.

@@ -23,11 +23,30 @@ fn here(path: &str) -> PathBuf {
 /// What the model says, turn by turn.
 fn script() -> Vec<Reaction> {
     let run_test = Reply::default().call("run_command", json!({ "command": "sh test.sh" }));
+    let found = json!({
+        "summary": "`test.sh` compares slugs made by `slug.sh`. `slug.sh` turns each space into a dash with \
+                    `tr ' ' '-'`, so that two spaces become two dashes, which the test does not expect.",
+        "exploration_trace": ["read slug.sh", "read test.sh"],
+        "relevant_locations": [{
+            "file_path": "slug.sh",
+            "reasoning": "It makes the slugs.",
+            "key_symbols": ["tr"],
+        }],
+    });
     let turns = [
-        Reply::text("I'll look at the project and run its test.\n")
+        Reply::text("I'll run the test, and have somebody look how the project works.\n")
+            .call("run_command", json!({ "command": "sh test.sh" }))
+            .call(
+                "delegate_to_agent",
+                json!({
+                    "agent_name": "codebase_investigator",
+                    "prompt": "How are slugs made here, and what does test.sh expect of them?",
+                }),
+            ),
+        Reply::default()
             .call("read_file", json!({ "path": "slug.sh" }))
-            .call("read_file", json!({ "path": "test.sh" }))
-            .call("run_command", json!({ "command": "sh test.sh" })),
+            .call("read_file", json!({ "path": "test.sh" })),
+        Reply::default().call("complete_task", json!({ "report": found })),
         Reply::text(
             "Two spaces become two dashes: `tr` translates each space on its own. With `-s` it squeezes \
              them into one.\n",

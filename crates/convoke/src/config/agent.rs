@@ -1,5 +1,6 @@
 //! The `agent` section: how a run goes about its task.
 
+use convoke_core::run::OnStuck;
 use convoke_core::{ReflectionMode, RunSettings, Strategy, WorkspaceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,12 @@ pub struct AgentConfig {
     /// How many times in a row the same may happen before the model is told.
     #[schemars(range(min = 2, max = 100))]
     pub max_repeats: u32,
+    /// What happens when a run makes no progress although it was told: `restart` lets it go on from a summary
+    /// of what it did and ends it if that does not help, `ask` asks a person then, `end` ends it at once.
+    pub on_stuck: OnStuck,
+    /// How often a run that makes no progress is helped, in whatever way, before it ends.
+    #[schemars(range(min = 0, max = 100))]
+    pub max_rescues: u32,
     /// At how much of the model's window the conversation is summed up, in percent.
     #[schemars(range(min = 10, max = 95))]
     pub compact_at: u8,
@@ -42,6 +49,8 @@ impl Default for AgentConfig {
             reflection: None,
             workspace: WorkspaceKind::Shared,
             max_repeats: run.max_repeats,
+            on_stuck: run.on_stuck,
+            max_rescues: run.max_rescues,
             compact_at: run.compact_at_percent,
             max_concurrent_tools: None,
         }

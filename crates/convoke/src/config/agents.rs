@@ -35,7 +35,8 @@ pub struct AgentsConfig {
     /// How many agents one run may call in all. A project's file can only lower it.
     #[schemars(range(min = 1, max = 100_000))]
     pub max_total: u32,
-    /// Whether models are offered a tool to look after agents that work in the background.
+    /// Whether models may call any agent in the background, and look after it there. They are told how with
+    /// every request. Agents whose files say `background` always work there.
     pub background: bool,
     /// Names of the agents that the first agent may call, with `*` for any text; all, without the key. A
     /// project's file can only narrow the user's list.
@@ -63,7 +64,7 @@ impl Default for AgentsConfig {
             max_depth: limits.max_depth,
             max_parallel: u32::try_from(limits.max_parallel).unwrap_or(u32::MAX),
             max_total: limits.max_agents,
-            background: true,
+            background: false,
             allow: None,
             exclude: Vec::new(),
             directories: Vec::new(),

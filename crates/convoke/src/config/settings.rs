@@ -87,6 +87,8 @@ impl Config {
                 .unwrap_or_else(|| ReflectionMode::default_for(self.agent.strategy)),
             model,
             max_repeats: self.agent.max_repeats,
+            on_stuck: self.agent.on_stuck,
+            max_rescues: self.agent.max_rescues,
             compact_at_percent: self.agent.compact_at,
             ..RunSettings::default()
         }
