@@ -122,8 +122,7 @@ impl Member {
             };
             if let Err(ToolError { message: why, .. }) = taken_up {
                 let id = self.short(&child);
-                let message =
-                    format!("The agent `{name}` (agent_id: {id}) could not go on: {why}");
+                let message = format!("The agent `{name}` (agent_id: {id}) could not go on: {why}");
                 let outcome = Outcome::from(Cause::Error).because(why);
                 let (usage, message) = (Usage::default(), Some(message));
                 let ended = EventBody::AgentEnded { child, outcome, usage, message };

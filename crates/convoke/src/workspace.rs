@@ -407,6 +407,11 @@ impl Workspace {
         self.0.kind
     }
 
+    /// Tells whether its files are those of a run.
+    pub(crate) fn is_of(&self, run: &RunId) -> bool {
+        self.0.own.as_ref().is_some_and(|own| own.run == *run)
+    }
+
     /// Returns the directory in which the run was started.
     pub fn start(&self) -> &Path {
         &self.0.start

@@ -381,6 +381,31 @@ fn what_an_agent_changed_in_its_own_files_can_be_taken_over() {
     assert!(b.exists(), "also those of one that works by itself");
 }
 
+/// The run of an agent that works by itself has one workspace, whoever asked for it.
+#[test]
+fn an_agent_by_itself_works_where_its_user_says() {
+    let file = |kind: &str| {
+        format!(
+            "---\nname: {kind}\ndescription: Is it.\ntools: [write_file]\nworkspace: {kind}\n---\nWork.\n"
+        )
+    };
+    let write = || Reply::default().call("write_file", json!({ "path": "b.txt", "content": "x" }));
+    let mut world =
+        world(vec![write().into(), done("Written."), write().into(), done("Not written.")]);
+    for kind in ["copy", "readonly"] {
+        world.scene = world.scene.file(&format!(".convoke/agents/{kind}.md"), file(kind));
+    }
+    for (kind, changed) in [("copy", 1), ("readonly", 0)] {
+        let ran =
+            agent(&world, &[kind, "--workspace", "copy", "--mode", "full", "-o", "json", "Go."]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let files = report["workspace"]["files"].as_array().unwrap();
+        assert_eq!(files.len(), changed, "{kind}: {report}");
+        assert!(!world.scene.project().join("b.txt").exists());
+    }
+}
+
 #[test]
 fn the_policy_of_an_agent_is_that_of_the_main_one_and_its_own() {
     let file = "---\nname: git\ndescription: Uses git.\ntools: [run_command]\ncommands: ['git log *']\n\

@@ -73,11 +73,13 @@ impl Runtime {
             return Err(format!("there is no place for workspaces, so none of the kind `{kind}`"));
         };
         let made = async {
-            if kind.is_own() && workspaces.is_complete(run) {
-                return workspaces.open(run);
+            if kind.is_own() {
+                if workspaces.is_complete(run) {
+                    return workspaces.open(run);
+                }
+                // A process that was lost while it made one left something that is of no use.
+                workspaces.remove(run).await?;
             }
-            // A process that was lost while it made one left something that is of no use.
-            workspaces.remove(run).await?;
             workspaces.prepare(kind, run, start).await
         };
         made.await.map_err(|error| said(&error))
@@ -110,6 +112,10 @@ impl Supplier for Supply {
             WorkspaceKind::Readonly => WorkspaceKind::Readonly,
             _ => kind,
         };
+        // One that works by itself may have files of its own already, because its user said so.
+        if kind.is_own() && self.0.workspace.as_ref().is_some_and(|own| own.is_of(run)) {
+            return Ok(Premises { context: caller.clone(), authorizer: None, workplace: None });
+        }
         let start = caller.working_directory();
         let workspace = match (kind, &self.0.workspaces) {
             (WorkspaceKind::Readonly, None) => Workspace::readonly(start),
