@@ -153,7 +153,7 @@ impl Member {
     /// Returns the id by which this run knows an agent that it called.
     fn short<'a>(&self, child: &'a RunId) -> &'a str {
         let below = child.as_str().strip_prefix(self.recorder.run().as_str());
-        below.and_then(|below| below.strip_prefix('.')).unwrap_or(child.as_str())
+        below.and_then(|below| below.strip_prefix('-')).unwrap_or(child.as_str())
     }
 
     /// Returns the agent that this run knows by an id.
@@ -162,7 +162,7 @@ impl Member {
         if self.state.lock().children().contains_key(&whole) {
             return whole;
         }
-        RunId::new(format!("{}.{id}", self.recorder.run()))
+        RunId::new(format!("{}-{id}", self.recorder.run()))
     }
 
     /// Says that an agent is no child of this run, if that is so.

@@ -152,11 +152,9 @@ impl Member {
     /// Makes up the id of an agent: that of its caller and the call. What is done again from a record has the
     /// same ids, and a model that is told about them is asked the same.
     fn name_child(&self, call: &CallId) -> RunId {
-        let plain = |letter: char| {
-            if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }
-        };
+        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
         let call: String = call.as_str().chars().map(plain).take(MAX_CALL).collect();
-        let first = format!("{}.{call}", self.recorder.run());
+        let first = format!("{}-{call}", self.recorder.run());
         let others = (2_u32..).map(|number| format!("{first}-{number}"));
         let mut names = std::iter::once(first.clone()).chain(others).map(RunId::new);
         let is_free = |id: &RunId| self.tree.run(id).is_none();

@@ -395,10 +395,10 @@ fn an_agent_by_itself_works_where_its_user_says() {
     for kind in ["copy", "readonly"] {
         world.scene = world.scene.file(&format!(".convoke/agents/{kind}.md"), file(kind));
     }
-    for (kind, changed) in [("copy", 1), ("readonly", 0)] {
+    for (kind, changed, code) in [("copy", 1, 0), ("readonly", 0, 3)] {
         let ran =
             agent(&world, &[kind, "--workspace", "copy", "--mode", "full", "-o", "json", "Go."]);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.code, Some(code), "{ran:?}");
         let report: Value = serde_json::from_str(&ran.stdout).unwrap();
         let files = report["workspace"]["files"].as_array().unwrap();
         assert_eq!(files.len(), changed, "{kind}: {report}");

@@ -203,7 +203,7 @@ async fn what_is_denied_to_the_main_agent_is_denied_to_its_agents() {
     assert!(!told[1].contains("denied"), "{told:?}");
     assert!(told[2].contains("nothing goes"), "{told:?}");
     assert!(scene.project().join("open.txt").exists() && scene.project().join("a.txt").exists());
-    assert_eq!(report.outcome.cause, Cause::Goal);
+    assert_eq!(report.outcome.cause, Cause::Denied, "what its agent was denied, it did not do");
 }
 
 #[tokio::test]
