@@ -13,5 +13,6 @@ mod config;
 mod denied;
 mod hooks;
 mod matrix;
+mod mission;
 mod runtime;
 mod workspace;
