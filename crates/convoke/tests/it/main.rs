@@ -15,4 +15,5 @@ mod hooks;
 mod matrix;
 mod mission;
 mod runtime;
+mod tree;
 mod workspace;
