@@ -11,6 +11,7 @@ mod family;
 mod hooks;
 mod journaled;
 mod limits;
+mod openings;
 mod resume;
 mod stopping;
 mod stuck;
