@@ -1,7 +1,8 @@
 //! Agents that work while their caller goes on: where they are, and the tool to look after them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -28,6 +29,21 @@ pub(crate) struct Background {
     tasks: Mutex<JoinSet<()>>,
     handles: Mutex<HashMap<RunId, RunHandle>>,
     ended: Notify,
+    /// How many ended since somebody waited for any.
+    unseen: AtomicUsize,
+}
+
+/// Says that an agent has ended, however it did.
+struct Ending(Weak<Background>, RunId);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(background) = self.0.upgrade() {
+            background.handles().remove(&self.1);
+            background.unseen.fetch_add(1, Ordering::AcqRel);
+            background.ended.notify_waiters();
+        }
+    }
 }
 
 impl Background {
@@ -39,16 +55,13 @@ impl Background {
         work: impl Future<Output = ()> + Send + 'static,
     ) {
         self.handles().insert(child.clone(), handle);
-        let (own, child) = (Arc::downgrade(self), child.clone());
+        let ending = Ending(Arc::downgrade(self), child.clone());
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         // Those that ended are not kept.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {
+            let _ending = ending;
             work.await;
-            if let Some(own) = own.upgrade() {
-                own.handles().remove(&child);
-                own.ended.notify_waiters();
-            }
         });
     }
 
@@ -59,14 +72,13 @@ impl Background {
 
     /// Waits until one of these has ended, or any where none is named; at once, if one has.
     pub(crate) async fn one_ended(&self, child: Option<&RunId>) {
-        let before = self.handles().len();
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
             ended.as_mut().enable();
             let is_over = match child {
                 Some(child) => !self.has(child),
-                None => self.handles().len() < before || before == 0,
+                None => self.unseen.swap(0, Ordering::AcqRel) > 0 || self.handles().is_empty(),
             };
             if is_over {
                 return;

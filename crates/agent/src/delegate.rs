@@ -83,19 +83,25 @@ impl DelegateTool {
             _ => None,
         };
         let (prompt, continued) = (text("prompt"), text("agent_id"));
-        let background = arguments.get("background").and_then(Value::as_bool);
+        let background = arguments.get("background").and_then(Value::as_bool).unwrap_or_default();
+        if background && !self.team.works_in_background(&self.agents()) {
+            return Err(ToolError::validation([
+                "agents do not work in the background here; leave `background` out",
+            ]));
+        }
         if let Some(child) = continued.filter(|child| !child.is_empty()) {
             let message = prompt.unwrap_or_default();
             let child = RunId::new(child);
             let mut order = Order::new(agent, Map::new());
-            order.background |= background.unwrap_or_default();
+            order.background |= background;
             order.more = Some(More { child, message });
             return Ok(order);
         }
-        let inputs = inputs(&agent, prompt, arguments.remove("inputs"))?;
+        let (inputs, note) = inputs(&agent, prompt, arguments.remove("inputs"))?;
         check(&agent, &inputs)?;
         let mut order = Order::new(agent, inputs);
-        order.background |= background.unwrap_or_default();
+        order.background |= background;
+        order.note = note;
         Ok(order)
     }
 }
@@ -196,33 +202,37 @@ fn wanted_inputs(input: &InputConfig) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Makes the inputs of an agent of a prompt and of what is named.
+/// Makes the inputs of an agent of a prompt and of what is named. A prompt that is none of them is not lost: it
+/// is what is said beside them.
 fn inputs(
     agent: &Registered,
     prompt: Option<String>,
     named: Option<Value>,
-) -> Result<Map<String, Value>, ToolError> {
+) -> Result<(Map<String, Value>, Option<String>), ToolError> {
     let mut inputs = match named {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(named)) => named,
         Some(_) => return Err(ToolError::validation(["`inputs` has to be an object"])),
     };
-    let Some(prompt) = prompt else { return Ok(inputs) };
+    let Some(prompt) = prompt.filter(|prompt| !prompt.trim().is_empty()) else {
+        return Ok((inputs, None));
+    };
     match agent.input.single_text() {
-        // What is said by name counts.
-        Some(name) => {
-            inputs.entry(name).or_insert(Value::String(prompt));
+        Some(name) if !inputs.contains_key(&name) => {
+            inputs.insert(name, Value::String(prompt));
+            Ok((inputs, None))
         }
+        // What is said by name counts.
+        Some(name) if inputs.get(&name).is_some_and(|said| *said == prompt) => Ok((inputs, None)),
         None if inputs.is_empty() && !agent.input.names().is_empty() => {
             let wanted = wanted_inputs(&agent.input);
-            return Err(ToolError::validation([format!(
+            Err(ToolError::validation([format!(
                 "`{}` takes no plain prompt: put what it needs into `inputs` ({wanted})",
                 agent.name
-            )]));
+            )]))
         }
-        None => {}
+        _ => Ok((inputs, Some(prompt))),
     }
-    Ok(inputs)
 }
 
 /// Holds inputs against the schema of an agent.

@@ -94,6 +94,7 @@ impl Driver {
     }
 
     async fn all_of_it(&self) -> Result<Outcome, Unrecorded> {
+        self.member.give_up_lost()?;
         self.member.take_up_background().await?;
         self.to_the_end().await
     }
@@ -145,8 +146,17 @@ impl Driver {
                     let reason = "it makes no progress: nothing new comes of what it does";
                     self.tools.ask_to_go_on(call, &tool_name, reason).await?;
                 }
-                Effect::AwaitAgents => self.await_agents().await?,
-                Effect::StopAgents => self.member.background.stop(None).await,
+                Effect::AwaitAgents => {
+                    self.await_agents().await?;
+                    self.still_recording()?;
+                }
+                Effect::StopAgents => {
+                    if self.state.lock().grace_cause() == Cause::Timeout {
+                        self.member.below.set(Cause::Timeout);
+                    }
+                    self.member.background.stop(None).await;
+                    self.still_recording()?;
+                }
                 Effect::Finish { outcome, .. } => {
                     self.recorder.sync().await?;
                     return Ok(outcome);
@@ -252,6 +262,7 @@ impl Driver {
                 () = time_is_up => {
                     if self.state.lock().time_left(self.now()).is_some_and(|left| left.is_zero()) {
                         self.record(out_of_time())?;
+                        self.member.below.set(Cause::Timeout);
                         break;
                     }
                 }

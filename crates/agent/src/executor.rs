@@ -14,14 +14,16 @@ use convoke_tool::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::background::BACKGROUND_AGENTS;
 use crate::completion::Completion;
+use crate::delegate::DELEGATE_TO_AGENT;
 use crate::desk::Desk;
 use crate::drive::Driver;
 use crate::keeper::{Keeper, OneSink, Place, Refusing};
 use crate::member::Member;
 use crate::prompts;
 use crate::registry::Registered;
-use crate::running::{Control, Rest, Running, shown};
+use crate::running::{Control, Rest, Running, StopCause, shown};
 use crate::seat::Seat;
 use crate::state::RunState;
 use crate::team::{Granted, Team};
@@ -198,10 +200,14 @@ impl AgentExecutor {
             notes: workplace.notes(),
         });
         let warnings = left_out.into_iter().map(|name| EventBody::Warning {
-            message: format!(
-                "the agent `{name}` is not offered to the model: a tool has that name. Rename it, or \
-                 let agents be reached by `delegate`"
-            ),
+            message: if [DELEGATE_TO_AGENT, BACKGROUND_AGENTS].contains(&name.as_str()) {
+                format!("agents cannot be reached: a tool is called `{name}`, which is how they are")
+            } else {
+                format!(
+                    "the agent `{name}` is not offered to the model: a tool has that name. Rename it, \
+                     or let agents be reached by `delegate`"
+                )
+            },
         });
         [started].into_iter().chain(prepared).chain(warnings).collect()
     }
@@ -264,6 +270,7 @@ impl AgentExecutor {
             lineage,
             seat,
             background: Arc::default(),
+            below: StopCause::below(control.cause()),
         });
         let stop_tools = CancellationToken::new();
         let mut context = agent.context.for_run(stop_tools.clone());

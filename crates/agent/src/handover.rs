@@ -1,13 +1,20 @@
 //! What a caller sees of an agent it called: how it ended, what came out, and never how it got there.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use convoke_core::{
     Cause, Display, DisplayFormat, ErrorKind, Outcome, RunId, Status, ToolError, WorkspaceReport,
 };
-use convoke_tool::ToolOutput;
+use convoke_tool::{ToolOutput, cut_middle};
 use serde_json::{Value, json};
 
+use crate::definition::ProcessOutput;
 use crate::registry::Registered;
 use crate::running::RunReport;
+
+/// How much of a result a caller is told that did not wait for it, in bytes. What is cut is said, and all of it
+/// is in the record of the agent.
+const MAX_TOLD: usize = 32 * 1024;
 
 /// The result of an agent, for its caller.
 pub(crate) struct Handover {
@@ -91,12 +98,17 @@ pub(crate) fn told_later(agent: &Registered, report: &RunReport, id: &str) -> Op
         Some(failure) => format!("In the background: {}", failure.message),
         None => format!("The agent `{}` has ended in the background. Its result:", agent.name),
     };
+    let text = cut_middle(&text, MAX_TOLD).unwrap_or(text);
     Some(format!("{how}\n\n{text}"))
 }
 
 /// Returns what came out as a text: as its definition says, a text as it is, or as JSON.
 fn as_text(agent: &Registered, output: &Value) -> String {
-    if let Some(Ok(text)) = agent.process_output.as_ref().map(|process| process.apply(output)) {
+    // It is the program's own code, which may break down.
+    let process = |process: &ProcessOutput| {
+        catch_unwind(AssertUnwindSafe(|| process.apply(output))).ok().and_then(Result::ok)
+    };
+    if let Some(text) = agent.process_output.as_ref().and_then(process) {
         return text;
     }
     match output {

@@ -1,9 +1,13 @@
 //! One run's place in its tree: what it needs to call agents, and what becomes of those it called.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use convoke_core::{CallId, Cause, EventBody, Outcome, RunId, Status, ToolError, Usage};
+use convoke_core::{
+    CallId, Cause, EventBody, Outcome, Run, RunId, Status, Timestamp, ToolError, Usage,
+};
 use convoke_tool::{RecordError, Recorder, ToolContext, ToolOutput};
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 use crate::background::Background;
@@ -11,11 +15,11 @@ use crate::drive::Caller;
 use crate::executor::Agent;
 use crate::handover::{Handover, told_later};
 use crate::registry::Registered;
-use crate::running::{Control, RunReport};
+use crate::running::{Control, RunReport, StopCause};
 use crate::seat::Seat;
 use crate::state::RunState;
 use crate::subagent::{Begin, Order};
-use crate::tree::Tree;
+use crate::tree::{Claim, Tree};
 
 /// A run in a tree. Its calls find it in their context.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ pub(crate) struct Member {
     pub(crate) lineage: Arc<[String]>,
     pub(crate) seat: Seat,
     pub(crate) background: Arc<Background>,
+    /// Why those below are to stop.
+    pub(crate) below: StopCause,
 }
 
 impl Member {
@@ -47,23 +53,31 @@ impl Member {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let call = context.call();
-        let begin = match self.tree.called(self.recorder.run(), call) {
-            Some(child) => self.find_again(child, &order),
+        let (begin, claim) = match self.tree.called(self.recorder.run(), call) {
+            // It was taken up before the call that began it was made again.
+            Some(child) if self.background.has(&child) => {
+                return Ok(Handover::handle(&order.agent.name, &child, self.short(&child)));
+            }
+            Some(child) => self.find_and_claim(child, &order)?,
             None => self.begin(&order, call)?,
         };
+        let child = begin.child().clone();
         if order.background {
-            let child = begin.child().clone();
             if !matches!(begin, Begin::Over(..)) && !self.background.has(&child) {
-                self.work_in_background(&order, begin, call).await?;
+                self.work_in_background(&order, begin, call, claim).await?;
             }
+            self.tree.forget_call(self.recorder.run(), call);
             return Ok(Handover::handle(&order.agent.name, &child, self.short(&child)));
         }
         let report = match begin {
-            Begin::Over(_, state) => RunReport::of(&state.lock()),
+            Begin::Over(_, state) => RunReport::of(&state),
             begin => {
                 let _away = self.seat.leave();
-                let stop = (context.cancellation(), self.control.cause());
-                let prepared = self.prepare(&order, begin, call, stop).await?;
+                let stop = (context.cancellation(), self.below.clone());
+                let prepared = match self.prepare(&order, begin, call, stop).await {
+                    Ok(prepared) => prepared,
+                    Err(error) => return Err(self.given_up(&child, error)),
+                };
                 let caller = Caller {
                     recorder: self.recorder.clone(),
                     call: call.clone(),
@@ -72,13 +86,69 @@ impl Member {
                 prepared.driver.called_by(caller).run(prepared.first).await
             }
         };
+        drop(claim);
         if report.outcome.status == Status::Parked {
             context.park(format!("the agent `{}` waits for an answer", order.agent.name));
             return Ok(ToolOutput::default());
         }
         record_end(&self.recorder, &self.state, &report, None)
             .map_err(|error| ToolError::unavailable(error.to_string()))?;
+        self.tree.forget_call(self.recorder.run(), call);
         Ok(Handover::new(&order.agent, &report, self.short(&report.run)).into_output())
+    }
+
+    /// Finds an agent again that a call began with, and claims it.
+    fn find_and_claim(&self, child: RunId, order: &Order) -> Result<(Begin, Claim), ToolError> {
+        let busy = || {
+            let id = self.short(&child);
+            ToolError::unavailable(format!("the agent `{id}` works; wait for it first"))
+        };
+        let claim = self.tree.claim(&child).ok_or_else(busy)?;
+        Ok((self.find_again(child, order), claim))
+    }
+
+    /// An agent that was called cannot go on: its caller knows how it ended and what it used.
+    fn given_up(&self, child: &RunId, error: ToolError) -> ToolError {
+        if self.state.lock().children().contains_key(child) {
+            let report = self.lost(child, Cause::Error, &error.message);
+            // What cannot be recorded ends the run for that reason.
+            drop(record_end(&self.recorder, &self.state, &report, None));
+        }
+        error
+    }
+
+    /// Makes the report of an agent that did not end by itself.
+    fn lost(&self, child: &RunId, cause: Cause, why: &str) -> RunReport {
+        let outcome = Outcome::from(cause).because(why);
+        let now = Timestamp::default();
+        match self.tree.run(child) {
+            Some(state) => RunReport::new(&state.lock(), outcome, now, now),
+            None => RunReport::new(&Run::new(child.clone()), outcome, now, now),
+        }
+    }
+
+    /// Agents that may run only once, and were at work when the process was lost, are over: nobody takes them
+    /// up, and the call that they were called with is answered as interrupted.
+    pub(crate) fn give_up_lost(&self) -> Result<(), RecordError> {
+        let lost: Vec<RunId> = {
+            let run = self.state.lock();
+            let works = run.children().iter().filter(|(_, child)| {
+                let once =
+                    || self.agent.registered(&child.name).is_some_and(|it| it.run.at_most_once);
+                !child.background && child.outcome.is_none() && once()
+            });
+            works.map(|(id, _)| id.clone()).collect()
+        };
+        for child in lost {
+            let state = self.tree.run(&child);
+            let outcome = state.and_then(|state| state.lock().outcome().cloned());
+            if outcome.is_none() {
+                let why = "the process that ran it was lost";
+                let report = self.lost(&child, Cause::Terminated, why);
+                record_end(&self.recorder, &self.state, &report, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Lets an agent work while its caller goes on.
@@ -87,15 +157,19 @@ impl Member {
         order: &Order,
         begin: Begin,
         call: &CallId,
+        claim: Claim,
     ) -> Result<(), ToolError> {
         let child = begin.child().clone();
-        let stop = (self.control.token(), self.control.cause());
+        let stop = (self.control.token(), self.below.clone());
         let prepared = self.prepare(order, begin, call, stop).await?;
         let (recorder, state) = (self.recorder.clone(), Arc::clone(&self.state));
         let (agent, id) = (Arc::clone(&order.agent), self.short(&child).to_owned());
+        let broken = self.lost(&child, Cause::Error, "the agent broke down; this is a defect");
         self.background.add(&child, prepared.handle, async move {
-            let report = prepared.driver.run(prepared.first).await;
+            let work = AssertUnwindSafe(prepared.driver.run(prepared.first)).catch_unwind();
+            let report = work.await.unwrap_or(broken);
             let told = told_later(&agent, &report, &id);
+            drop(claim);
             // A stream that is closed takes nothing, and the run it belongs to ends for that reason.
             drop(record_end(&recorder, &state, &report, told));
         });
@@ -123,10 +197,8 @@ impl Member {
             if let Err(ToolError { message: why, .. }) = taken_up {
                 let id = self.short(&child);
                 let message = format!("The agent `{name}` (agent_id: {id}) could not go on: {why}");
-                let outcome = Outcome::from(Cause::Error).because(why);
-                let (usage, message) = (Usage::default(), Some(message));
-                let ended = EventBody::AgentEnded { child, outcome, usage, message };
-                self.recorder.record(Some(&call), ended)?;
+                let report = self.lost(&child, Cause::Error, &why);
+                record_end(&self.recorder, &self.state, &report, Some(message))?;
             }
         }
         Ok(())
@@ -139,19 +211,20 @@ impl Member {
         call: &CallId,
     ) -> Result<(), ToolError> {
         let order = Order::again(agent, child, self.tree.given(child));
-        match self.find_again(child.clone(), &order) {
+        let (begin, claim) = self.find_and_claim(child.clone(), &order)?;
+        match begin {
             Begin::Over(_, state) => {
-                let report = RunReport::of(&state.lock());
+                let report = RunReport::of(&state);
                 let told = told_later(&order.agent, &report, self.short(child));
                 record_end(&self.recorder, &self.state, &report, told)
                     .map_err(|error| ToolError::unavailable(error.to_string()))
             }
-            begin => self.work_in_background(&order, begin, call).await,
+            begin => self.work_in_background(&order, begin, call, claim).await,
         }
     }
 
     /// Returns the id by which this run knows an agent that it called.
-    fn short<'a>(&self, child: &'a RunId) -> &'a str {
+    pub(crate) fn short<'a>(&self, child: &'a RunId) -> &'a str {
         let below = child.as_str().strip_prefix(self.recorder.run().as_str());
         below.and_then(|below| below.strip_prefix('-')).unwrap_or(child.as_str())
     }
@@ -180,6 +253,19 @@ impl Member {
         Err(ToolError::not_found(message))
     }
 
+    /// Says that an agent is another one than it is taken for, if that is so.
+    pub(crate) fn check_name(&self, child: &RunId, name: &str) -> Result<(), ToolError> {
+        let run = self.state.lock();
+        match run.children().get(child) {
+            Some(known) if known.name != name => Err(ToolError::validation([format!(
+                "the agent `{}` is `{}` and not `{name}`",
+                self.short(child),
+                known.name
+            )])),
+            _ => Ok(()),
+        }
+    }
+
     /// Says how an agent stands: what came of it, or that it works.
     pub(crate) fn standing(&self, child: &RunId) -> ToolOutput {
         let name = self.state.lock().children().get(child).map(|known| known.name.clone());
@@ -188,7 +274,7 @@ impl Member {
         if let (Some(state), Some(agent)) = (state, agent)
             && state.lock().outcome().is_some()
         {
-            let report = RunReport::of(&state.lock());
+            let report = RunReport::of(&state);
             return Handover::new(&agent, &report, self.short(child)).into_output();
         }
         self.roll_call()

@@ -77,10 +77,10 @@ impl RunReport {
     }
 
     /// Makes the report of a run that ended earlier.
-    pub(crate) fn of(run: &Run) -> Self {
+    pub(crate) fn of(state: &RunState) -> Self {
+        let (run, now) = (state.lock(), Timestamp::default());
         let outcome = run.outcome().cloned().unwrap_or_else(|| Cause::Error.into());
-        let now = Timestamp::default();
-        Self::new(run, outcome, now, now)
+        Self { workspace: state.changes(), ..Self::new(&run, outcome, now, now) }
     }
 
     /// Returns the answer as text: a text as it is, any other value as JSON.
@@ -137,7 +137,7 @@ impl Running {
         let Self { driver, rest: Rest { state, tree, place, recorder, origin }, .. } = self;
         drop(driver);
         let seen = recorder.secrets().seen();
-        let family = tree.family().clone();
+        let family = tree.family().unclaimed();
         Paused { state, family, place, seq: recorder.seq(), origin, seen }
     }
 
@@ -225,7 +225,12 @@ pub(crate) struct StopCause {
 }
 
 impl StopCause {
-    fn set(&self, cause: Cause) {
+    /// Why those below are to stop: for the reason their caller is, unless there is one of their own.
+    pub(crate) fn below(caller: Self) -> Self {
+        Self { caller: Some(Arc::new(caller)), ..Self::default() }
+    }
+
+    pub(crate) fn set(&self, cause: Cause) {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
     }
 
@@ -281,7 +286,7 @@ impl Control {
     /// Makes both ends for a run that another one called. It also stops when its caller does, and for the
     /// same reason.
     pub(crate) fn below((outer, caller): (&CancellationToken, StopCause)) -> (RunHandle, Self) {
-        Self::with(outer, StopCause { caller: Some(Arc::new(caller)), ..StopCause::default() })
+        Self::with(outer, StopCause::below(caller))
     }
 
     fn with(outer: &CancellationToken, cause: StopCause) -> (RunHandle, Self) {

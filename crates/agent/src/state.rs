@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use convoke_core::{Event, EventBody, Run};
+use convoke_core::{Event, EventBody, Run, WorkspaceReport};
 use convoke_tool::Observer;
 use tokio::sync::Notify;
 
@@ -11,13 +11,25 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) struct RunState {
     run: Mutex<Run>,
+    /// What it changed in its own workspace, as far as that was looked at.
+    changed: Mutex<Option<WorkspaceReport>>,
     /// Somebody is waited for, or not any more: deadlines have to be looked at again.
     waiting_changed: Notify,
 }
 
 impl RunState {
     pub(crate) fn of(run: Run) -> Self {
-        Self { run: Mutex::new(run), waiting_changed: Notify::new() }
+        Self { run: Mutex::new(run), changed: Mutex::default(), waiting_changed: Notify::new() }
+    }
+
+    /// Notes what was changed in its own workspace.
+    pub(crate) fn note_changes(&self, report: WorkspaceReport) {
+        *self.changed.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+    }
+
+    /// Returns what was changed in its own workspace.
+    pub(crate) fn changes(&self) -> Option<WorkspaceReport> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Looks at the run. Nothing may be recorded while the guard is held.
@@ -33,11 +45,15 @@ impl RunState {
 impl Observer for RunState {
     fn observe(&self, event: &Event) {
         self.lock().apply(event);
+        if let EventBody::WorkspaceChanged(report) = &event.body {
+            self.note_changes(report.clone());
+        }
         let changes = matches!(
             event.body,
             EventBody::ApprovalAsked { .. }
                 | EventBody::ApprovalAnswered { .. }
                 | EventBody::ApprovalDeferred { .. }
+                | EventBody::AgentWaits { .. }
                 | EventBody::ToolCallStarted { .. }
         );
         if changes || event.body.ends_call() {

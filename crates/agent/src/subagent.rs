@@ -27,6 +27,7 @@ use crate::running::{Control, RunHandle, StopCause};
 use crate::seat::Seat;
 use crate::state::RunState;
 use crate::team::{Granted, Premises, Team};
+use crate::tree::Claim;
 
 /// What more an agent is to do is recorded under this name.
 const MORE: &str = "prompt";
@@ -42,6 +43,8 @@ pub(crate) struct Order {
     pub(crate) background: bool,
     /// Goes on with an agent that ended.
     pub(crate) more: Option<More>,
+    /// What was said beside its inputs.
+    pub(crate) note: Option<String>,
 }
 
 /// Something more for an agent that ended.
@@ -55,14 +58,14 @@ impl Order {
     /// Calls an agent anew.
     pub(crate) fn new(agent: Arc<Registered>, inputs: Map<String, Value>) -> Self {
         let background = agent.definition().run.background;
-        Self { agent, inputs, background, more: None }
+        Self { agent, inputs, background, more: None, note: None }
     }
 
     /// Takes up an agent that worked in the background: with what it was given, or was to do then.
     pub(crate) fn again(agent: Arc<Registered>, child: &RunId, given: Map<String, Value>) -> Self {
         let message = given.get(MORE).and_then(Value::as_str).unwrap_or_default().to_owned();
         let more = Some(More { child: child.clone(), message });
-        Self { agent, inputs: given, background: true, more }
+        Self { agent, inputs: given, background: true, more, note: None }
     }
 
     /// Returns what is recorded of it.
@@ -113,19 +116,20 @@ pub(crate) type Stop<'a> = (&'a CancellationToken, StopCause);
 
 impl Member {
     /// Says how an agent begins that this call was not made for before.
-    pub(crate) fn begin(&self, order: &Order, call: &CallId) -> Result<Begin, ToolError> {
+    pub(crate) fn begin(&self, order: &Order, call: &CallId) -> Result<(Begin, Claim), ToolError> {
         if let Some(More { child, message }) = &order.more {
             let child = &self.child_of(child.as_str());
             self.check_child(child)?;
+            self.check_name(child, &order.agent.name)?;
             let ended = self.tree.run(child).filter(|state| {
                 let status = state.lock().outcome().map(|outcome| outcome.status);
                 status.is_some_and(|status| status != Status::Parked)
             });
-            let Some(state) = ended.filter(|_| !self.background.has(child)) else {
-                let busy = format!("the agent `{child}` has not ended; wait for it first");
-                return Err(ToolError::unavailable(busy));
-            };
-            return Ok(Begin::More(child.clone(), state, message.clone(), false));
+            let id = self.short(child);
+            let busy =
+                || ToolError::unavailable(format!("the agent `{id}` works; wait for it first"));
+            let (state, claim) = ended.zip(self.tree.claim(child)).ok_or_else(busy)?;
+            return Ok((Begin::More(child.clone(), state, message.clone(), false), claim));
         }
         let name = &order.agent.name;
         let limits = &self.tree.limits;
@@ -146,19 +150,20 @@ impl Member {
             let message = format!("this run has called {most} agents, which is as many as it may");
             return Err(ToolError::permission(message));
         }
-        Ok(Begin::New(self.name_child(call)))
+        let (child, claim) = self.name_child(call)?;
+        Ok((Begin::New(child), claim))
     }
 
     /// Makes up the id of an agent: that of its caller and the call. What is done again from a record has the
     /// same ids, and a model that is told about them is asked the same.
-    fn name_child(&self, call: &CallId) -> RunId {
+    fn name_child(&self, call: &CallId) -> Result<(RunId, Claim), ToolError> {
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
         let call: String = call.as_str().chars().map(plain).take(MAX_CALL).collect();
         let first = format!("{}-{call}", self.recorder.run());
-        let others = (2_u32..).map(|number| format!("{first}-{number}"));
+        let others = (2..=self.tree.limits.max_agents).map(|number| format!("{first}-{number}"));
         let mut names = std::iter::once(first.clone()).chain(others).map(RunId::new);
-        let is_free = |id: &RunId| self.tree.run(id).is_none();
-        names.find(is_free).unwrap_or_else(|| RunId::new(first.as_str()))
+        let free = names.find_map(|id| self.tree.claim_new(&id).map(|claim| (id, claim)));
+        free.ok_or_else(|| ToolError::unavailable("there is no id left for another agent"))
     }
 
     /// Says how an agent goes on that the same call began with, in a process that was lost.
@@ -170,7 +175,7 @@ impl Member {
             (run.task().is_some(), ended)
         };
         match &order.more {
-            Some(More { message, .. }) if ended && self.tree.waits_for_more(&child) => {
+            Some(More { message, .. }) if begun && self.tree.waits_for_more(&child) => {
                 Begin::More(child, state, message.clone(), true)
             }
             _ if !begun => Begin::Unstarted(child),
@@ -239,6 +244,9 @@ impl Member {
         let texts = texts.map_err(|error| ToolError::validation(vec![error.to_string()]))?;
         let definition = order.agent.definition();
         let mut prompt = texts.query.unwrap_or_else(|| handed(definition, &order.inputs));
+        if let Some(note) = &order.note {
+            prompt = format!("{prompt}\n\n{note}");
+        }
         let mut history = texts.initial_messages;
         match definition.run.context {
             Inherit::Fresh => {}
@@ -296,6 +304,22 @@ impl Member {
         messages
     }
 
+    /// An agent that goes on is held against all that it ever used. What its caller has counted of that is not
+    /// taken from it twice, and neither is the time that it worked for the same call.
+    fn add_what_is_counted(&self, left: &mut Budget, caller: &Run, child: &RunId) {
+        let counted = caller.children().get(child).map(|known| known.counted).unwrap_or_default();
+        let tokens = counted.input_tokens.saturating_add(counted.output_tokens);
+        left.tokens = left.tokens.map(|left| left.saturating_add(tokens));
+        left.cost = left.cost.map(|left| left + counted.cost.unwrap_or_default());
+        let Some(state) = self.tree.run(child) else { return };
+        let past = state.lock();
+        if past.outcome().is_none() && past.task().is_some() {
+            left.time_ms = Millis::new(left.time_ms.get().saturating_add(past.worked()));
+            left.turns = left.turns.saturating_add(past.turns());
+            left.tool_calls = left.tool_calls.map(|left| left.saturating_add(past.tool_calls()));
+        }
+    }
+
     /// Makes the agent of a definition, for one run.
     async fn agent_of(
         &self,
@@ -331,7 +355,8 @@ impl Member {
         let (tools, premises) = housed(definition, child, team, tools).await.map_err(unusable)?;
         let settings = {
             let run = self.state.lock();
-            let left = run.left(self.agent.context.clock().now());
+            let mut left = run.left(self.agent.context.clock().now());
+            self.add_what_is_counted(&mut left, &run, child);
             settings_of(definition, model.facts(), &left, run.settings())
         };
         let mut builder = AgentExecutor::with_model(model, tools)

@@ -196,8 +196,11 @@ impl Team {
     /// always does. Only then is a model told about it, which it pays for with every request.
     pub(crate) fn works_in_background(&self, agents: &[Arc<Registered>]) -> bool {
         let in_background = |agent: &Arc<Registered>| agent.run.background;
-        self.0.delegation != Delegation::Off
-            && (self.0.background || agents.iter().any(in_background))
+        match self.0.delegation {
+            Delegation::Delegate if self.0.background => true,
+            Delegation::Off => false,
+            _ => agents.iter().any(in_background),
+        }
     }
 
     fn may_call(&self, granted: &Granted, lineage: &[String], name: &str) -> bool {

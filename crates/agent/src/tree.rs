@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
-use convoke_core::{Budget, CallId, Event, EventBody, Limit, Run, RunId, Usage};
+use convoke_core::{Budget, CallId, Event, EventBody, Limit, Run, RunId, Usage, WorkspaceReport};
 use convoke_journal::Inbox;
 use convoke_tool::{Grants, PathLocks};
 use serde_json::{Map, Value};
@@ -44,6 +44,8 @@ pub(crate) struct Family {
     to_go_on: HashSet<RunId>,
     /// What those were given that had not begun, or not gone on.
     given: HashMap<RunId, Map<String, Value>>,
+    /// Those that somebody works on, or is about to.
+    claimed: HashSet<RunId>,
 }
 
 impl Family {
@@ -53,6 +55,7 @@ impl Family {
         let mut family = Self::default();
         let mut runs: HashMap<RunId, Run> = HashMap::new();
         let mut used: HashMap<RunId, usize> = HashMap::new();
+        let mut changed: HashMap<RunId, WorkspaceReport> = HashMap::new();
         for event in events {
             if let (EventBody::AgentSpawned { child, continued, inputs, .. }, Some(call)) =
                 (&event.body, &event.call)
@@ -64,11 +67,18 @@ impl Family {
                     family.to_go_on.insert(child.clone());
                 }
             }
-            let begins =
-                matches!(event.body, EventBody::RunStarted { .. } | EventBody::RunResumed { .. });
+            // One that goes on has something to do when it was told what.
+            let begins = match event.body {
+                EventBody::RunStarted { .. } => true,
+                EventBody::UserMessage { .. } => family.to_go_on.contains(&event.run),
+                _ => false,
+            };
             if begins {
                 family.to_go_on.remove(&event.run);
                 family.given.remove(&event.run);
+            }
+            if let (true, Some(call)) = (event.body.ends_call(), &event.call) {
+                family.by_call.remove(&(event.run.clone(), call.clone()));
             }
             if let Some(usage) = own_use(&event.body) {
                 let next = family.used.len();
@@ -84,8 +94,22 @@ impl Family {
                 run.apply(event);
             }
         }
-        family.runs = runs.into_iter().map(|(id, run)| (id, Arc::new(RunState::of(run)))).collect();
+        family.runs = runs
+            .into_iter()
+            .map(|(id, run)| {
+                let state = RunState::of(run);
+                if let Some(report) = changed.remove(&id) {
+                    state.note_changes(report);
+                }
+                (id, Arc::new(state))
+            })
+            .collect();
         family
+    }
+
+    /// Returns a copy in which nobody works on anything.
+    pub(crate) fn unclaimed(&self) -> Self {
+        Self { claimed: HashSet::new(), ..self.clone() }
     }
 
     /// Returns what people allowed in any of its runs.
@@ -223,6 +247,26 @@ impl Tree {
         family.runs.insert(child.clone(), state);
     }
 
+    /// Forgets which agent a call began with: it is answered, and another may have its id.
+    pub(crate) fn forget_call(&self, run: &RunId, call: &CallId) {
+        self.family().by_call.remove(&(run.clone(), call.clone()));
+    }
+
+    /// Claims an agent, so that nobody else works on it; nothing, if somebody does.
+    pub(crate) fn claim(self: &Arc<Self>, child: &RunId) -> Option<Claim> {
+        let is_free = self.family().claimed.insert(child.clone());
+        is_free.then(|| Claim { tree: Arc::clone(self), child: child.clone() })
+    }
+
+    /// Claims an agent that is new: one that nobody knows.
+    pub(crate) fn claim_new(self: &Arc<Self>, child: &RunId) -> Option<Claim> {
+        let mut family = self.family();
+        let is_known = family.runs.contains_key(child) || family.given.contains_key(child);
+        let is_free = !is_known && family.claimed.insert(child.clone());
+        drop(family);
+        is_free.then(|| Claim { tree: Arc::clone(self), child: child.clone() })
+    }
+
     /// Returns what is known of all agents, for whoever takes the tree up again.
     pub(crate) fn family(&self) -> MutexGuard<'_, Family> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
@@ -230,6 +274,19 @@ impl Tree {
 
     fn ledger(&self) -> MutexGuard<'_, BudgetLedger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An agent that somebody works on, and nobody else may.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    tree: Arc<Tree>,
+    child: RunId,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.tree.family().claimed.remove(&self.child);
     }
 }
 

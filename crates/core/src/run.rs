@@ -388,6 +388,11 @@ impl Run {
         Some(until.saturating_sub(self.elapsed(now)))
     }
 
+    /// Returns how long it had worked when something last happened in it.
+    pub fn worked(&self) -> Duration {
+        self.clock.elapsed(self.clock.last)
+    }
+
     /// Returns what an agent that it calls may use at most: what it has left itself.
     pub fn left(&self, now: Timestamp) -> Budget {
         let budget = &self.settings.budget;

@@ -635,3 +635,109 @@ async fn an_agent_that_runs_at_most_once_is_not_taken_up() {
     assert_eq!(asked(&model), ["main"], "the agent is not asked again");
     assert!(answers(&events, "main")[0].contains("Error (interrupted)"), "and its caller knows");
 }
+
+/// Two calls that continue one agent at once would have worked on one conversation.
+#[tokio::test(start_paused = true)]
+async fn one_agent_is_continued_by_one_call_at_a_time_and_as_who_it_is() {
+    let more =
+        |name: &str| json!({ "agent_name": name, "prompt": "and now?", "agent_id": "call_1" });
+    let twice = Turn::call("delegate_to_agent", more("a")).and_call("delegate_to_agent", more("a"));
+    let other = Turn::call("delegate_to_agent", more("b"));
+    let model = Cast::new()
+        .says("main", [ask("a", "first"), twice, other, Turn::text("ok")])
+        .says("a", [done("one"), Turn::call("nap", json!({ "millis": 1_000 })), done("two")])
+        .model();
+    let main = main_with(&model, [agent("a"), agent("b")]).build().unwrap();
+    let (events, _) = read(main.start("go")).await;
+    let told = answers(&events, "main");
+    assert_eq!(told.iter().filter(|answer| answer.starts_with("two")).count(), 1, "{told:?}");
+    assert!(
+        told.iter().any(|answer| answer.contains("`call_1` works; wait for it first")),
+        "{told:?}"
+    );
+    assert!(told[3].contains("the agent `call_1` is `a` and not `b`"), "{}", told[3]);
+}
+
+/// What is said beside the inputs of an agent was thrown away.
+#[tokio::test(start_paused = true)]
+async fn what_is_said_beside_the_inputs_is_heard() {
+    let call = json!({
+        "agent_name": "a", "prompt": "Leave the fixtures alone.", "inputs": { "task": "Write tests." },
+    });
+    let model =
+        Cast::new().says("main", [Turn::call("delegate_to_agent", call), Turn::text("ok")]).model();
+    let main = main_with(&model, [agent("a")]).build().unwrap();
+    read(main.start("go")).await;
+    let asked = model.requests()[1].messages[0].words();
+    assert!(
+        asked.contains("Write tests.") && asked.contains("Leave the fixtures alone."),
+        "{asked}"
+    );
+}
+
+/// Where agents do not work in the background, a model that wants it is told so.
+#[tokio::test(start_paused = true)]
+async fn the_background_is_refused_where_it_is_not_offered() {
+    let call = json!({ "agent_name": "a", "prompt": "x", "background": true });
+    let model =
+        Cast::new().says("main", [Turn::call("delegate_to_agent", call), Turn::text("ok")]).model();
+    let team = team([agent("a")]).background(false).build();
+    let main = crate::support::with(&model).system("Main.").team(team).build().unwrap();
+    let (events, _) = read(main.start("go")).await;
+    assert!(answers(&events, "main")[0].contains("do not work in the background here"));
+}
+
+/// A no that one agent got was the end of all others in the background.
+#[tokio::test]
+async fn a_denial_does_not_stop_those_who_work_in_the_background() {
+    let start = |name: &str| json!({ "agent_name": name, "prompt": "x", "background": true });
+    let both = Turn::call("delegate_to_agent", start("refused"))
+        .and_call("delegate_to_agent", start("slow"));
+    let world = World::new();
+    let model = Cast::new()
+        .says("main", [both, Turn::text("waiting"), Turn::text("waiting"), Turn::text("done")])
+        .says("refused", [hit("x"), done("was refused")])
+        .says("slow", [Turn::call("nap", json!({ "millis": 300 })), done("gold")])
+        .model();
+    let approver = ask_with(async |_| Answer::no());
+    let main = world.main(&model, [agent("refused"), agent("slow")], approver).build().unwrap();
+    let (events, _) = read(main.start("go")).await;
+    let ended = events.iter().find_map(|event| match &event.body {
+        EventBody::RunEnded { outcome, .. } if event.agent.as_str() == "main/slow" => {
+            Some(outcome.cause)
+        }
+        _ => None,
+    });
+    assert_eq!(ended, Some(Cause::Goal));
+}
+
+/// At every level above an agent that waits for a person, no clock runs.
+#[tokio::test(start_paused = true)]
+async fn two_levels_above_a_question_no_clock_runs() {
+    let model = Cast::new()
+        .says("main", [ask("a", "x"), Turn::text("ok")])
+        .says("a", [ask("b", "x"), done("a")])
+        .says("b", [hit("x"), done("b")])
+        .model();
+    let approver = ask_with(async |_| {
+        tokio::time::sleep(Duration::from_mins(50)).await;
+        Answer::yes()
+    });
+    let registry = ToolRegistry::new();
+    let hit =
+        FunctionTool::new("hit", "Hits.", async |_: Word, _: ToolContext| Ok::<_, String>("hit"));
+    registry.register(hit.kind(Kind::Execute)).unwrap();
+    let clock = Arc::new(crate::support::PausedClock::new());
+    let context = ToolContext::builder("t").clock(clock).build();
+    let tools = ToolExecutor::builder(ToolView::of(registry), context)
+        .authorizer(AsksAboutHit)
+        .approver(approver)
+        .limits(Limits { approval_timeout: Duration::from_hours(3), ..Limits::default() });
+    let main = AgentExecutor::with_model(model, tools)
+        .system("The main agent.")
+        .team(team([granting("a", &["b"]), agent("b")]).build())
+        .build()
+        .unwrap();
+    let (_, report) = read(main.start("go")).await;
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+}

@@ -42,6 +42,8 @@ impl Run {
                 }
                 self.resume(event.ts);
             }
+            // What another run did in the meantime took none of this one's time.
+            EventBody::RunForked { .. } => self.clock.resume(event.ts),
             EventBody::UserMessage { message } => self.inbox.push(message.clone()),
             EventBody::RunCancelled { cause } => {
                 self.cancelled.get_or_insert(*cause);

@@ -87,7 +87,10 @@ impl Batch {
 
     /// There may be somebody now who answers.
     pub(super) fn ask_again(&mut self) {
-        self.calls.iter_mut().for_each(|slot| slot.parked = false);
+        for slot in self.calls.iter_mut().filter(|slot| slot.parked) {
+            // It is found where it was left, whoever was lost meanwhile.
+            (slot.parked, slot.begun) = (false, None);
+        }
     }
 
     /// Tells whether a call waits for somebody's answer.

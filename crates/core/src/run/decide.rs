@@ -203,13 +203,16 @@ impl Run {
 
     /// Ends the run, when the agents that it left working have ended.
     fn finish(&self, outcome: Outcome, now: Timestamp) -> Effect {
-        let waits = matches!(outcome.cause, Cause::Goal | Cause::AwaitsApproval);
+        // What was denied on the way is no reason to stop those who work.
+        let is_answered =
+            outcome.cause == Cause::Goal || (outcome.cause == Cause::Denied && outcome.recovered);
+        let waits = is_answered || outcome.cause == Cause::AwaitsApproval;
         if self.children.work_on() {
             let in_time = self.exceeded.is_none() && !self.is_late(now);
             return if waits && in_time { Effect::AwaitAgents } else { Effect::StopAgents };
         }
         let parked = self.children.parked();
-        if parked > 0 && outcome.cause == Cause::Goal {
+        if parked > 0 && is_answered {
             return self.park(parked);
         }
         let answered = outcome.cause == Cause::Goal || outcome.recovered;
