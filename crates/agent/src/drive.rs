@@ -233,7 +233,14 @@ impl Driver {
     }
 
     /// Runs a batch. When the time is up or the run is stopped, the calls are told to stop, and answer.
-    async fn call_tools(&self, calls: Vec<ToolCall>) -> Result<(), Unrecorded> {
+    async fn call_tools(&self, mut calls: Vec<ToolCall>) -> Result<(), Unrecorded> {
+        match self.member.tree.take_calls(self.recorder.run(), calls.len()) {
+            Ok(granted) => calls.truncate(granted),
+            Err(of) => {
+                let of = Some(of).filter(|of| of != self.recorder.run());
+                return self.record(EventBody::BudgetExceeded { budget: Limit::ToolCalls, of });
+            }
+        }
         let mut batch = std::pin::pin!(self.tools.execute_batch(calls));
         let mut waits = false;
         loop {

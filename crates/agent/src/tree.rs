@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
-use convoke_core::{Budget, CallId, Event, EventBody, Limit, Run, RunId, Usage, WorkspaceReport};
+use convoke_core::{
+    Budget, CallId, Event, EventBody, Limit, Run, RunId, Status, Usage, WorkspaceReport,
+};
 use convoke_journal::Inbox;
 use convoke_tool::{Grants, PathLocks};
 use serde_json::{Map, Value};
@@ -39,6 +41,8 @@ pub(crate) struct Family {
     by_call: HashMap<(RunId, CallId), RunId>,
     /// What every run itself has used, and who called it.
     used: Vec<(RunId, Option<RunId>, Usage)>,
+    /// How many calls of tools every run made.
+    calls: HashMap<RunId, u32>,
     born: u32,
     /// Those that were to go on after their end, and had not when the process was lost.
     to_go_on: HashSet<RunId>,
@@ -87,6 +91,19 @@ impl Family {
                     Some((.., sum)) => *sum += usage,
                     None => family.used.push((event.run.clone(), event.parent.clone(), usage)),
                 }
+            }
+            if matches!(event.body, EventBody::ToolCallStarted { .. }) {
+                *family.calls.entry(event.run.clone()).or_default() += 1;
+            }
+            // A run that goes on after its end has its calls anew.
+            if let EventBody::RunEnded { outcome, .. } = &event.body
+                && event.run == *root
+                && outcome.status != Status::Parked
+            {
+                family.calls.clear();
+            }
+            if let EventBody::WorkspaceChanged(report) = &event.body {
+                changed.insert(event.run.clone(), report.clone());
             }
             if event.run != *root {
                 let run =
@@ -156,6 +173,7 @@ impl Tree {
         for (run, parent, usage) in &family.used {
             ledger.open(run, parent.as_ref(), Allowance::default());
             ledger.charge(run, *usage);
+            ledger.charge_calls(run, family.calls.get(run).copied().unwrap_or_default());
         }
         Self {
             locks,
@@ -172,7 +190,8 @@ impl Tree {
 
     /// Opens the account of a run, with what it and all runs below it may use.
     pub(crate) fn open_account(&self, run: &RunId, parent: Option<&RunId>, budget: &Budget) {
-        let allowance = Allowance { tokens: budget.tokens, cost: budget.cost };
+        let Budget { tokens, cost, tool_calls, .. } = *budget;
+        let allowance = Allowance { tokens, cost, tool_calls };
         self.ledger().open(run, parent, allowance);
     }
 
@@ -202,6 +221,12 @@ impl Tree {
     /// Tells whether nobody from this run up is limited.
     pub(crate) fn is_free(&self, run: &RunId) -> bool {
         self.ledger().is_free(run)
+    }
+
+    /// Takes room for calls of tools: as many of these as there is room for, or whose limit leaves none.
+    pub(crate) fn take_calls(&self, run: &RunId, wanted: usize) -> Result<usize, RunId> {
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        self.ledger().take_calls(run, wanted).map(|granted| granted as usize)
     }
 
     /// Notes what a run itself used.

@@ -1,5 +1,5 @@
 //! Files that decide what runs later, without a sandbox: a project's configuration, and the hooks and the
-//! configuration of its repository. A tool that edits files is asked about them in every mode, and programs
+//! configuration of its repository, and its agents. A tool that edits files is asked about them in every mode, and programs
 //! cannot write them where the sandbox can keep them from it.
 //!
 //! `AGENTS.md` is none of them: it steers a model, but not what a model may do.
@@ -26,7 +26,7 @@ struct Protected {
     name: &'static str,
 }
 
-const PROTECTED: [Protected; 2] = [
+const PROTECTED: [Protected; 3] = [
     Protected {
         pattern: "**/convoke.{yml,yaml}",
         reason: "it decides which programs run here later",
@@ -39,7 +39,22 @@ const PROTECTED: [Protected; 2] = [
         examples: &["/.git/config", "/.git/hooks/pre-commit"],
         name: ".git",
     },
+    Protected {
+        pattern: "**/{.convoke,.claude,.gemini,.opencode}/{agent,agents}/**",
+        reason: "it says what agents are told and may do here later",
+        examples: &[
+            "/.convoke/agents/a.md",
+            "/.claude/agents/a.md",
+            "/.gemini/agents/a.md",
+            "/.opencode/agent/a.md",
+        ],
+        name: "agent",
+    },
 ];
+
+/// Where agents of a project are written down.
+const AGENT_DIRECTORIES: [&str; 5] =
+    [".convoke/agents", ".claude/agents", ".gemini/agents", ".opencode/agent", ".opencode/agents"];
 
 /// Returns the rules that ask about such files, but for those that the user allowed by their names.
 pub(crate) fn layer(policy: &Policy) -> Result<Layer, RuleError> {
@@ -68,5 +83,6 @@ fn ask(protected: &Protected, kind: Kind) -> Result<Rule, RuleError> {
 /// Lists what programs that may write below these directories should not write.
 pub(crate) fn from_programs(roots: &[PathBuf]) -> Vec<PathBuf> {
     let names = PROJECT_FILE_NAMES.iter().chain(&[".git/config", ".git/hooks"]);
+    let names = names.chain(&AGENT_DIRECTORIES);
     roots.iter().flat_map(|root| names.clone().map(|name| root.join(name))).collect()
 }

@@ -26,6 +26,8 @@ pub struct Allowance {
     pub tokens: Option<u64>,
     /// Money.
     pub cost: Option<Money>,
+    /// Calls of tools.
+    pub tool_calls: Option<u32>,
 }
 
 /// What a use of a model would take.
@@ -80,6 +82,7 @@ struct Account {
     spent: Usage,
     reserved_tokens: u64,
     reserved_cost: Decimal,
+    tool_calls: u32,
 }
 
 /// The accounts of a tree of runs.
@@ -97,6 +100,7 @@ impl BudgetLedger {
             spent: Usage::default(),
             reserved_tokens: 0,
             reserved_cost: Decimal::ZERO,
+            tool_calls: 0,
         });
         account.allowance = allowance;
     }
@@ -152,6 +156,26 @@ impl BudgetLedger {
             account.reserved_cost = account.reserved_cost.saturating_sub(cost.amount());
             account.spent += used;
         });
+    }
+
+    /// Takes room for calls of tools, with the run and everybody above it: as many of these as there is room
+    /// for, or whose limit stands in the way of all.
+    pub fn take_calls(&mut self, run: &RunId, wanted: u32) -> Result<u32, RunId> {
+        let mut granted = wanted;
+        for (holder, account) in self.upward(run) {
+            let Some(limit) = account.allowance.tool_calls else { continue };
+            granted = granted.min(limit.saturating_sub(account.tool_calls));
+            if granted == 0 {
+                return Err(holder.clone());
+            }
+        }
+        self.charge_calls(run, granted);
+        Ok(granted)
+    }
+
+    /// Notes calls of tools that were made.
+    pub fn charge_calls(&mut self, run: &RunId, calls: u32) {
+        self.change(run, |account| account.tool_calls = account.tool_calls.saturating_add(calls));
     }
 
     /// Notes what was used without having been set aside.
@@ -252,7 +276,7 @@ mod tests {
     }
 
     fn tokens(limit: u64) -> Allowance {
-        Allowance { tokens: Some(limit), cost: None }
+        Allowance { tokens: Some(limit), ..Allowance::default() }
     }
 
     fn wish(input: u64, output: u64) -> Wish {
@@ -306,7 +330,7 @@ mod tests {
     #[test]
     fn an_unknown_price_is_never_affordable() {
         let (root, mut ledger) = (RunId::new("root"), BudgetLedger::default());
-        ledger.open(&root, None, Allowance { tokens: None, cost: Some(money("1")) });
+        ledger.open(&root, None, Allowance { cost: Some(money("1")), ..Allowance::default() });
         let refused = Verdict::Refused { limit: Limit::Cost, of: root.clone() };
         assert_eq!(ledger.reserve(&root, &wish(1, 100)), refused);
         let price = Price {
@@ -334,6 +358,19 @@ mod tests {
         assert_eq!(ledger.spent(&root), used(300, 100));
     }
 
+    #[test]
+    fn calls_are_counted_at_every_level() {
+        let (root, mut ledger) = (RunId::new("root"), BudgetLedger::default());
+        ledger.open(&root, None, Allowance { tool_calls: Some(5), ..Allowance::default() });
+        let children: Vec<RunId> = (0..3).map(|n| RunId::new(format!("child-{n}"))).collect();
+        for child in &children {
+            ledger.open(child, Some(&root), Allowance::default());
+        }
+        assert_eq!(ledger.take_calls(&children[0], 3), Ok(3));
+        assert_eq!(ledger.take_calls(&children[1], 3), Ok(2), "as many as there is room for");
+        assert_eq!(ledger.take_calls(&children[2], 1), Err(root));
+    }
+
     proptest! {
         /// Whatever the tree and whoever asks: what is spent and set aside never passes a limit.
         #[test]
@@ -349,7 +386,7 @@ mod tests {
             let runs: Vec<RunId> = (0..=parents.len()).map(|n| RunId::new(n.to_string())).collect();
             for (index, run) in runs.iter().enumerate() {
                 let parent = index.checked_sub(1).map(|before| parents[before].index(index));
-                let allowance = Allowance { tokens: limits[index], cost: None };
+                let allowance = Allowance { tokens: limits[index], ..Allowance::default() };
                 ledger.open(run, parent.map(|parent| &runs[parent]), allowance);
             }
             let mut open: Vec<(Reservation, u64, u64)> = Vec::new();

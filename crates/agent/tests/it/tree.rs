@@ -741,3 +741,29 @@ async fn two_levels_above_a_question_no_clock_runs() {
     let (_, report) = read(main.start("go")).await;
     assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
 }
+
+/// A limit of calls holds for all agents together, not for each.
+#[tokio::test(start_paused = true)]
+async fn calls_of_tools_are_counted_for_the_whole_tree() {
+    let many = (1..8).fold(ask("w", "0"), |turn, index| {
+        turn.and_call("delegate_to_agent", task("w", &index.to_string()))
+    });
+    let looks =
+        || Turn::call("echo", json!({ "word": "a" })).and_call("echo", json!({ "word": "b" }));
+    let model = ScriptedModel::from_fn(move |request: &RequestSnapshot| {
+        let said = request.messages.iter().any(|one| one.role == convoke_core::Role::Assistant);
+        match (who(request).as_str(), said) {
+            ("main", false) => many.clone(),
+            ("main", true) => Turn::text("ok"),
+            (_, false) => looks(),
+            _ => done("fine"),
+        }
+    });
+    let main = main_with(&Arc::new(model), [agent("w")])
+        .budget(Budget { tool_calls: Some(12), ..Budget::default() })
+        .build()
+        .unwrap();
+    let (events, _) = read(main.start("go")).await;
+    let begun = |event: &&Arc<Event>| matches!(event.body, EventBody::ToolCallStarted { .. });
+    assert_eq!(events.iter().filter(begun).count(), 12);
+}

@@ -76,7 +76,7 @@ impl List {
                 (output.out.printable(&format!("{from}{mark}")).to_string(), None),
                 (output.out.printable(&model).to_string(), None),
                 (tools, None),
-                (one_line(&agent.description), None),
+                (output.out.printable(&one_line(&agent.description)).to_string(), None),
             ]);
         }
         for agent in runtime.agents_switched_off() {

@@ -141,9 +141,11 @@ fn every_leaf_is_listed_once_with_its_origin() {
     assert_snapshot!(lines.join("\n"), @r#"
     agent.compactAt = 50 (built-in)
     agent.maxRepeats = 3 (built-in)
+    agent.maxRescues = 3 (built-in)
+    agent.onStuck = "restart" (built-in)
     agent.strategy = "direct" (built-in)
     agent.workspace = "shared" (built-in)
-    agents.background = true (built-in)
+    agents.background = false (built-in)
     agents.delegation = "delegate" (built-in)
     agents.directories = [] (built-in)
     agents.enabled = true (built-in)

@@ -25,7 +25,8 @@ pub(super) struct Meant {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID")]
     run: String,
-    /// The questions: the id of the call, or how it begins
+    /// The questions: the id of the call, with that of its agent's run before it where two are the same
+    /// (`RUN/CALL`), or how it begins
     #[arg(value_name = "ITEM")]
     items: Vec<String>,
     /// All that are open
@@ -106,10 +107,13 @@ impl Meant {
 
 /// Finds the question that is called this, or begins like this if no other does.
 fn one<'o, 'e>(item: &str, open: &'o [OpenQuestion<'e>]) -> Result<&'o OpenQuestion<'e>, Failure> {
-    if let Some(question) = open.iter().find(|question| question.call.as_str() == item) {
+    let is_called = |question: &&OpenQuestion<'_>| name(question, open) == item;
+    if let Some(question) = open.iter().find(is_called) {
         return Ok(question);
     }
-    let begins = |question: &&OpenQuestion<'_>| question.call.as_str().starts_with(item);
+    let begins = |question: &&OpenQuestion<'_>| {
+        name(question, open).starts_with(item) || question.call.as_str().starts_with(item)
+    };
     let meant: Vec<_> = open.iter().filter(begins).collect();
     match meant.as_slice() {
         [question] => Ok(question),
@@ -119,6 +123,12 @@ fn one<'o, 'e>(item: &str, open: &'o [OpenQuestion<'e>]) -> Result<&'o OpenQuest
             Err(listed(Failure::usage(message), open))
         }
     }
+}
+
+/// Returns what a question is called: by its call, and by the run of its agent where another has the same.
+fn name(question: &OpenQuestion<'_>, open: &[OpenQuestion<'_>]) -> String {
+    let same = open.iter().filter(|other| other.call == question.call).count();
+    if same > 1 { format!("{}/{}", question.run, question.call) } else { question.call.to_string() }
 }
 
 impl Found {
@@ -164,12 +174,20 @@ fn show(question: &OpenQuestion<'_>, output: &Output) {
 }
 
 fn listed(failure: Failure, open: &[OpenQuestion<'_>]) -> Failure {
-    open.iter().fold(failure, |failure, question| failure.hint(described(question)))
+    open.iter().fold(failure, |failure, question| {
+        let name = one_line(&name(question, open), BRIEF);
+        failure.hint(format!("{name}  {}", about(question)))
+    })
+}
+
+fn about(question: &OpenQuestion<'_>) -> String {
+    let OpenQuestion { agent, tool_name, description, .. } = question;
+    let who = if agent.is_root() { String::new() } else { format!("{agent}  ") };
+    format!("{who}{}  {}", one_line(tool_name, BRIEF), one_line(description, BRIEF))
 }
 
 /// Returns a question on one line.
 pub(super) fn described(question: &OpenQuestion<'_>) -> String {
-    let OpenQuestion { call, tool_name, description, .. } = question;
-    let call = one_line(call.as_str(), BRIEF);
-    format!("{call}  {}  {}", one_line(tool_name, BRIEF), one_line(description, BRIEF))
+    let call = one_line(question.call.as_str(), BRIEF);
+    format!("{call}  {}", about(question))
 }
