@@ -12,11 +12,13 @@ mod turns;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use convoke::Runtime;
 use convoke::core::run::Budget;
-use convoke::core::{Cause, ModelFacts};
+use convoke::core::{Cause, Declaration, ModelFacts};
 use convoke_agent::{AgentExecutor, RunReport, prompts};
+use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_model::{Model, Provider, ProviderModel, Transport, WireFormat};
 use serde_json::json;
 
@@ -114,7 +116,9 @@ fn beside_this(name: &str) -> Result<PathBuf> {
 
 /// Returns what the client written by hand says in every request: the same as ours.
 fn setup(files: &Path) -> Result<Setup> {
-    let declarations = Runtime::builder(files).build()?.offered().declarations();
+    // Whoever asks may be in the middle of something that cannot be held up.
+    let declared = std::thread::scope(|scope| scope.spawn(|| declared(files)).join());
+    let declarations = declared.map_err(|_| "the tools could not be found out")??;
     let tools = declarations.iter().map(|tool| {
         let (name, description, parameters) = (&tool.name, &tool.description, &tool.parameters);
         let function =
@@ -122,6 +126,17 @@ fn setup(files: &Path) -> Result<Setup> {
         json!({ "type": "function", "function": function })
     });
     Ok(Setup { system: prompts::SYSTEM.trim_end().to_owned(), tools: tools.collect() })
+}
+
+/// Returns what a model is told about the tools of the main agent.
+fn declared(files: &Path) -> std::result::Result<Vec<Declaration>, String> {
+    let runtime = Runtime::builder(files).build().map_err(|error| error.to_string())?;
+    let model = Arc::new(ScriptedModel::new([Turn::text("ok")]));
+    let agent = runtime.main_agent(model.clone()).build().map_err(|error| error.to_string())?;
+    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let threads = threads.map_err(|error| error.to_string())?;
+    threads.block_on(agent.start(PROMPT).finish());
+    Ok(model.requests().into_iter().next().map(|first| first.tools).unwrap_or_default())
 }
 
 /// Makes the client written by hand.
@@ -142,7 +157,7 @@ fn agent_of(model: impl Model + 'static, files: &Path) -> Result<AgentExecutor> 
     let runtime = Runtime::builder(files).build()?;
     let tools = runtime.executor().view(runtime.offered().clone());
     let budget = Budget { turns: 1_000, ..Budget::default() };
-    Ok(AgentExecutor::builder(model, tools).budget(budget).build()?)
+    Ok(AgentExecutor::builder(model, tools).budget(budget).team(runtime.team().clone()).build()?)
 }
 
 /// Returns what a run of ours answered, or why it did not.

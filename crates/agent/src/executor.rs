@@ -1,6 +1,6 @@
 //! What the runs of one agent share, and how one starts.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::run::{Budget, COMPLETE_TASK, OutputSpec};
 use convoke_core::{
@@ -8,9 +8,7 @@ use convoke_core::{
     Secrets, Strategy, Timestamp,
 };
 use convoke_model::{Model, Settings};
-use convoke_tool::{
-    EventSink, ExecutorBuilder, Grants, NullSink, Recorder, Tool, ToolContext, ToolView,
-};
+use convoke_tool::{EventSink, ExecutorBuilder, Grants, NullSink, Recorder, ToolContext, ToolView};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -121,6 +119,8 @@ pub(crate) struct Agent {
     /// The agents it may call, and which of them.
     pub(crate) team: Option<Team>,
     granted: Granted,
+    /// How it calls them.
+    offer: Mutex<Option<Arc<Offer>>>,
     /// The tools that agents it calls may have.
     pub(crate) ceiling: ToolView,
     pub(crate) origin: Value,
@@ -128,6 +128,18 @@ pub(crate) struct Agent {
     keeper: Arc<dyn Keeper>,
     pub(crate) workplace: Option<Arc<dyn Workplace>>,
     cancellation: CancellationToken,
+}
+
+/// The tools of an agent with those by which it calls agents, as long as these stay the same.
+#[derive(Debug)]
+struct Offer {
+    /// Of the registry.
+    version: u64,
+    /// All of them; nothing, where there are no agents to call.
+    view: Option<ToolView>,
+    declarations: Arc<[Declaration]>,
+    /// Those that cannot be offered, since a tool has their name.
+    left_out: Vec<String>,
 }
 
 impl AgentExecutor {
@@ -183,7 +195,8 @@ impl AgentExecutor {
         task: Task,
     ) -> Vec<EventBody> {
         let Task { prompt, attachments, history } = task;
-        let (tools, left_out) = agent.declared(lineage);
+        let offer = agent.offer(lineage);
+        let (tools, left_out) = (Arc::clone(&offer.declarations), offer.left_out.clone());
         let started = EventBody::RunStarted {
             task: agent.context.task().clone(),
             model: agent.model.name().to_string(),
@@ -260,7 +273,7 @@ impl AgentExecutor {
     ) -> Driver {
         let recorder = recorder.observed_by(state.clone());
         let control = Arc::new(control);
-        let (team_tools, _) = agent.team_tools(&lineage);
+        let offer = agent.offer(&lineage);
         let member = Arc::new(Member {
             tree: Arc::clone(&tree),
             agent: Arc::clone(&agent),
@@ -275,10 +288,9 @@ impl AgentExecutor {
         let stop_tools = CancellationToken::new();
         let mut context = agent.context.for_run(stop_tools.clone());
         let mut tools = agent.tools.clone();
-        if !team_tools.is_empty() {
+        if let Some(view) = &offer.view {
             context = context.with_extension(Arc::clone(&member));
-            let view = tools.shown().and(team_tools);
-            tools = tools.view(view);
+            tools = tools.view(view.clone());
         }
         let tools = tools
             .context(context)
@@ -311,23 +323,34 @@ impl Agent {
         self.team.as_ref()?.registry().get(name)
     }
 
-    /// Returns the tools by which it calls agents, and the names of those that cannot be offered.
-    fn team_tools(&self, lineage: &[String]) -> (Vec<Arc<dyn Tool>>, Vec<String>) {
-        let Some(team) = &self.team else { return Default::default() };
-        let shown = self.tools.shown();
-        team.tools(&self.granted, lineage, |name| shown.get(name).is_some())
+    /// Returns the tools by which it calls agents, and what the model is told with them. They are made again
+    /// when the agents there are change. An agent further down is made for one run, so the way that led to it
+    /// is always the same.
+    fn offer(&self, lineage: &[String]) -> Arc<Offer> {
+        let version = self.team.as_ref().map(|team| team.registry().version()).unwrap_or_default();
+        let mut kept = self.offer.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(offer) if offer.version == version => Arc::clone(offer),
+            _ => Arc::clone(kept.insert(Arc::new(self.make_offer(lineage, version)))),
+        }
     }
 
-    /// Returns what the model is told about its tools, and which agents it cannot be told about.
-    fn declared(&self, lineage: &[String]) -> (Arc<[Declaration]>, Vec<String>) {
-        let (team_tools, left_out) = self.team_tools(lineage);
-        if team_tools.is_empty() {
-            return (Arc::clone(&self.declarations), left_out);
+    fn make_offer(&self, lineage: &[String], version: u64) -> Offer {
+        let shown = self.tools.shown();
+        let taken = |name: &str| shown.get(name).is_some();
+        let (tools, left_out) = match &self.team {
+            Some(team) => team.tools(&self.granted, lineage, taken),
+            None => Default::default(),
+        };
+        if tools.is_empty() {
+            let declarations = Arc::clone(&self.declarations);
+            return Offer { version, view: None, declarations, left_out };
         }
-        let mut all = declared(&self.tools.shown().and(team_tools));
+        let view = shown.and(tools);
+        let mut all = declared(&view);
         let completion = self.declarations.last().filter(|last| last.name == COMPLETE_TASK);
         all.extend(completion.cloned());
-        (all.into(), left_out)
+        Offer { version, view: Some(view), declarations: all.into(), left_out }
     }
 
     /// Returns what the answers of a run are held against: what it was started with, also where this agent
@@ -523,6 +546,7 @@ impl AgentBuilder {
             declarations: declarations.into(),
             team: self.team,
             granted: self.granted,
+            offer: Mutex::default(),
             settings,
             origin: self.origin,
             secrets: self.secrets,
