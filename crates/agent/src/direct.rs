@@ -3,14 +3,18 @@
 //! It is what it would be below the main agent: its own tools, policy, place and limits, each cut down to what
 //! the main agent has. What the main agent was set up with stands in the place of a caller.
 
+use std::sync::Arc;
+
 use convoke_core::{Budget, Cause, ErrorKind, ModelFacts, RunId, RunSettings, Status, Usage};
 use convoke_tool::ToolView;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::acting::Acting;
 use crate::definition::{AgentDefinition, ToolChoice};
 use crate::delegate;
 use crate::executor::{AgentBuilder, Task};
+use crate::only_commands::OnlyCommands;
 use crate::registry::Registered;
 use crate::running::RunReport;
 use crate::subagent::{handed, housed, instructions, over, settings_of, view_of};
@@ -54,6 +58,12 @@ impl AgentBuilder {
         let ceiling = self.ceiling.as_ref().unwrap_or(&shown);
         let view = view_of(definition, &shown, ceiling).map_err(unusable)?;
         self.tools = self.tools.view(view.clone());
+        if definition.policy.commands.is_some() {
+            let main = Arc::clone(self.tools.permission());
+            let limited = OnlyCommands::limit(&definition.policy, main);
+            let limited = limited.map_err(|error| unusable(error.to_string()))?;
+            self.tools = self.tools.authorizer(limited);
+        }
         if let Some(team) = &self.team {
             let own = team.supplier().authorizer(&definition.policy).map_err(unusable)?;
             if let Some(own) = own {
@@ -66,6 +76,8 @@ impl AgentBuilder {
                 self.workplace = Some(workplace);
             }
         }
+        let judged = Acting::new(&definition.name, Arc::clone(self.tools.permission()));
+        self.tools = self.tools.authorizer(Arc::new(judged));
         self.system = instructions(texts.system_prompt, self.team.as_ref(), self.tools.used());
         let budget = self.settings.budget.clone();
         self.settings = settings_of(definition, self.model.facts(), &budget, &self.settings);

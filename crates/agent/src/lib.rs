@@ -11,6 +11,7 @@
 //! | [`template`] | texts with gaps for inputs |
 //! | [`check`], [`outline`] | whether a definition holds together; how it reads |
 //! | `only_commands` | keeps an agent to the commands its definition names |
+//! | `acting` | whose calls are judged, where an agent is the first of its run |
 //! | [`files`] | agents from files: our own form, and those of other tools |
 //! | [`registry`] | the agents there are, and how they change |
 //! | [`shipped`] | the agents that come with the crate |
@@ -28,6 +29,7 @@
 //! | `surroundings` | what an agent is told about where it works |
 //! | [`prompts`] | every text a model is told, from files beside the source |
 
+mod acting;
 pub mod agent_tool;
 mod ask;
 pub mod background;

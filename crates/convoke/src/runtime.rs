@@ -210,7 +210,7 @@ impl Runtime {
         surroundings.working_directory = directory.display().to_string();
         std::env::consts::OS.clone_into(&mut surroundings.platform);
         surroundings.date = context.clock().now().date();
-        surroundings.workspace = described(Footing::of(context));
+        surroundings.workspace = described(Footing::kind(context));
         let notes = notes::find(directory, self.setup.home.as_deref());
         surroundings.notes = notes.told;
         surroundings.unread = notes.unread;

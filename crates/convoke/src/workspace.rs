@@ -39,6 +39,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
 use convoke_agent::Workplace;
 use convoke_core::{RunId, WorkspaceKind, WorkspacePlace, WorkspaceReport};
+use convoke_sandbox::secrets_of;
+use convoke_tool::RealPlaces;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -58,6 +60,8 @@ pub struct Workspaces {
     home: Option<PathBuf>,
     sandbox: SandboxConfig,
     limits: CopyLimits,
+    /// What is kept from whoever works in one, where it lies in the files of the user.
+    kept_back: Vec<PathBuf>,
 }
 
 impl Workspaces {
@@ -70,6 +74,7 @@ impl Workspaces {
             home: None,
             sandbox: SandboxConfig::default(),
             limits: CopyLimits::default(),
+            kept_back: Vec::new(),
         }
     }
 
@@ -99,6 +104,24 @@ impl Workspaces {
     pub const fn limits(mut self, limits: CopyLimits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// Keeps these paths back: what lies there is not copied, and of what git does not know yet, not carried
+    /// over. What is committed is in the files of a worktree all the same.
+    #[must_use]
+    pub fn keep_back(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.kept_back.extend(paths);
+        self
+    }
+
+    /// Returns what is kept back below a directory, as paths from there.
+    fn kept_back_below(&self, root: &Path) -> Vec<PathBuf> {
+        let all = self.kept_back.iter().chain(&self.sandbox.hidden).cloned();
+        let all = all.chain(secrets_of(self.home.as_deref()));
+        let mut places = RealPlaces::default();
+        let spelled = all.flat_map(|path| [places.of(&path), path]);
+        let below = spelled.filter_map(|path| path.strip_prefix(root).ok().map(Path::to_owned));
+        below.filter(|path| !path.as_os_str().is_empty()).collect()
     }
 
     /// Returns where they are kept.

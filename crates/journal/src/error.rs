@@ -93,6 +93,19 @@ pub enum JournalError {
         /// The last one there is.
         last: u64,
     },
+    /// An agent works in files of its own where the run was to be forked.
+    #[error(
+        "run `{run}` cannot be forked at event {at}: its agent `{agent}` works in files of its own there, and \
+         two runs would change them; fork it where the agent has not begun, or has ended"
+    )]
+    OwnFiles {
+        /// Which run.
+        run: RunId,
+        /// The last event that was to be copied.
+        at: u64,
+        /// The run of the agent.
+        agent: RunId,
+    },
     /// An event that is only streamed was to be kept.
     #[error(
         "an event that follows event {after} is only streamed; a journal keeps numbered events"

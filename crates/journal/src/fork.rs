@@ -1,6 +1,11 @@
 //! Copies a run up to one of its events, to go on from there in another way.
+//!
+//! The ids of agents below a run begin with its id. In the copy they begin with the new one, so that the two
+//! never share an agent, nor its files.
 
-use convoke_core::{Event, RunId, Timestamp};
+use std::collections::BTreeSet;
+
+use convoke_core::{Event, EventBody, RunId, Timestamp};
 
 use crate::blob::Blobs;
 use crate::error::{JournalError, Tried};
@@ -12,7 +17,8 @@ use crate::store::{Opened, Store};
 impl Store {
     /// Copies the events of a run up to and including `at` into a new run, and opens that.
     ///
-    /// The run that is copied is only read, so it may be at work or damaged after `at`.
+    /// The run that is copied is only read, so it may be at work or damaged after `at`. It cannot be copied where
+    /// an agent works in files of its own: there is one such place, and both runs would go on in it.
     pub fn fork(
         &self,
         run: &RunId,
@@ -25,6 +31,9 @@ impl Store {
             return Err(JournalError::Taken { run: new.clone(), path: directory });
         }
         let events = self.events_upto(run, at)?;
+        if let Some(agent) = at_work_in_own_files(run, &events) {
+            return Err(JournalError::OwnFiles { run: run.clone(), at, agent });
+        }
         // Until it is whole, nobody sees it.
         let hidden = self.runs().join(format!(".forked-{new}-{}", std::process::id()));
         let header = Header::new(new, now, Some(Forked { run: run.clone(), at }));
@@ -58,12 +67,46 @@ impl Store {
     }
 }
 
-fn renamed(mut event: Event, from: &RunId, to: &RunId) -> Event {
-    if event.run == *from {
-        event.run = to.clone();
+/// Finds an agent that has files of its own and did not end.
+fn at_work_in_own_files(run: &RunId, events: &[Event]) -> Option<RunId> {
+    let (mut with_files, mut ended) = (BTreeSet::new(), BTreeSet::new());
+    for event in events {
+        match &event.body {
+            EventBody::WorkspacePrepared { place, .. } if place.kind.is_own() => {
+                with_files.insert(&event.run);
+            }
+            EventBody::RunEnded { .. } => {
+                ended.insert(&event.run);
+            }
+            // One that ended may go on.
+            EventBody::AgentSpawned { child, .. } => {
+                ended.remove(child);
+            }
+            _ => {}
+        }
     }
-    if event.parent.as_ref() == Some(from) {
-        event.parent = Some(to.clone());
+    with_files.difference(&ended).find(|agent| **agent != run).map(|agent| (*agent).clone())
+}
+
+fn renamed(mut event: Event, from: &RunId, to: &RunId) -> Event {
+    rename(&mut event.run, from, to);
+    if let Some(parent) = &mut event.parent {
+        rename(parent, from, to);
+    }
+    match &mut event.body {
+        EventBody::AgentSpawned { child, .. }
+        | EventBody::AgentWaits { child, .. }
+        | EventBody::AgentEnded { child, .. } => rename(child, from, to),
+        EventBody::BudgetExceeded { of: Some(of), .. } => rename(of, from, to),
+        _ => {}
     }
     event
+}
+
+fn rename(id: &mut RunId, from: &RunId, to: &RunId) {
+    match id.as_str().strip_prefix(from.as_str()) {
+        Some("") => *id = to.clone(),
+        Some(agent) if agent.starts_with('-') => *id = RunId::new(format!("{to}{agent}")),
+        _ => {}
+    }
 }

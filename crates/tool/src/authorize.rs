@@ -36,6 +36,14 @@ pub struct Request<'a> {
     pub context: &'a ToolContext,
 }
 
+impl Request<'_> {
+    /// Returns the same request as if another agent made it.
+    #[must_use]
+    pub const fn of<'a>(&'a self, agent: &'a AgentPath) -> Request<'a> {
+        Request { agent, ..*self }
+    }
+}
+
 /// The answer to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {

@@ -193,7 +193,8 @@ impl RuntimeBuilder {
             hidden,
         };
         let allowed = config.tools.allowed_paths.clone();
-        let ground = setup.ground(self.working_directory, allowed, workspace.as_ref())?;
+        let footing = setup.footing(None, &self.working_directory)?;
+        let ground = setup.ground(self.working_directory, allowed, workspace.as_ref(), footing)?;
         let Ground { context, programs, permissions, policy, variables } = ground;
         let (registry, built_in) = registry(&config, self.tools)?;
         let all = ToolView::of(registry.clone());

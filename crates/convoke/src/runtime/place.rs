@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use convoke_core::policy::Policy;
+use convoke_core::policy::{Authority, Policy, RuleError};
 use convoke_core::{Kind, Mode, Permission, TaskId, WorkspaceKind};
 use convoke_sandbox::secrets_of;
-use convoke_tool::{Clock, ReadCache, Roots, SessionEnvironment, Spawner, ToolContext};
+use convoke_tool::{Clock, ReadCache, RealPlaces, Roots, SessionEnvironment, Spawner, ToolContext};
 
 use super::RuntimeError;
-use super::rules::{denied_inside, permissions, sandbox, with_built_in_rules};
+use super::rules::{denied_inside, nothing_there, permissions, sandbox, with_built_in_rules};
 use crate::config::Config;
 use crate::programs::{self, Programs};
 use crate::workspace::Workspace;
@@ -48,33 +48,92 @@ pub(super) struct Ground {
 
 /// What is special about the files in a context. Its calls do not need it; whoever makes a place for an agent
 /// below does.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Footing(pub(super) WorkspaceKind);
+#[derive(Clone, Debug)]
+pub(super) struct Footing {
+    kind: WorkspaceKind,
+    /// What is kept from tools and programs there.
+    hidden: Vec<PathBuf>,
+    /// What rules deny to everybody there.
+    denied: Vec<PathBuf>,
+}
 
 impl Footing {
-    /// Finds out what is special about the files in a context.
-    pub(super) fn of(context: &ToolContext) -> WorkspaceKind {
-        context.extension::<Self>().map_or(WorkspaceKind::Shared, |footing| footing.0)
+    /// Finds out what kind of files a context has.
+    pub(super) fn kind(context: &ToolContext) -> WorkspaceKind {
+        context.extension::<Self>().map_or(WorkspaceKind::Shared, |footing| footing.kind)
+    }
+
+    /// Lists what nobody may see there.
+    pub(super) fn kept_back(&self) -> impl Iterator<Item = &PathBuf> {
+        self.hidden.iter().chain(&self.denied)
+    }
+
+    /// What is kept from somebody is kept from him in a workspace that is made of the same files.
+    fn seen_from(mut self, workspace: Option<&Workspace>) -> Self {
+        let Some(workspace) = workspace else { return self };
+        let mut places = RealPlaces::default();
+        let mut own = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            let spelled = paths.iter().flat_map(|path| [places.of(path), path.clone()]);
+            spelled.filter_map(|path| workspace.own_path(&path)).collect()
+        };
+        let (hidden, mut denied) = (own(&self.hidden), own(&self.denied));
+        // A rule on the directory above may be about its name alone.
+        denied.retain(|path| Some(path.as_path()) != workspace.root());
+        for (paths, own) in [(&mut self.hidden, hidden), (&mut self.denied, denied)] {
+            paths.extend(own);
+            paths.sort();
+            paths.dedup();
+        }
+        self
     }
 }
 
 impl Setup {
+    /// Returns what holds in a directory of the user, or in what a caller has.
+    pub(super) fn footing(
+        &self,
+        caller: Option<&ToolContext>,
+        directory: &Path,
+    ) -> Result<Footing, RuleError> {
+        if let Some(known) = caller.and_then(ToolContext::extension::<Footing>) {
+            return Ok(known.as_ref().clone());
+        }
+        let home = self.home.as_deref();
+        let mut hidden = secrets_of(home);
+        hidden.extend(self.hidden.iter().chain(&self.config.sandbox.hidden).cloned());
+        let written = self.config.policy.policy(self.mode, home.and_then(Path::to_str))?;
+        let denied = Authority::new(written).denied_paths(directory);
+        Ok(Footing { kind: WorkspaceKind::Shared, hidden, denied })
+    }
+
     /// Makes the ground for runs in a workspace, or in a directory as it is. Of the directories that are
-    /// allowed, those that the workspace has count.
+    /// allowed, those that the workspace has count. What the footing keeps back is kept back here too.
     pub(super) fn ground(
         &self,
         working_directory: PathBuf,
         allowed: Option<Vec<PathBuf>>,
         workspace: Option<&Workspace>,
+        footing: Footing,
     ) -> Result<Ground, RuntimeError> {
         let config = &self.config;
         let place = Place::of(workspace, working_directory, allowed, self.variables.clone())?;
         let Place { working_directory, roots, writable, untouched, variables } = place;
         let home = self.home.as_deref();
-        let mut kept_from_tools = secrets_of(home);
-        kept_from_tools.extend(self.hidden.iter().chain(&config.sandbox.hidden).cloned());
         let written = config.policy.policy(self.mode, home.and_then(Path::to_str))?;
         let kind = workspace.map_or(WorkspaceKind::Shared, Workspace::kind);
+        let footing = Footing { kind, ..footing.seen_from(workspace) };
+        let known = Authority::new(written.clone()).denied_paths(&working_directory);
+        let moved: Vec<_> =
+            footing.denied.iter().filter(|path| !known.contains(path)).cloned().collect();
+        let written = written.layer(nothing_there(&moved)?);
+        // What is not there need not be hidden, which not every sandbox can do.
+        let (there, missing): (Vec<_>, Vec<_>) = footing
+            .hidden
+            .iter()
+            .filter(|path| workspace.is_some() && roots.iter().any(|root| path.starts_with(root)))
+            .cloned()
+            .partition(|path| path.symlink_metadata().is_ok());
+        let denied = denied_inside(&written, &roots, &working_directory);
         let is_readonly = kind == WorkspaceKind::Readonly;
         let mut permissions = permissions(config, self.mode, is_readonly);
         let (programs, spawner) = match &self.spawner {
@@ -86,17 +145,17 @@ impl Setup {
                     writable,
                     variables.get("TMPDIR"),
                     home,
-                    self.hidden.clone(),
+                    [self.hidden.clone(), there].concat(),
                     &untouched,
                 ),
-                denied_inside(&written, &roots, &working_directory),
+                [denied, missing].concat(),
             ),
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
         let policy = with_built_in_rules(written, &programs, is_readonly)?;
         let cache = config.tools.read_cache;
         let context = ToolContext::builder(self.task.clone())
-            .roots(Roots::open(roots)?.hiding(kept_from_tools))
+            .roots(Roots::open(roots)?.hiding(footing.hidden.iter().chain(&moved)))
             .working_directory(working_directory)
             .environment(
                 SessionEnvironment::new(variables.clone())
@@ -106,7 +165,7 @@ impl Setup {
             .spawner(spawner)
             .read_cache(if cache { ReadCache::new(READ_CACHE_BYTES) } else { ReadCache::off() })
             .build()
-            .with_extension(Arc::new(Footing(kind)));
+            .with_extension(Arc::new(footing));
         Ok(Ground { context, programs, permissions, policy, variables })
     }
 }

@@ -46,6 +46,26 @@ pub(super) fn denied_inside(
     denied.into_iter().filter(inside).collect()
 }
 
+/// What a rule denies in the files of the user is denied in a workspace that is made of them.
+pub(super) fn nothing_there(paths: &[PathBuf]) -> Result<policy::Layer, RuleError> {
+    let deny = |path: &PathBuf| {
+        let mut deny = RuleSpec::path(Permission::Deny, format!("{}/**", literal(path)));
+        deny.reason = Some("a rule denies it in the files this workspace is made of".to_owned());
+        Rule::new(deny, None, Some("workspace".to_owned()))
+    };
+    let rules = paths.iter().map(deny).collect::<Result<_, _>>()?;
+    Ok(policy::Layer::new(policy::Scope::User, rules))
+}
+
+/// Writes a path as a pattern that only it fits.
+fn literal(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.chars().fold(String::new(), |text, letter| match letter {
+        '*' | '?' | '[' | ']' | '{' | '}' => format!("{text}[{letter}]"),
+        letter => format!("{text}{letter}"),
+    })
+}
+
 /// Kinds of calls that change files.
 const WRITES: &[Kind] = &[Kind::Edit, Kind::Delete, Kind::Move];
 

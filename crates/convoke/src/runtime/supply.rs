@@ -68,6 +68,7 @@ impl Runtime {
         kind: WorkspaceKind,
         run: &RunId,
         start: &Path,
+        footing: &Footing,
     ) -> Result<Workspace, String> {
         let Some(workspaces) = &self.workspaces else {
             return Err(format!("there is no place for workspaces, so none of the kind `{kind}`"));
@@ -80,6 +81,7 @@ impl Runtime {
                 // A process that was lost while it made one left something that is of no use.
                 workspaces.remove(run).await?;
             }
+            let workspaces = workspaces.clone().keep_back(footing.kept_back().cloned());
             workspaces.prepare(kind, run, start).await
         };
         made.await.map_err(|error| said(&error))
@@ -108,7 +110,7 @@ impl Supplier for Supply {
         caller: &ToolContext,
     ) -> Result<Premises, String> {
         // Who may change nothing cannot let others change something, not even a copy.
-        let kind = match Footing::of(caller) {
+        let kind = match Footing::kind(caller) {
             WorkspaceKind::Readonly => WorkspaceKind::Readonly,
             _ => kind,
         };
@@ -117,12 +119,14 @@ impl Supplier for Supply {
             return Ok(Premises { context: caller.clone(), authorizer: None, workplace: None });
         }
         let start = caller.working_directory();
+        let footing = self.0.setup.footing(Some(caller), start).map_err(|error| said(&error))?;
         let workspace = match (kind, &self.0.workspaces) {
             (WorkspaceKind::Readonly, None) => Workspace::readonly(start),
-            _ => self.0.workspace_of(kind, run, start).await?,
+            _ => self.0.workspace_of(kind, run, start, &footing).await?,
         };
         let allowed = caller.roots().paths().map(Path::to_owned).collect();
-        let ground = self.0.setup.ground(start.to_owned(), Some(allowed), Some(&workspace));
+        let ground =
+            self.0.setup.ground(start.to_owned(), Some(allowed), Some(&workspace), footing);
         let Ground { context, programs, mut policy, .. } = ground.map_err(|error| said(&error))?;
         let is_held = matches!(programs, Programs::Confined(..) | Programs::NotAllowed);
         if kind == WorkspaceKind::Readonly && !is_held {

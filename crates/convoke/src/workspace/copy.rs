@@ -37,6 +37,14 @@ impl Default for CopyLimits {
     }
 }
 
+/// What of a directory is copied.
+#[derive(Debug)]
+struct Bounds {
+    limits: Option<CopyLimits>,
+    /// What is not, as paths below the directory.
+    kept_back: Vec<PathBuf>,
+}
+
 /// What was met while copying.
 #[derive(Debug, Default)]
 struct Met {
@@ -45,6 +53,7 @@ struct Met {
     /// What is neither a file nor a directory nor a link.
     special: Vec<PathBuf>,
     has_git: bool,
+    has_kept_back: bool,
 }
 
 pub(super) async fn prepare(
@@ -70,6 +79,7 @@ pub(super) async fn prepare(
     // Whoever finds this after we were killed knows what to clear away.
     save(workspaces, store, run, &known)?;
     let (source, limits) = (start.to_owned(), workspaces.limits);
+    let kept_back = workspaces.kept_back_below(start);
     let names = [part(run, ".base"), part(run, "")];
     let cannot = |path: PathBuf, what| WorkspaceError::files(path, what);
     for name in &names {
@@ -85,14 +95,19 @@ pub(super) async fn prepare(
         let from = Dir::open_ambient_dir(&source, ambient_authority())
             .map_err(WorkspaceError::files(&source, "opened"))?;
         let mut met = Met::default();
-        copy(&from, &base, Path::new(""), &source, Some(&limits), &mut met)?;
+        let bounds = Bounds { limits: Some(limits), kept_back };
+        copy(&from, &base, Path::new(""), &source, &bounds, &mut met)?;
         // The second one is a copy of the first: both begin the same, whatever happens meanwhile.
-        copy(&base, &tree, Path::new(""), &source, None, &mut Met::default())?;
+        let all = Bounds { limits: None, kept_back: Vec::new() };
+        copy(&base, &tree, Path::new(""), &source, &all, &mut Met::default())?;
         Ok(met)
     })
     .await?;
     if met.has_git {
         known.notes.push("`.git` is left out: there is no history in the copy".to_owned());
+    }
+    if met.has_kept_back {
+        known.notes.push("what is hidden or denied is left out".to_owned());
     }
     if !met.special.is_empty() {
         let shown = met.special.iter().take(MOST_NAMES).map(|path| path.display().to_string());
@@ -189,7 +204,7 @@ fn copy(
     to: &Dir,
     path: &Path,
     root: &Path,
-    limits: Option<&CopyLimits>,
+    bounds: &Bounds,
     met: &mut Met,
 ) -> Result<(), WorkspaceError> {
     let cannot = |name: &Path| WorkspaceError::files(root.join(path).join(name), "copied");
@@ -200,16 +215,20 @@ fn copy(
             met.has_git = true;
             continue;
         }
+        if bounds.kept_back.contains(&path.join(&name)) {
+            met.has_kept_back = true;
+            continue;
+        }
         let metadata = from.symlink_metadata(&name).map_err(cannot(&name))?;
         let kind = metadata.file_type();
         met.files += 1;
         met.bytes += if kind.is_file() { metadata.len() } else { 0 };
-        within(limits, met, root)?;
+        within(bounds.limits.as_ref(), met, root)?;
         if kind.is_dir() {
             to.create_dir(&name).map_err(cannot(&name))?;
             let below = from.open_dir(&name).and_then(|from| Ok((from, to.open_dir(&name)?)));
             let (below_from, below_to) = below.map_err(cannot(&name))?;
-            copy(&below_from, &below_to, &path.join(&name), root, limits, met)?;
+            copy(&below_from, &below_to, &path.join(&name), root, bounds, met)?;
         } else if kind.is_symlink() {
             let target = from.read_link_contents(&name).map_err(cannot(&name))?;
             to.symlink_contents(target, &name).map_err(cannot(&name))?;

@@ -5,6 +5,8 @@
 //! that commit and its files. It is taken with the repository's own directory and an index that the run
 //! cannot write, so neither the `.git` file of the worktree nor the run's commits have a say in it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
@@ -68,7 +70,8 @@ pub(super) async fn prepare(
     let index = workspaces.directory.join(part(run, ".index"));
     copy_index(&repository.git_directory, store, run, workspaces)?;
     let carried = git.clone().files(&known.source).index(&index);
-    known.notes = take_in(&carried, &known.source).await?;
+    let kept_back = workspaces.kept_back_below(&known.source);
+    known.notes = take_in(&carried, &known.source, &kept_back).await?;
     let content = carried.line(&["write-tree"]).await?;
     repository.base = base(&git, &content).await?;
     known.notes.extend(submodules(&carried).await?);
@@ -120,7 +123,7 @@ pub(super) async fn changes(
     let rights = Rights(vec![repository.common.join("objects"), workspaces.directory.clone()]);
     let git = workspaces.git(rights, &known.tree)?.repository(&repository.common);
     let git = git.files(&known.tree).index(&index_path).without_filters().await?;
-    notes.extend(take_in(&git, &known.tree).await?);
+    notes.extend(take_in(&git, &known.tree, &[]).await?);
     let content = git.line(&["write-tree"]).await?;
     store.remove_file(&index).ok();
     let compare = |how: &[&'static str]| {
@@ -270,12 +273,22 @@ async fn belongs(
     Ok(common == real && place.is_some_and(|place| place == top))
 }
 
-/// Notes in the index what is changed and what is new; returns what is left out.
-async fn take_in(git: &Git, root: &Path) -> Result<Vec<String>, WorkspaceError> {
+/// Notes in the index what is changed and what is new, but for what is kept back below the root; returns what
+/// is left out.
+async fn take_in(
+    git: &Git,
+    root: &Path,
+    kept_back: &[PathBuf],
+) -> Result<Vec<String>, WorkspaceError> {
     let changed = git.run(&["diff-files", "-z", "--name-only", "--ignore-submodules=all"]).await?;
     let new = git.run(&["ls-files", "-z", "--others", "--exclude-standard"]).await?;
     let paths = |list: &[u8]| -> Vec<Vec<u8>> {
-        list.split(|byte| *byte == 0).filter(|it| !it.is_empty()).map(<[u8]>::to_vec).collect()
+        let all = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let is_taken = |path: &&[u8]| {
+            let path = Path::new(OsStr::from_bytes(path));
+            !kept_back.iter().any(|kept| path.starts_with(kept))
+        };
+        all.filter(is_taken).map(<[u8]>::to_vec).collect()
     };
     // What ends with a slash is a repository of its own.
     let (nested, new): (Vec<_>, Vec<_>) =

@@ -13,7 +13,7 @@ use convoke::core::{Kind, Permission, WorkspaceKind};
 use convoke::model::RequestSnapshot;
 use convoke::prelude::*;
 use convoke::tools::{Answer, Approver, Question};
-use convoke::{AgentCallError, Origin, RuntimeBuilder, Workspaces};
+use convoke::{AgentCallError, Origin, Programs, RuntimeBuilder, Workspaces};
 use serde::Deserialize;
 
 /// A project with a file, in a home.
@@ -59,6 +59,19 @@ impl Scene {
             .home(Some(self.root.join("home")))
             .environment(self.variables())
             .workspaces(Some(workspaces))
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let ran = std::process::Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@localhost"])
+            .args(arguments)
+            .current_dir(self.project())
+            .env_clear()
+            .envs(self.variables())
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stdout).unwrap()
     }
 }
 
@@ -362,18 +375,7 @@ async fn an_agent_with_files_of_its_own_brings_back_what_it_changed_and_nothing_
 #[tokio::test]
 async fn an_agent_in_a_worktree_brings_back_a_diff_and_the_repository_stays_as_it_is() {
     let scene = Scene::new();
-    let git = |arguments: &[&str]| {
-        let ran = std::process::Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@localhost"])
-            .args(arguments)
-            .current_dir(scene.project())
-            .env_clear()
-            .envs(scene.variables())
-            .output()
-            .unwrap();
-        assert!(ran.status.success(), "{ran:?}");
-        String::from_utf8(ran.stdout).unwrap()
-    };
+    let git = |arguments: &[&str]| scene.git(arguments);
     git(&["init", "--quiet", "-b", "main"]);
     git(&["add", "-A"]);
     git(&["commit", "--quiet", "-m", "first"]);
@@ -404,6 +406,56 @@ async fn an_agent_in_a_worktree_brings_back_a_diff_and_the_repository_stays_as_i
     assert!(answer.contains("nothing of it was taken over"), "{answer}");
     assert_eq!(fs::read_to_string(scene.project().join("a.txt")).unwrap(), "one\n");
     assert_eq!(git(&["log", "--oneline", "main"]).lines().count(), 1);
+}
+
+/// What is hidden from a caller is hidden in the files its agents get, and in those that theirs get.
+#[tokio::test]
+async fn an_agent_with_files_of_its_own_cannot_read_what_is_hidden_from_its_caller() {
+    for kind in [WorkspaceKind::Copy, WorkspaceKind::Worktree] {
+        let scene = Scene::new();
+        for (name, text) in [("private/key", "sesame"), ("denied/key", "sesame")] {
+            let path = scene.project().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        scene.git(&["init", "--quiet", "-b", "main"]);
+        scene.git(&["add", "-A"]);
+        scene.git(&["commit", "--quiet", "-m", "first"]);
+        fs::write(scene.project().join("private/new"), "open sesame").unwrap();
+        let tries = || {
+            let read = |path: &str| Turn::call("read_file", json!({ "path": path }));
+            let hidden = ["private/key", "private/new", "denied/key"].map(read);
+            let shown = ["cat private/key private/new; cat a.txt", "git show HEAD:private/new"];
+            let shown = [shown[0], shown[1], "cat denied/key"].map(command);
+            [vec![read("a.txt")], hidden.into(), shown.into()].concat()
+        };
+        let model = cast([
+            ("main", vec![ask("outer"), Turn::text("ok")]),
+            ("outer", [tries(), vec![ask("inner"), done("tried")]].concat()),
+            ("inner", [tries(), vec![done("tried")]].concat()),
+        ]);
+        let own = |name: &str, kind| {
+            let mut definition = agent(name, &["read_file", "run_command"]);
+            definition.run.workspace = Some(kind);
+            definition
+        };
+        let mut outer = own("outer", kind);
+        outer.agents = vec!["inner".to_owned()];
+        let config = "policy: { kinds: { execute: allow }, rules: [\
+                      { effect: deny, path: 'PROJECT/denied/**' }] }\n\
+                      sandbox: { hidden: ['PROJECT/private'] }\n";
+        let config = config.replace("PROJECT", scene.project().to_str().unwrap());
+        let runtime = scene.builder(&config).agent(outer);
+        let runtime = runtime.agent(own("inner", WorkspaceKind::Copy)).build().unwrap();
+        let (events, _) = run(&runtime, &model).await;
+        for who in ["main/outer", "main/outer/inner"] {
+            let told = answers(&events, who);
+            assert!(told.len() >= 7 && told[0].contains("one"), "{kind} {who}: {told:?}");
+            assert!(!told.concat().contains("sesame"), "{kind} {who}: {told:?}");
+            let is_run = matches!(runtime.programs(), Programs::Confined(..));
+            assert!(!is_run || told[4].contains("one"), "{kind} {who}: {told:?}");
+        }
+    }
 }
 
 /// Answers yes, and remembers who asked.
@@ -589,4 +641,37 @@ async fn half_a_workspace_is_made_anew_and_a_whole_one_is_found_again() {
             assert_eq!(answers(&events, "main"), ["x"], "it found what it wrote");
         }
     }
+}
+
+/// Rules for an agent hold where nobody calls it, and so does its own list of commands.
+#[tokio::test]
+async fn an_agent_by_itself_is_held_by_its_commands_and_by_the_rules_for_it() {
+    let scene = Scene::new();
+    let mut solo = agent("solo", &["run_command", "write_file"]);
+    solo.policy.commands = Some(vec!["echo *".to_owned()]);
+    solo.agents = vec!["helper".to_owned()];
+    let helper = agent("helper", &["write_file"]);
+    let config = "policy: { kinds: { execute: allow, edit: allow }, rules: [\
+                  { effect: deny, agent: main/solo, path: no.txt, reason: not for solo }, \
+                  { effect: deny, agent: main/solo/helper, path: b.txt, reason: not for helper }] }";
+    let turns =
+        vec![command("ls"), write("no.txt"), write("yes.txt"), ask("helper"), done("tried")];
+    let model = cast([("solo", turns), ("helper", vec![write("b.txt"), done("tried")])]);
+    let runtime = scene.builder(config).agent(solo).agent(helper).build().unwrap();
+    let found = runtime.find_agent("solo").unwrap();
+    let inputs = found.definition().inputs_of(Some("Do it."), serde_json::Map::new());
+    let id = "direct".into();
+    let made = runtime.acting_as(&found, model.clone(), &inputs, &id, |tools| tools).await;
+    let (builder, task) = made.unwrap();
+    let mut run = builder.build().unwrap().start_as(id, task);
+    let mut events = Vec::new();
+    while let Some(event) = run.next().await {
+        events.push(event);
+    }
+    let told = answers(&events, "main");
+    assert!(told[0].contains("this agent may run only `echo *`"), "{told:?}");
+    assert!(told[1].contains("not for solo"), "{told:?}");
+    assert!(scene.project().join("yes.txt").exists(), "{told:?}");
+    let told = answers(&events, "main/helper");
+    assert!(told[0].contains("not for helper"), "{told:?}");
 }

@@ -3,10 +3,12 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use convoke_core::Timestamp;
+use convoke_core::{
+    Cause, Event, EventBody, Outcome, Status, Timestamp, Usage, WorkspaceKind, WorkspacePlace,
+};
 use convoke_journal::{Forked, Journal, JournalError};
 
-use crate::support::{NOW, id, notice, notices, world};
+use crate::support::{NOW, event, id, notice, notices, world};
 
 #[test]
 fn a_fork_has_the_events_under_its_own_name() {
@@ -85,4 +87,94 @@ fn a_run_at_work_can_be_forked() {
     forked.journal.append(&notice("new", 2, "z")).unwrap();
     assert_eq!(world.store.read(&id("old")).unwrap().events.len(), 2);
     assert_eq!(world.store.read(&id("new")).unwrap().events[1], notice("new", 2, "z"));
+}
+
+fn spawned(seq: u64, child: &str) -> Event {
+    let (child, name) = (id(child), "helper".to_owned());
+    let inputs = serde_json::Map::new();
+    let body = EventBody::AgentSpawned { child, name, inputs, background: false, continued: false };
+    event("old", seq, body)
+}
+
+fn ended() -> Outcome {
+    Outcome {
+        status: Status::Completed,
+        cause: Cause::Goal,
+        recovered: false,
+        partial: None,
+        message: None,
+    }
+}
+
+/// Two runs with the same agents would work in the same files.
+#[test]
+fn a_fork_has_agents_of_its_own() {
+    let world = world();
+    let waits = EventBody::AgentWaits { child: id("old-a"), waits: true };
+    let (outcome, usage) = (ended(), Usage::default());
+    let end = EventBody::AgentEnded { child: id("old-a"), outcome, usage, message: None };
+    let mut events = vec![
+        spawned(1, "old-a"),
+        notice("old-a", 2, "begun"),
+        notice("old-a-b", 3, "below"),
+        notice("older", 4, "another name"),
+        event("old", 5, waits),
+        event("old", 6, end),
+    ];
+    events[1].parent = Some(id("old"));
+    events[2].parent = Some(id("old-a"));
+    events[3].parent = Some(id("old"));
+    world.record("old", &events);
+    let forked = world.store.fork(&id("old"), 6, &id("new"), NOW).unwrap();
+    let told = |event: &Event| {
+        let child = match &event.body {
+            EventBody::AgentSpawned { child, .. }
+            | EventBody::AgentWaits { child, .. }
+            | EventBody::AgentEnded { child, .. } => Some(child),
+            _ => event.parent.as_ref(),
+        };
+        (event.run.to_string(), child.map(ToString::to_string).unwrap_or_default())
+    };
+    let expected = [
+        ("new", "new-a"),
+        ("new-a", "new"),
+        ("new-a-b", "new-a"),
+        ("older", "new"),
+        ("new", "new-a"),
+        ("new", "new-a"),
+    ];
+    let expected = expected.map(|(run, other)| (run.to_owned(), other.to_owned()));
+    assert_eq!(forked.events.iter().map(told).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_run_is_not_forked_where_an_agent_works_in_files_of_its_own() {
+    let world = world();
+    let prepared = |kind| {
+        let place = WorkspacePlace { kind, path: "/copies/x".to_owned(), branch: None, base: None };
+        EventBody::WorkspacePrepared { place, notes: Vec::new() }
+    };
+    let end = || EventBody::RunEnded { outcome: ended(), answer: None, usage: Usage::default() };
+    let below = |run: &str, seq, body| Event { parent: Some(id("old")), ..event(run, seq, body) };
+    let events = [
+        spawned(1, "old-a"),
+        below("old-a", 2, prepared(WorkspaceKind::Readonly)),
+        below("old-a", 3, prepared(WorkspaceKind::Copy)),
+        below("old-a", 4, end()),
+        notice("old", 5, "more"),
+        spawned(6, "old-a"),
+        below("old-a", 7, end()),
+    ];
+    world.record("old", &events);
+    let forks = |at: u64| {
+        let new = id(&format!("new{at}"));
+        world.store.fork(&id("old"), at, &new, NOW).map(drop).map_err(|error| error.to_string())
+    };
+    for at in [1, 2, 4, 5, 7] {
+        assert_eq!(forks(at), Ok(()), "{at}");
+    }
+    for at in [3, 6] {
+        let said = forks(at).unwrap_err();
+        assert!(said.contains("its agent `old-a` works in files of its own"), "{at}: {said}");
+    }
 }
