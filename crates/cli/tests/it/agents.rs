@@ -1,6 +1,7 @@
 //! `convoke agents`, and agents in runs of the command.
 
 use std::fs;
+use std::path::PathBuf;
 
 use convoke_testkit::{Reaction, Reply};
 use insta::assert_snapshot;
@@ -438,4 +439,33 @@ fn a_message_for_an_agent_says_so_to_the_model() {
     let body = String::from_utf8(world.server.requests()[0].body.clone()).unwrap();
     assert!(body.contains("is for the agent `reviewer`"), "{body}");
     assert!(body.contains("The file a.txt"), "{body}");
+}
+
+/// Every file of the corpus, good and bad, in the four forms, as `agents check` shows it.
+#[test]
+fn all_files_of_the_corpus_are_checked() {
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../agent/tests/data/agents");
+    let mut files = 0;
+    for (form, directory) in [
+        ("convoke", ".convoke/agents"),
+        ("claude", ".claude/agents"),
+        ("gemini", ".gemini/agents"),
+        ("opencode", ".opencode/agents"),
+    ] {
+        let mut scene = Scene::new();
+        let mut open = vec![corpus.join(form)];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let below = path.strip_prefix(corpus.join(form)).unwrap().to_str().unwrap();
+            scene = scene.file(&format!("{directory}/{below}"), fs::read(&path).unwrap());
+            files += 1;
+        }
+        let checked = scene.run(&["agents", "check"]);
+        assert_eq!(checked.code, Some(7), "{form}: some of them are wrong");
+        assert_snapshot!(format!("agents_check_{form}"), checked.stdout);
+    }
+    assert!(files >= 40, "{files}");
 }
