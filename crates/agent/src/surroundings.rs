@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn what_is_cut_is_said() {
         let surroundings = Surroundings {
-            working_directory: "/work".into(),
+            working_directory: "/srv".into(),
             platform: "linux".into(),
             date: "2026-03-01".into(),
             workspace: None,
@@ -98,7 +98,7 @@ mod tests {
             ]
         );
         let text = surroundings.with("Be good.\n");
-        assert!(text.starts_with("Be good.\n\nWorking directory: /work\n"), "{text}");
+        assert!(text.starts_with("Be good.\n\nWorking directory: /srv\n"), "{text}");
         assert!(text.contains("[1616 bytes of AGENTS.md are not shown"), "{}", text.len());
         assert!(text.contains("[9 bytes of ../AGENTS.md are not shown"));
         assert!(text.len() < Surroundings::MAX_NOTES + 500);

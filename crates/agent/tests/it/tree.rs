@@ -767,3 +767,24 @@ async fn calls_of_tools_are_counted_for_the_whole_tree() {
     let begun = |event: &&Arc<Event>| matches!(event.body, EventBody::ToolCallStarted { .. });
     assert_eq!(events.iter().filter(begun).count(), 12);
 }
+
+/// While both wait for a seat, neither has begun: the second must not begin what the first was promised.
+#[tokio::test(start_paused = true)]
+async fn one_agent_is_promised_to_one_call_also_while_it_waits_for_a_seat() {
+    let more = json!({ "agent_name": "a", "prompt": "and now?", "agent_id": "call_1" });
+    let three = ask("busy", "x")
+        .and_call("delegate_to_agent", more.clone())
+        .and_call("delegate_to_agent", more);
+    let model = Cast::new()
+        .says("main", [ask("a", "first"), three, Turn::text("ok")])
+        .says("busy", [Turn::call("nap", json!({ "millis": 5_000 })), done("busy")])
+        .says("a", [done("one"), done("two"), done("three")])
+        .model();
+    let mut limits = TreeLimits::default();
+    limits.max_parallel = 1;
+    let team = team([agent("a"), agent("busy")]).limits(limits).build();
+    let main = crate::support::with(&model).system("Main.").team(team).build().unwrap();
+    let (events, _) = read(main.start("go")).await;
+    let resumed = |event: &&Arc<Event>| matches!(event.body, EventBody::RunResumed { .. });
+    assert_eq!(events.iter().filter(resumed).count(), 1, "{:?}", answers(&events, "main"));
+}

@@ -233,7 +233,7 @@ mod tests {
 
     fn found(line: &str) -> Vec<(String, Descent)> {
         let words: Vec<Word> = line.split(' ').map(Word::literal).collect();
-        let bases = Bases::new(Path::new("/work"), &[]).home(Some("/home/u"));
+        let bases = Bases::new(Path::new("/srv"), &[]).home(Some("/home/u"));
         let shown = |walked: Walked| (walked.path.display().to_string(), walked.descent);
         walked(&words, &bases).into_iter().map(shown).collect()
     }
@@ -259,7 +259,7 @@ mod tests {
         }
         for line in ["grep -r KEY", "rg KEY", "git grep KEY", "git clean -fdx"] {
             let found = found(line);
-            assert!(found.contains(&("/work".to_owned(), Descent::Sure)), "{line}: {found:?}");
+            assert!(found.contains(&("/srv".to_owned(), Descent::Sure)), "{line}: {found:?}");
         }
         assert!(found("./tool /home/u").contains(&("/home/u".to_owned(), Descent::Perhaps)));
     }

@@ -8,7 +8,7 @@ use crate::effect::Effects;
 use crate::spec::{Category, ToolSpec};
 
 fn world() -> World {
-    World { directory: "/work".into(), home: Some("/home/u".into()), roots: Vec::new() }
+    World { directory: "/srv".into(), home: Some("/home/u".into()), roots: Vec::new() }
 }
 
 fn rule(spec: RuleSpec) -> Rule {
@@ -55,7 +55,7 @@ fn every_command_of_a_line_has_to_be_allowed() {
         ("git status; rm -rf x", Deny),
         ("ls $(rm x)", Deny),
         ("cat ~/.ssh/id_rsa", Deny),
-        ("cat /work/../home/u/.ssh/id", Deny),
+        ("cat /srv/../home/u/.ssh/id", Deny),
         ("cd ~/.ssh && cat id", Deny),
         ("cat $X", Ask),
         ("cat ~/.ss*/id", Ask),
@@ -152,7 +152,7 @@ fn a_rule_that_allows_has_to_cover_every_path() {
     let ask =
         |from: &str, to: &str| call(&policy, &tool, &json!({ "from": from, "to": to })).permission;
     assert_eq!(ask("src/a", "src/b"), Permission::Allow);
-    assert_eq!(ask("src/a", "/work/src/b"), Permission::Allow);
+    assert_eq!(ask("src/a", "/srv/src/b"), Permission::Allow);
     assert_eq!(ask("src/a", "b"), Permission::Ask);
     assert_eq!(ask("src/a", "src/../b"), Permission::Ask);
 }

@@ -7,7 +7,7 @@ use crate::permission::Mode;
 use crate::spec::{Category, ToolSpec};
 
 fn world() -> World {
-    World { directory: "/work".into(), home: Some("/home/u".into()), roots: Vec::new() }
+    World { directory: "/srv".into(), home: Some("/home/u".into()), roots: Vec::new() }
 }
 
 fn shell() -> ToolSpec {
@@ -55,7 +55,7 @@ fn a_proposal_is_narrow_and_would_help() {
         ("npm test", &["npm test"]),
         ("rm -rf build", &["rm -rf build"]),
         ("git -C /elsewhere push", &[]),
-        ("ls > out.txt", &["ls", "/work/out.txt"]),
+        ("ls > out.txt", &["ls", "/srv/out.txt"]),
         ("echo 'two words'", &[]),
         ("rm $X", &[]),
         ("ls *", &[]),
@@ -107,7 +107,7 @@ fn no_proposal_allows_a_near_neighbour() {
         ),
         (
             "cat > run.sh <<E\nls\nE",
-            &["cat run.sh", "bash run.sh", "cat > other.sh <<E\nls\nE", "sh -c 'cat > /work/x'"],
+            &["cat run.sh", "bash run.sh", "cat > other.sh <<E\nls\nE", "sh -c 'cat > /srv/x'"],
         ),
         (
             "npm test",
@@ -198,7 +198,7 @@ fn nothing_is_proposed_where_it_would_not_help() {
         RuleSpec::command(Permission::Allow, "rm *"),
         RuleSpec::tool(Permission::Allow, "*"),
     ]);
-    let world = World { directory: "/work".into(), ..World::default() };
+    let world = World { directory: "/srv".into(), ..World::default() };
     let spec = ToolSpec::new("run_command", "Runs.", Kind::Execute);
     let arguments = json!({ "command": "rm x" });
     let facts = Facts::new(&spec, &arguments, &Effects::NONE, "main", &world);

@@ -1,6 +1,6 @@
 use super::*;
 
-const PLACE: Place<'static> = Place { home: Some("/home/u"), directory: "/work" };
+const PLACE: Place<'static> = Place { home: Some("/home/u"), directory: "/srv" };
 
 /// Returns the programs a line runs with their arguments, and `?` at the end if it is opaque.
 fn runs(text: &str) -> Vec<String> {

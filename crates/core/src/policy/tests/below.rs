@@ -126,18 +126,18 @@ fn what_a_search_must_not_see_is_told() {
     assert_eq!(call(&policy(), &search, &arguments).permission, Permission::Allow);
     let found = forbidden(policy(), &search, &arguments);
     for (path, expected) in [
-        ("/work/.env", true),
+        ("/srv/.env", true),
         ("/home/u/.ssh/id", true),
-        ("/work/private/x", true),
-        ("/work/a", false),
-        ("/work/b", false),
-        ("/work/c", false),
-        ("/work/sub/.env", false),
+        ("/srv/private/x", true),
+        ("/srv/a", false),
+        ("/srv/b", false),
+        ("/srv/c", false),
+        ("/srv/sub/.env", false),
     ] {
         assert_eq!(found.has(Path::new(path)), expected, "{path}");
     }
     let about_it = forbidden(policy(), &search, &json!({ "path": "private" }));
-    assert!(!about_it.has(Path::new("/work/private/x")), "somebody was asked about it");
+    assert!(!about_it.has(Path::new("/srv/private/x")), "somebody was asked about it");
     assert!(forbidden(Policy::new(Mode::Full), &search, &arguments).is_empty());
 }
 
@@ -153,6 +153,6 @@ fn paths_that_are_denied_to_everybody_can_be_told_without_looking() {
         RuleSpec { agent: Some("x".into()), ..RuleSpec::path(Permission::Deny, "d") },
     ];
     let authority = Authority::new(Policy::new(Mode::Default).layer(user(rules)));
-    let denied = authority.denied_paths(Path::new("/work"));
-    assert_eq!(denied, [Path::new("/home/u/.ssh"), Path::new("/work/.env")]);
+    let denied = authority.denied_paths(Path::new("/srv"));
+    assert_eq!(denied, [Path::new("/home/u/.ssh"), Path::new("/srv/.env")]);
 }

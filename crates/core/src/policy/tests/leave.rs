@@ -39,7 +39,7 @@ fn a_relative_script_is_allowed_where_the_run_works_and_nowhere_else() {
     for (line, directory, expected) in [
         ("bash build.sh", None, Allow),
         ("bash build.sh", Some("."), Allow),
-        ("bash build.sh", Some("/work"), Allow),
+        ("bash build.sh", Some("/srv"), Allow),
         ("bash build.sh", Some("/tmp"), Ask),
         ("bash build.sh", Some("sub"), Ask),
         ("cd /tmp && bash build.sh", None, Ask),
@@ -60,7 +60,7 @@ fn a_relative_script_is_allowed_where_the_run_works_and_nowhere_else() {
 #[test]
 fn a_rule_can_say_where() {
     let spec = RuleSpec {
-        directory: Some("/work/a/**".into()),
+        directory: Some("/srv/a/**".into()),
         ..RuleSpec::command(Permission::Allow, "make")
     };
     let policy = Policy::new(Mode::Default).layer(user([spec]));
