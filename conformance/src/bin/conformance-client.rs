@@ -1,0 +1,3 @@
+//! The client that the MCP conformance suite tests.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! The server that the MCP conformance suite tests.
+
+fn main() {}

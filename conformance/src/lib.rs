@@ -1,0 +1,1 @@
+//! What the programs for the conformance suite share.

@@ -1,0 +1,1 @@
+//! Tools and agents of Convoke as an MCP server, over standard streams or HTTP.
