@@ -18,7 +18,7 @@ use crate::registry::Registered;
 use crate::running::{Control, RunReport, StopCause};
 use crate::seat::Seat;
 use crate::state::RunState;
-use crate::subagent::{Begin, Order};
+use crate::subagent::{Begin, Order, is_stopped};
 use crate::tree::{Claim, Tree};
 
 /// A run in a tree. Its calls find it in their context.
@@ -93,6 +93,10 @@ impl Member {
         }
         record_end(&self.recorder, &self.state, &report, None)
             .map_err(|error| ToolError::unavailable(error.to_string()))?;
+        if stops_with(&self.control, &report) && !order.agent.definition().run.at_most_once {
+            context.park(format!("the agent `{}` was stopped with the run", order.agent.name));
+            return Ok(ToolOutput::default());
+        }
         self.tree.forget_call(self.recorder.run(), call);
         Ok(Handover::new(&order.agent, &report, self.short(&report.run)).into_output())
     }
@@ -164,11 +168,13 @@ impl Member {
         let prepared = self.prepare(order, begin, call, stop).await?;
         let (recorder, state) = (self.recorder.clone(), Arc::clone(&self.state));
         let (agent, id) = (Arc::clone(&order.agent), self.short(&child).to_owned());
+        let control = Arc::clone(&self.control);
         let broken = self.lost(&child, Cause::Error, "the agent broke down; this is a defect");
         self.background.add(&child, prepared.handle, async move {
             let work = AssertUnwindSafe(prepared.driver.run(prepared.first)).catch_unwind();
             let report = work.await.unwrap_or(broken);
-            let told = told_later(&agent, &report, &id);
+            // One that is stopped with its caller is taken up with it: there is nothing to tell.
+            let told = told_later(&agent, &report, &id).filter(|_| !stops_with(&control, &report));
             drop(claim);
             // A stream that is closed takes nothing, and the run it belongs to ends for that reason.
             drop(record_end(&recorder, &state, &report, told));
@@ -294,6 +300,12 @@ impl Member {
         });
         ToolOutput::new(json!({ "agents": agents.collect::<Vec<Value>>() }))
     }
+}
+
+/// Tells whether an agent ended because its caller is being stopped: it is found again when that is.
+fn stops_with(caller: &Control, report: &RunReport) -> bool {
+    is_stopped(&report.outcome)
+        && caller.is_cancelled().is_some_and(|cause| cause != Cause::Timeout)
 }
 
 /// Records that an agent ended, once, with what it used since that was last said.

@@ -163,7 +163,7 @@ impl Again {
             | EventBody::PolicyDecision { .. }
             | EventBody::ApprovalAsked { .. }
             | EventBody::ApprovalAnswered { .. }
-            | EventBody::ApprovalDeferred { .. }
+            | EventBody::ToolCallDeferred { .. }
             | EventBody::HookActed { .. }
             | EventBody::WorkspacePrepared { .. }
             | EventBody::WorkspaceChanged(_)

@@ -115,6 +115,7 @@ impl AgentExecutor {
     /// Takes a run up again, with something more to do or just where it was. Nothing happens until the
     /// stream is polled.
     ///
+    /// Agents that were stopped together with it go on where they were, unless there is something more to do.
     /// The agent need not be the one that started it: the run keeps its instructions and the tools it
     /// was told of, and goes on with this agent's model, limits and ways to run tools.
     pub fn resume(&self, paused: Paused, more: Option<Task>) -> Result<Running, NotResumable> {
@@ -136,7 +137,7 @@ impl AgentExecutor {
             // What tools came across before, they may go on working with.
             agent.secrets.note(&paused.seen);
             run.messages().iter().for_each(|message| agent.secrets.recall(message));
-            let resumed = Some(resumed(&run, &agent, &paused.origin));
+            let resumed = Some(resumed(&run, &agent, &paused.origin, message.is_some()));
             let said = message.map(|message| EventBody::UserMessage { message });
             resumed.into_iter().chain(said).collect()
         };
@@ -146,7 +147,7 @@ impl AgentExecutor {
 }
 
 /// Returns what is recorded when a run is taken up again.
-pub(crate) fn resumed(run: &Run, agent: &Agent, origin: &Value) -> EventBody {
+pub(crate) fn resumed(run: &Run, agent: &Agent, origin: &Value, anything_else: bool) -> EventBody {
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };
@@ -159,6 +160,7 @@ pub(crate) fn resumed(run: &Run, agent: &Agent, origin: &Value) -> EventBody {
         model: (model != run.model()).then_some(model),
         settings: (settings != *run.settings()).then_some(settings),
         lost,
+        anything_else,
         origin: if agent.origin == *origin { Value::Null } else { agent.origin.clone() },
     }
 }

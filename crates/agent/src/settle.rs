@@ -30,7 +30,7 @@ pub(crate) fn settled(effect: &Effect, run: &Run, completion: Option<&Completion
         Effect::Reflect(words) => one(EventBody::Reflection(read_reflection(words))),
         Effect::Plan(words) => one(EventBody::Plan { steps: read_plan(words) }),
         Effect::Refuse { calls, why } => {
-            calls.iter().flat_map(|call| answer(call, Err(refusal(why)))).collect()
+            calls.iter().flat_map(|call| answer(call, Err(refusal(why, call, run)))).collect()
         }
         Effect::Complete(call) => completion.map_or_else(Vec::new, |completion| {
             let checked = completion.check_call(&call.arguments);
@@ -135,9 +135,24 @@ fn tell(told: &Told) -> EventBody {
     }
 }
 
-fn refusal(why: &Refusal) -> ToolError {
+/// Says which agent was stopped, so that it can be continued.
+fn stopped(call: &ToolCall, run: &Run) -> String {
+    let mut children = run.children().iter();
+    let child = children.find(|(_, child)| child.call.as_ref() == Some(&call.id));
+    let Some((id, child)) = child else { return "the run was stopped".to_owned() };
+    let id = id.as_str();
+    let short = id.strip_prefix(run.id().as_str()).and_then(|rest| rest.strip_prefix('-'));
+    format!(
+        "the agent `{}` was stopped together with the run, before it was done (agent_id: {})",
+        child.name,
+        short.unwrap_or(id)
+    )
+}
+
+fn refusal(why: &Refusal, call: &ToolCall, run: &Run) -> ToolError {
     match why {
         Refusal::Cancelled => ToolError::cancelled("it was not run, because the run was stopped"),
+        Refusal::GivenUp => ToolError::cancelled(stopped(call, run)),
         Refusal::Interrupted => ToolError::new(
             ErrorKind::Interrupted,
             "it began, and the process that ran it ended before it did: nobody knows how far it got, it may \

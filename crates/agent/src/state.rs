@@ -52,7 +52,7 @@ impl Observer for RunState {
             event.body,
             EventBody::ApprovalAsked { .. }
                 | EventBody::ApprovalAnswered { .. }
-                | EventBody::ApprovalDeferred { .. }
+                | EventBody::ToolCallDeferred { .. }
                 | EventBody::AgentWaits { .. }
                 | EventBody::ToolCallStarted { .. }
         );

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use convoke_core::run::{Budget, RunSettings};
 use convoke_core::{
-    CallId, Ending, EventBody, Message, Millis, ModelFacts, Money, Part, ReflectionMode, Role, Run,
-    RunId, Status, Strategy, ToolError, WorkspaceKind,
+    CallId, Cause, Ending, EventBody, Message, Millis, ModelFacts, Money, Outcome, Part,
+    ReflectionMode, Role, Run, RunId, Status, Strategy, ToolError, WorkspaceKind,
 };
 use convoke_model::{Model, Settings};
 use convoke_tool::{ExecutorBuilder, Selection, ToolContext, ToolView};
@@ -171,7 +171,7 @@ impl Member {
         let Some(state) = self.tree.run(&child) else { return Begin::Unstarted(child) };
         let (begun, ended) = {
             let run = state.lock();
-            let ended = run.outcome().is_some_and(|outcome| outcome.status != Status::Parked);
+            let ended = run.outcome().is_some_and(|outcome| !goes_on(outcome));
             (run.task().is_some(), ended)
         };
         match &order.more {
@@ -209,13 +209,13 @@ impl Member {
                 (state, first, matches!(begin, Begin::New(_)).then(|| spawned(false)))
             }
             Begin::Resume(_, state) | Begin::Over(_, state) => {
-                let first = vec![resumed(&state.lock(), &agent, &Value::Null)];
+                let first = vec![resumed(&state.lock(), &agent, &Value::Null, false)];
                 (state, first, None)
             }
             Begin::More(_, state, message, recorded) => {
                 let message = Message::text(Role::User, message);
                 let first = vec![
-                    resumed(&state.lock(), &agent, &Value::Null),
+                    resumed(&state.lock(), &agent, &Value::Null, true),
                     EventBody::UserMessage { message },
                 ];
                 (state, first, (!recorded).then(|| spawned(true)))
@@ -375,6 +375,17 @@ impl Member {
         }
         builder.build().map_err(|error| unusable(error.to_string()))
     }
+}
+
+/// Tells whether an agent that ended like this goes on when the call that began it is made again: it waited
+/// for a person, or was stopped together with its caller.
+fn goes_on(outcome: &Outcome) -> bool {
+    outcome.status == Status::Parked || is_stopped(outcome)
+}
+
+/// Tells whether somebody stopped an agent from outside.
+pub(crate) fn is_stopped(outcome: &Outcome) -> bool {
+    matches!(outcome.cause, Cause::Interrupted | Cause::Terminated)
 }
 
 /// Returns standing instructions, with where the agent works and how it hands over its result.

@@ -131,6 +131,10 @@ pub enum EventBody {
         /// What the answer that was lost on its way is taken to have used.
         #[serde(default)]
         lost: Usage,
+        /// Whether there is something else to do now: agents that were stopped together with the run are not
+        /// taken up then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        anything_else: bool,
         /// What whoever resumes it the next time needs to know, if that is something else now.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         origin: Value,
@@ -371,10 +375,13 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<RuleSpec>,
     },
-    /// Nobody answered: the question stays open, and the run is parked until somebody does.
-    ApprovalDeferred {
-        /// About which tool.
+    /// A call has no end yet: nobody answered the question about it, or the agent it called was stopped
+    /// together with the run. It is made again when the run is taken up.
+    ToolCallDeferred {
+        /// The tool.
         tool_name: String,
+        /// What it waits for.
+        reason: String,
     },
     /// A hook refused something, changed arguments, or failed.
     HookActed {

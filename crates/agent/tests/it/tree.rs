@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use convoke_agent::{AgentBuilder, AgentDefinition, AgentExecutor, Journals, Letter, TreeLimits};
+use convoke_agent::{
+    AgentBuilder, AgentDefinition, AgentExecutor, Journals, Letter, Paused, Task, TreeLimits,
+};
 use convoke_core::run::Budget;
 use convoke_core::{
     CallId, Cause, Event, EventBody, Kind, Limit, ModelFacts, Permission, RunId, Status,
@@ -16,6 +18,7 @@ use convoke_tool::{
     Answer, Approver, Authorizer, Decision, FunctionTool, KindAuthorizer, Limits, NobodyToAsk,
     Request, SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered, ask_with,
 };
+use futures_util::StreamExt as _;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -787,4 +790,83 @@ async fn one_agent_is_promised_to_one_call_also_while_it_waits_for_a_seat() {
     let (events, _) = read(main.start("go")).await;
     let resumed = |event: &&Arc<Event>| matches!(event.body, EventBody::RunResumed { .. });
     assert_eq!(events.iter().filter(resumed).count(), 1, "{:?}", answers(&events, "main"));
+}
+
+/// What works at every level when a run is stopped: an agent, one below it, and one in the background.
+fn stopped_in_the_middle() -> (Arc<ScriptedModel>, AgentExecutor) {
+    let mut middle = agent("middle");
+    middle.agents = vec!["low".into()];
+    let digs = json!({ "agent_name": "digger", "prompt": "dig", "background": true });
+    let nap = |millis: u64| Turn::call("nap", json!({ "millis": millis }));
+    let model = Cast::new()
+        .says(
+            "main",
+            [
+                Turn::call("delegate_to_agent", digs),
+                ask("middle", "x").and_call("nap", json!({ "millis": 1_000 })),
+                Turn::text("all in"),
+                Turn::text("all in, really"),
+            ],
+        )
+        .says("middle", [ask("low", "y"), done("middle done")])
+        .says("low", [nap(50_000), done("low done")])
+        .says("digger", [nap(60_000), done("gold")])
+        .model();
+    let main = main_with(&model, [middle, agent("low"), agent("digger")]).build().unwrap();
+    (model, main)
+}
+
+async fn stopped(main: &AgentExecutor, after: Duration) -> (Vec<Arc<Event>>, Paused) {
+    let mut run = main.start("go");
+    let handle = run.handle();
+    let mut events = Vec::new();
+    let stopper = async {
+        tokio::time::sleep(after).await;
+        handle.cancel();
+    };
+    let reader = async {
+        while let Some(event) = run.next().await {
+            events.push(event);
+        }
+    };
+    tokio::join!(stopper, reader);
+    assert_eq!(run.report().unwrap().outcome.cause, Cause::Interrupted);
+    (events, run.pause())
+}
+
+/// Ctrl-C loses nothing: who goes on with the run goes on with its agents.
+#[tokio::test(start_paused = true)]
+async fn agents_that_were_stopped_with_the_run_are_taken_up_with_it() {
+    let (model, main) = stopped_in_the_middle();
+    let (_, paused) = stopped(&main, Duration::from_secs(10)).await;
+    let before = asked(&model);
+    assert_eq!(before.iter().filter(|who| *who == "main").count(), 2);
+    let (events, report) = read(main.resume(paused, None).unwrap()).await;
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+    let spawned = |event: &&Arc<Event>| matches!(event.body, EventBody::AgentSpawned { .. });
+    assert_eq!(events.iter().filter(spawned).count(), 0, "nobody was called a second time");
+    let told = answers(&events, "main");
+    assert!(told[0].starts_with("middle done"), "{told:?}");
+    let after: Vec<String> = asked(&model).split_off(before.len());
+    assert!(
+        ["low", "middle", "digger", "main"].iter().all(|who| after.iter().any(|one| one == who)),
+        "{after:?}"
+    );
+    let slept = |event: &&Arc<Event>| matches!(&event.body, EventBody::ToolCallFailed { tool_name, .. } if tool_name == "nap");
+    assert_eq!(events.iter().filter(slept).count(), 0, "{told:?}");
+}
+
+/// Somebody who stops a run and says something else wants something else.
+#[tokio::test(start_paused = true)]
+async fn agents_that_were_stopped_are_given_up_when_there_is_something_else_to_do() {
+    let (model, main) = stopped_in_the_middle();
+    let (_, paused) = stopped(&main, Duration::from_secs(10)).await;
+    let before = asked(&model).len();
+    let (events, report) = read(main.resume(paused, Some(Task::new("forget it"))).unwrap()).await;
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+    assert_eq!(asked(&model).split_off(before), ["main"], "no agent went on");
+    let told = answers(&events, "main");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("the agent `middle` was stopped together with the run"), "{told:?}");
+    assert!(told[0].contains("agent_id: call_2"), "{told:?}");
 }

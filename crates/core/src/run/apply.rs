@@ -12,7 +12,7 @@ use super::{
 use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Rescue, Verdict};
 use crate::id::CallId;
 use crate::message::{Message, Part, Role, StopReason};
-use crate::outcome::{Cause, Status};
+use crate::outcome::{Cause, Outcome, Status};
 use crate::spec::Declaration;
 use crate::time::{Millis, Timestamp};
 
@@ -26,7 +26,7 @@ impl Run {
         }
         match &event.body {
             EventBody::RunStarted { .. } => self.start(event),
-            EventBody::RunResumed { model, settings, lost, origin: _ } => {
+            EventBody::RunResumed { model, settings, lost, anything_else, origin: _ } => {
                 self.spent += *lost;
                 self.loss_is_charged |= !lost.is_empty();
                 if let Some(model) = model {
@@ -40,7 +40,7 @@ impl Run {
                         self.phase = Phase::Ready;
                     }
                 }
-                self.resume(event.ts);
+                self.resume(event.ts, *anything_else);
             }
             // What another run did in the meantime took none of this one's time.
             EventBody::RunForked { .. } => self.clock.resume(event.ts),
@@ -50,10 +50,11 @@ impl Run {
             }
             EventBody::RunEnded { outcome, .. } => {
                 self.outcome = Some(outcome.clone());
-                // The calls of a parked run wait where they are.
                 if outcome.status != Status::Parked {
-                    self.phase = Phase::Ended;
                     self.questions.clear();
+                }
+                if !self.is_left_as_it_is(outcome) {
+                    self.phase = Phase::Ended;
                 }
             }
             EventBody::TurnStarted { turn } => self.start_turn(*turn),
@@ -106,7 +107,7 @@ impl Run {
             }
             EventBody::AgentEnded { child, outcome, usage, message } => {
                 self.spent += *usage;
-                self.children.end(child, outcome, *usage);
+                self.children.end(child, outcome, *usage, self.cancelled.is_some());
                 // What one of its agents was not allowed to do, it did not do either.
                 self.denied |= outcome.status == Status::Denied;
                 let told = message.as_ref().map(|message| Message::text(Role::User, message));
@@ -137,7 +138,7 @@ impl Run {
             }
             EventBody::AgentWaits { waits: true, .. } => self.clock.pause(call, now),
             EventBody::AgentWaits { waits: false, .. } => self.clock.go_on(call, now),
-            EventBody::ApprovalDeferred { .. } => {
+            EventBody::ToolCallDeferred { .. } => {
                 self.clock.answer(call, now);
                 if let Phase::Calling(batch) = &mut self.phase {
                     batch.park(call);
@@ -235,24 +236,41 @@ impl Run {
         }
     }
 
+    /// Tells whether calls wait where they are when the run ends: those that a person has to be asked about,
+    /// and those whose agents were stopped together with the run.
+    fn is_left_as_it_is(&self, outcome: &Outcome) -> bool {
+        match &self.phase {
+            Phase::Calling(batch) if outcome.status == Status::Cancelled => {
+                batch.open_calls().any(|call| self.children.was_stopped(&call.id))
+            }
+            _ => outcome.status == Status::Parked,
+        }
+    }
+
     /// Somebody takes the run up again. What was under way goes on or is made again; a run that had ended
     /// gets its turns, its time and its calls anew.
-    fn resume(&mut self, now: Timestamp) {
+    fn resume(&mut self, now: Timestamp, anything_else: bool) {
         self.clock.resume(now);
         (self.cancelled, self.failure) = (None, None);
-        self.outcome = None;
+        let ended = self.outcome.take().is_some_and(|outcome| outcome.status != Status::Parked);
         if let Phase::Calling(batch) = &mut self.phase {
             batch.lose_unsafe();
             batch.ask_again();
         }
-        self.children.resume();
-        if self.phase != Phase::Ended {
+        let open: Vec<CallId> = match &self.phase {
+            Phase::Calling(batch) => batch.open_calls().map(|call| call.id.clone()).collect(),
+            _ => Vec::new(),
+        };
+        self.children.resume(anything_else, |call| open.contains(call));
+        if !ended {
             return;
         }
-        self.phase = Phase::Ready;
+        if self.phase == Phase::Ended {
+            self.phase = Phase::Ready;
+            self.turn = Turn { open: false, answered: false, ..self.turn };
+        }
         self.before = Before { turns: self.turn.number, tool_calls: self.tool_calls };
         self.clock = Stopwatch::start(now);
-        self.turn = Turn { open: false, answered: false, ..self.turn };
         self.warned.clear();
         self.due.retain(|due| matches!(due, Due::Plan | Due::Reflect | Due::Shorten));
         (self.repetition, self.rescues, self.restarted) = (Repetition::default(), 0, false);

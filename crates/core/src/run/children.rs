@@ -21,6 +21,8 @@ pub struct Child {
     pub outcome: Option<Outcome>,
     /// What of its use the caller has counted.
     pub counted: Usage,
+    /// Whether it was stopped because its caller was, and nobody took it up since.
+    pub stopped: bool,
 }
 
 /// All agents that a run called.
@@ -42,12 +44,16 @@ impl Children {
             background,
             outcome: None,
             counted: Usage::default(),
+            stopped: false,
         });
         (known.call, known.background, known.outcome) = (call, background, None);
+        known.stopped = false;
     }
 
-    pub(super) fn end(&mut self, child: &RunId, outcome: &Outcome, usage: Usage) {
+    /// An agent has ended: because its caller is being stopped, or for a reason of its own.
+    pub(super) fn end(&mut self, child: &RunId, outcome: &Outcome, usage: Usage, stops: bool) {
         if let Some(known) = self.0.get_mut(child) {
+            known.stopped = stops && outcome.status == Status::Cancelled;
             known.outcome = Some(outcome.clone());
             known.counted += usage;
         }
@@ -70,12 +76,24 @@ impl Children {
         self.0.values().filter(|child| child.background && parked(&child.outcome)).count()
     }
 
-    /// Whoever worked on them is gone: those that wait for a person are taken up again as well.
-    pub(super) fn resume(&mut self) {
-        for child in self.0.values_mut().filter(|child| child.background) {
-            if child.outcome.as_ref().is_some_and(|outcome| outcome.status == Status::Parked) {
+    /// Whoever worked on them is gone: those that wait for a person are taken up again as well. So are those
+    /// that were stopped together with their caller, by a call that is `open`, unless that has something else to
+    /// do now.
+    pub(super) fn resume(&mut self, anything_else: bool, open: impl Fn(&CallId) -> bool) {
+        for child in self.0.values_mut() {
+            let status = child.outcome.as_ref().map(|outcome| outcome.status);
+            if child.background && status == Some(Status::Parked) {
                 child.outcome = None;
             }
+            let waited_for = child.background || child.call.as_ref().is_some_and(&open);
+            if child.stopped && waited_for && !anything_else {
+                (child.outcome, child.stopped) = (None, false);
+            }
         }
+    }
+
+    /// Tells whether a call's agent was stopped together with its caller, and is not taken up.
+    pub(super) fn was_stopped(&self, call: &CallId) -> bool {
+        self.0.values().any(|child| child.stopped && child.call.as_ref() == Some(call))
     }
 }

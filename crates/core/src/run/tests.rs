@@ -401,7 +401,13 @@ impl World {
                 // Every other question is answered only when it is asked the second time.
                 if order & 1 == 1 && self.deferred.insert(call.id.clone()) {
                     let tool_name = call.name.clone();
-                    self.record(Some(&call.id), EventBody::ApprovalDeferred { tool_name });
+                    self.record(
+                        Some(&call.id),
+                        EventBody::ToolCallDeferred {
+                            tool_name,
+                            reason: "nobody answered".to_owned(),
+                        },
+                    );
                     continue;
                 }
                 self.record(Some(&call.id), answered(&call.name));
@@ -818,7 +824,13 @@ fn a_run_with_nothing_to_do_but_to_wait_is_parked_and_goes_on_with_the_same_call
     let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
     world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
     world.record(Some(&calls[0].id), asked("tool2"));
-    world.record(Some(&calls[0].id), EventBody::ApprovalDeferred { tool_name: "tool2".to_owned() });
+    world.record(
+        Some(&calls[0].id),
+        EventBody::ToolCallDeferred {
+            tool_name: "tool2".to_owned(),
+            reason: "nobody answered".to_owned(),
+        },
+    );
     let effect = world.run.decide(world.now);
     assert_eq!(effect, Effect::CallTools(vec![calls[1].clone()]), "the other one can be made");
     world.end_call(&calls[1], Ok(json!(1)));
@@ -843,7 +855,13 @@ fn a_run_with_nothing_to_do_but_to_wait_is_parked_and_goes_on_with_the_same_call
 }
 
 fn resumed(lost: Usage) -> EventBody {
-    EventBody::RunResumed { model: None, settings: None, lost, origin: Value::Null }
+    EventBody::RunResumed {
+        model: None,
+        settings: None,
+        lost,
+        anything_else: false,
+        origin: Value::Null,
+    }
 }
 
 #[test]
@@ -945,7 +963,13 @@ fn new_limits_count_for_a_run_that_was_lost_at_the_old_ones() {
     world.record(None, request(model, purpose, notice, 1));
     let settings = Some(with_turns(9));
     let lost = Usage { input_tokens: 1, ..Usage::default() };
-    let resumed = EventBody::RunResumed { model: None, settings, lost, origin: Value::Null };
+    let resumed = EventBody::RunResumed {
+        model: None,
+        settings,
+        lost,
+        anything_else: false,
+        origin: Value::Null,
+    };
     world.record(None, resumed);
     let effect = world.run.decide(world.now);
     assert!(matches!(effect, Effect::CallModel { purpose: Purpose::Main, .. }), "{effect:?}");

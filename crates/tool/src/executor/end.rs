@@ -124,11 +124,11 @@ impl Ticket {
         if is_refusal(&error) { self.denied(error) } else { self.failed(error, None) }
     }
 
-    /// The call waits for an answer of a person. It has no end yet: whoever goes on with the run makes it
+    /// The call waits, for an answer of a person mostly. It has no end yet: whoever goes on with the run makes it
     /// again.
     pub(super) fn deferred(mut self, reason: String) -> Box<ToolResult> {
         let tool_name = self.tool_name.clone();
-        self.close(EventBody::ApprovalDeferred { tool_name });
+        self.close(EventBody::ToolCallDeferred { tool_name, reason: reason.clone() });
         Box::new(self.result(Some(ToolError::permission(reason)), ToolOutput::default()))
     }
 

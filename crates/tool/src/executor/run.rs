@@ -180,7 +180,11 @@ impl ToolExecutor {
         };
         token.cancel();
         let grace = if is_agent { AGENT_STOP_GRACE } else { self.0.limits.stop_grace };
-        let partial = match tokio::time::timeout(grace, &mut work).await {
+        let ended = tokio::time::timeout(grace, &mut work).await;
+        if let Some(reason) = own.parked() {
+            return Ran::Parked(ticket.deferred(reason.to_owned()));
+        }
+        let partial = match ended {
             Ok(Ok(Ok(output))) => Some(ToolOutput { failure: None, ..output }),
             _ => said(&progress),
         };

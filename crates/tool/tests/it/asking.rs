@@ -160,7 +160,7 @@ async fn a_question_that_nobody_answers_is_denied_or_stays_open() {
     let parked =
         asking(Answer::Nobody, Limits { unanswered: Unanswered::Park, ..Limits::default() });
     assert!(!parked.grow(json!(20)).await.success());
-    assert_eq!(types(&parked.events()).last().unwrap(), "approval_deferred", "it has no end");
+    assert_eq!(types(&parked.events()).last().unwrap(), "tool_call_deferred", "it has no end");
 }
 
 #[tokio::test(start_paused = true)]

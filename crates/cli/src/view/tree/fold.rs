@@ -326,7 +326,7 @@ impl Agent {
                 }
                 return None;
             }
-            EventBody::ApprovalAnswered { .. } | EventBody::ApprovalDeferred { .. } => {
+            EventBody::ApprovalAnswered { .. } | EventBody::ToolCallDeferred { .. } => {
                 if let Some(call) = self.call(event.call.as_ref()) {
                     call.enter(CallState::Waiting, at);
                 }

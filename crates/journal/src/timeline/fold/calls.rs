@@ -117,7 +117,7 @@ impl<'e> Fold<'e> {
                 false
             }
             // It waits as before; the end of the run says so.
-            EventBody::ApprovalDeferred { .. } => {
+            EventBody::ToolCallDeferred { .. } => {
                 known.is_some_and(|call| call.state == CallState::Waiting)
             }
             _ => false,

@@ -60,8 +60,8 @@ pub(super) fn notes(body: &EventBody) -> Told {
             let weight = if here { Weight::Detail } else { Weight::Usual };
             (weight, line(&format!("{answer} {tool_name}{by}{reason}{always}")))
         }
-        EventBody::ApprovalDeferred { tool_name } => {
-            (Weight::Usual, line(&format!("{tool_name} waits for an approval")))
+        EventBody::ToolCallDeferred { tool_name, reason } => {
+            (Weight::Usual, line(&format!("{tool_name} waits: {reason}")))
         }
         EventBody::HookActed { hook, moment, action, message, .. } => {
             let is_usual = matches!(action.as_str(), "changed" | "asked");
