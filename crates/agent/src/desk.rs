@@ -73,6 +73,17 @@ impl Letter {
         Self { approved: false, ..Self::yes(run, call, fingerprint, at) }
     }
 
+    /// Returns the answers that lie in an inbox, for whoever takes the run up.
+    pub fn lying_in(inbox: &Inbox) -> Vec<Self> {
+        let items = inbox.waiting().map(|waiting| waiting.items).unwrap_or_default();
+        items.iter().filter_map(Self::of).collect()
+    }
+
+    /// Tells whether it answers this question, as it was asked.
+    pub fn answers(&self, run: &RunId, call: &CallId, fingerprint: &str) -> bool {
+        self.run == *run && self.call == *call && self.fingerprint == fingerprint
+    }
+
     /// Returns it as something to put into an inbox.
     pub fn into_item(self) -> Item {
         let id = format!("{}-{}-{}", self.run, self.call, self.at.as_millis());

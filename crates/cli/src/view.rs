@@ -32,7 +32,7 @@ pub(crate) mod workspace;
 
 use std::time::Instant;
 
-use convoke_core::{Ending, Event, EventBody, Outcome, TaskContext, Timestamp};
+use convoke_core::{AgentPath, Ending, Event, EventBody, Outcome, RunId, TaskContext, Timestamp};
 use serde_json::Value;
 
 use self::json::RunReport;
@@ -304,6 +304,14 @@ impl View {
             live.set_apart();
         }
         print_answer(answer, &self.out);
+    }
+
+    /// Returns what an agent is called here: its path, numbered where there are several of that name.
+    pub(crate) fn name_of(&self, run: &RunId, path: &AgentPath) -> String {
+        match (self.tree.label(run), path.as_str().rsplit_once('/')) {
+            (Some(label), Some((above, _))) => format!("{above}/{label}"),
+            _ => path.to_string(),
+        }
     }
 
     fn summary(&self) -> String {

@@ -14,6 +14,8 @@ use convoke_core::{
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::names::Names;
+
 /// One act of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,6 +28,8 @@ pub struct Entry {
     pub seq: u64,
     /// Who acted.
     pub agent: AgentPath,
+    /// The same, numbered where several agents of the run have that name.
+    pub agent_label: String,
     /// What it was.
     #[serde(flatten)]
     pub act: Act,
@@ -182,8 +186,10 @@ pub enum Began {
 
 /// Returns everything that was done in a run, in the order in which it began.
 pub fn entries(run: &RunId, events: &[Event]) -> Vec<Entry> {
-    let mut fold = Fold { run, entries: Vec::new(), calls: HashMap::new() };
+    let mut fold =
+        Fold { run, entries: Vec::new(), calls: HashMap::new(), names: Names::default() };
     for event in events {
+        fold.names.of(event);
         fold.take(event);
     }
     fold.entries
@@ -194,6 +200,7 @@ struct Fold<'e> {
     entries: Vec<Entry>,
     /// Where the calls are that have not ended. Two agents may use the same id.
     calls: HashMap<(&'e RunId, &'e CallId), usize>,
+    names: Names<'e>,
 }
 
 impl<'e> Fold<'e> {
@@ -240,16 +247,17 @@ impl<'e> Fold<'e> {
         }
     }
 
-    fn rights(&mut self, event: &Event, began: Began, origin: &Value) {
+    fn rights(&mut self, event: &'e Event, began: Began, origin: &Value) {
         self.add(event, Act::Rights(Rights { event: began, origin: origin.clone() }));
     }
 
-    fn add(&mut self, event: &Event, act: Act) {
+    fn add(&mut self, event: &'e Event, act: Act) {
         let seq = match event.position {
             Position::Durable { seq } | Position::Ephemeral { after: seq, .. } => seq,
         };
         let (run, agent) = (self.run.clone(), event.agent.clone());
-        self.entries.push(Entry { ts: event.ts, run, seq, agent, act });
+        let agent_label = self.names.of(event).to_owned();
+        self.entries.push(Entry { ts: event.ts, run, seq, agent, agent_label, act });
     }
 
     fn call(&mut self, event: &'e Event) -> Option<&mut Call> {

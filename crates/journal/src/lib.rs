@@ -73,6 +73,7 @@ mod line;
 mod list;
 mod memory;
 mod name;
+mod names;
 mod owner;
 mod questions;
 mod scan;

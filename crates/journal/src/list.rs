@@ -92,7 +92,7 @@ impl Store {
     }
 
     fn summary(&self, directory: &File, run: &RunId, entry: &Entry) -> Summary {
-        let Gathered { ended, events, turns, tool_calls, usage, .. } = entry.gathered;
+        let Gathered { ended, events, turns, tool_calls, .. } = entry.gathered;
         let Gathered { prompt, model, forked_from, problem, .. } = entry.gathered.clone();
         let open_questions = entry.gathered.asked.len();
         let condition = if self.is_owned(directory, run) {
@@ -111,7 +111,7 @@ impl Store {
             condition,
             turns,
             tool_calls,
-            usage,
+            usage: entry.gathered.usage(),
             open_questions,
             bytes: entry.stamp.size + entry.blob_bytes,
             events,

@@ -5,6 +5,8 @@ use convoke_core::{AgentPath, CallId, Display, Event, EventBody, Kind, RunId, Ti
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::names::Names;
+
 /// A call that waits for a person's answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -15,6 +17,8 @@ pub struct OpenQuestion<'e> {
     pub run: &'e RunId,
     /// Which agent asks.
     pub agent: &'e AgentPath,
+    /// The same, numbered where several agents of the run have that name.
+    pub agent_label: String,
     /// About which tool.
     pub tool_name: &'e str,
     /// What kind of act it is.
@@ -42,7 +46,9 @@ pub struct OpenQuestion<'e> {
 /// Finds the questions that are open after these events, the oldest first.
 pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
     let mut open: Vec<OpenQuestion<'_>> = Vec::new();
+    let mut names = Names::default();
     for event in events {
+        let name = names.of(event);
         let Some(call) = &event.call else { continue };
         let concerns = |open: &OpenQuestion<'_>| open.call == call && *open.run == event.run;
         match &event.body {
@@ -62,6 +68,7 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
                     call,
                     run: &event.run,
                     agent: &event.agent,
+                    agent_label: name.to_owned(),
                     tool_name,
                     kind: *kind,
                     arguments,

@@ -4,7 +4,7 @@
 //! here. What was gathered can be kept and gone on with when the journal has grown.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use convoke_core::{Cause, Outcome, RunId, Status, Timestamp, Usage};
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,10 @@ pub(crate) struct Gathered {
     pub(crate) ended: Option<(Status, Cause)>,
     pub(crate) turns: u32,
     pub(crate) tool_calls: u64,
-    pub(crate) usage: Option<Usage>,
+    /// What each run of the tree is known to have used that no other has counted as its own.
+    pub(crate) used: BTreeMap<String, Usage>,
+    /// The calls that began and have no answer: of which run, and which.
+    begun: BTreeSet<(String, String)>,
     /// The questions that are open: of which run, about which call.
     pub(crate) asked: BTreeSet<(String, String)>,
     pub(crate) events: u64,
@@ -128,6 +131,12 @@ struct Ended {
 }
 
 #[derive(Deserialize)]
+struct AgentEnded {
+    child: String,
+    usage: Usage,
+}
+
+#[derive(Deserialize)]
 struct Turn {
     turn: u32,
 }
@@ -150,7 +159,8 @@ impl Gathered {
             ended: None,
             turns: 0,
             tool_calls: 0,
-            usage: None,
+            used: BTreeMap::new(),
+            begun: BTreeSet::new(),
             asked: BTreeSet::new(),
             events: 0,
             forked_from: None,
@@ -224,29 +234,48 @@ impl Gathered {
             "run_ended" if of_root => {
                 let Ended { outcome, usage } = line::parse::<Line<_>>(line).ok()?.data;
                 self.ended = Some((outcome.status, outcome.cause));
-                self.usage = Some(usage);
+                self.used.insert(glance.run.to_string(), usage);
+            }
+            "agent_ended" => {
+                let AgentEnded { child, usage } = line::parse::<Line<_>>(line).ok()?.data;
+                *self.used.entry(glance.run.to_string()).or_default() += usage;
+                self.used.remove(&child);
             }
             "turn_started" if of_root => {
                 let Turn { turn } = line::parse::<Line<_>>(line).ok()?.data;
                 self.turns = turn;
             }
-            "usage" if of_root => self.usage = Some(line::parse::<Line<_>>(line).ok()?.data),
-            "tool_call_started" => self.tool_calls += 1,
+            "usage" => {
+                let used: Usage = line::parse::<Line<_>>(line).ok()?.data;
+                self.used.insert(glance.run.to_string(), used);
+            }
+            "tool_call_started" => {
+                let is_new = glance.about().is_none_or(|call| self.begun.insert(call));
+                self.tool_calls += u64::from(is_new);
+            }
             // The same as what `open_questions` makes of whole events.
             "approval_asked" => self.asked.extend(glance.about()),
             "approval_answered"
             | "tool_call_completed"
             | "tool_call_failed"
-            | "tool_call_denied"
-                if !self.asked.is_empty() =>
-            {
-                self.asked.retain(|asked| Some(asked) != glance.about().as_ref());
+            | "tool_call_denied" => {
+                if let Some(call) = glance.about() {
+                    self.asked.remove(&call);
+                    if glance.kind != "approval_answered" {
+                        self.begun.remove(&call);
+                    }
+                }
             }
             _ => {}
         }
         self.events = glance.seq;
         self.last_activity = glance.ts;
         Some(())
+    }
+
+    /// Returns what all of it used, where that was recorded.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        (!self.used.is_empty()).then(|| self.used.values().copied().sum())
     }
 
     fn covers(&mut self, line: &[u8]) {

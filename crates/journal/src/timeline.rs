@@ -13,7 +13,7 @@ mod item;
 
 use std::time::Duration;
 
-use convoke_core::{AgentPath, Event, Outcome, RunId, Timestamp, Usage};
+use convoke_core::{AgentPath, Event, Outcome, RunId, Status, Timestamp, Usage};
 use serde_json::Value;
 
 pub use self::item::{
@@ -114,7 +114,7 @@ pub struct Agent<'e> {
     pub usage: Usage,
     /// How many turns began.
     pub turns: u32,
-    /// How many tools were asked for.
+    /// How many calls of tools began. One that is made again after a restart counts once.
     pub calls: u32,
 }
 
@@ -159,12 +159,13 @@ impl<'e> Timeline<'e> {
     /// Returns what all agents used: what the end of the run says, or the sum of what is known.
     pub fn usage(&self) -> Usage {
         match self.main().and_then(|agent| agent.end) {
-            Some(end) => end.usage,
-            None => self.agents.iter().map(|agent| agent.usage).sum(),
+            // Agents that wait with it have not told it yet what they used.
+            Some(end) if end.outcome.status != Status::Parked => end.usage,
+            _ => self.agents.iter().map(|agent| agent.usage).sum(),
         }
     }
 
-    /// Returns how many tools were asked for, by all agents.
+    /// Returns how many calls of tools began, by all agents.
     pub fn calls(&self) -> u64 {
         self.agents.iter().map(|agent| u64::from(agent.calls)).sum()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use convoke_core::policy::RuleSpec;
-use convoke_core::{AgentPath, CallId, Display, Kind, Timestamp};
+use convoke_core::{AgentPath, CallId, Display, Kind, RunId, Timestamp};
 use serde_json::Value;
 
 /// A question to a person: may this call run?
@@ -16,6 +16,8 @@ pub struct Question {
     pub call: CallId,
     /// Which agent wants it.
     pub agent: AgentPath,
+    /// The run of that agent: several may have the same path.
+    pub run: RunId,
     /// The tool.
     pub tool_name: String,
     /// What kind of act it is.

@@ -18,6 +18,7 @@ mod resume;
 mod short;
 mod show;
 mod state;
+mod unanswered;
 
 pub(super) use self::export::Format;
 pub(super) use self::goes_on::journals;

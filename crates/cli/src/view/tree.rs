@@ -11,11 +11,11 @@ mod fold;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use convoke_core::{
-    Budget, Event, EventBody, Limit, Outcome, RunId, Timestamp, Usage, WorkspaceReport,
+    Budget, CallId, Event, EventBody, Limit, Outcome, RunId, Timestamp, Usage, WorkspaceReport,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,6 +39,8 @@ pub(crate) struct Tree {
     /// How many agents had each name.
     names: BTreeMap<String, u32>,
     begun: u64,
+    /// Calls that began and have no answer.
+    calls: BTreeSet<(RunId, CallId)>,
     totals: Totals,
     before: Before,
     ended: Option<Ended>,
@@ -64,7 +66,7 @@ pub(crate) struct Totals {
     pub(crate) model: String,
     /// Turns of the main agent.
     pub(crate) turns: u32,
-    /// Calls of tools by the main agent.
+    /// Calls of tools by all agents that began.
     pub(crate) tool_calls: u32,
     /// What the main agent may use.
     pub(crate) budget: Budget,
@@ -136,6 +138,11 @@ impl Tree {
     pub(crate) fn after(before: Before) -> Self {
         let totals = Totals { budget: before.budget.clone(), ..Totals::default() };
         Self { totals, before, ..Self::default() }
+    }
+
+    /// Returns what an agent is called that works.
+    pub(crate) fn label(&self, run: &RunId) -> Option<&str> {
+        self.agents.get(run).map(|agent| agent.who.label.as_str())
     }
 
     /// Notes whether the run is kept.

@@ -99,10 +99,12 @@ fn programs_read_one_object_a_line() {
         [
             json!({
                 "type": "rights", "ts": BEGIN + 86_400_000, "run": OTHER, "seq": 1, "agent": "main",
+                "agentLabel": "main",
                 "event": "started", "origin": { "workingDirectory": "/x", "mode": "default" },
             }),
             json!({
                 "type": "call", "ts": BEGIN + 86_400_010, "run": OTHER, "seq": 2, "agent": "main",
+                "agentLabel": "main",
                 "call": "c", "tool": "ls", "arguments": { "path": "src" }, "what": "does it",
                 "decision": "allow", "rule": "the kind `read`", "outcome": "unfinished",
             }),

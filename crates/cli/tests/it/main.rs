@@ -8,6 +8,7 @@
     reason = "a test may fail by panicking, and makes the world the command runs in"
 )]
 
+mod agent_runs;
 mod agents;
 mod approvals;
 mod arguments;

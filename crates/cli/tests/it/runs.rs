@@ -125,7 +125,7 @@ fn a_run_is_shown_as_a_story() {
       directory  /somewhere
       started    2026-03-01 09:30:00 UTC, [age]
       took       13.0 s, idle for 2 h 00 m
-      used       3 turns, 5 calls, 1 subagent, 2.4k in, 160 out, $0.0246
+      used       3 turns, 4 calls, 1 subagent, 2.4k in, 160 out, $0.0246
 
      1      0 ms                  > asked The release job fails since the last tag. Find out why, and fix it.
      2     10 ms ##               * turn 1  1.0 s, 1.2k in, 80 out, $0.0123

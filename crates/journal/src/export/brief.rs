@@ -96,6 +96,7 @@ pub(super) fn result(call: &Call<'_>) -> String {
         CallState::Failed(error) | CallState::Denied(error) => one_line(&error.message, REMARK),
         CallState::Completed(_) => completed(call.content, call.display),
         CallState::Waiting => "waits for somebody to allow it".to_owned(),
+        CallState::Deferred(reason) => one_line(reason, REMARK),
         CallState::Running => match call.fraction {
             Some(fraction) => format!("{:.0} % done", fraction * 100.0),
             None => String::new(),

@@ -75,7 +75,7 @@ pub(super) fn outcome(outcome: &Outcome) -> (Mood, String) {
 pub(super) const fn call_state(state: &CallState<'_>) -> (Mood, &'static str) {
     match state {
         CallState::Requested => (Mood::Open, "not started"),
-        CallState::Waiting => (Mood::Open, "waits"),
+        CallState::Waiting | CallState::Deferred(_) => (Mood::Open, "waits"),
         CallState::Running => (Mood::Open, "not finished"),
         CallState::Completed(_) => (Mood::Good, "ok"),
         CallState::Failed(_) => (Mood::Bad, "failed"),

@@ -53,6 +53,8 @@ struct UnderWay<'e> {
     /// The model call that ended last.
     last_model: Option<Place>,
     calls: HashMap<Option<&'e CallId>, Place>,
+    /// The calls that began and have no answer.
+    begun: HashSet<&'e CallId>,
 }
 
 /// Where an item is: in a list of its agent, or in one of its turns.
@@ -269,7 +271,7 @@ impl<'e> Fold<'e> {
     fn go_on(&mut self, index: AgentIndex) {
         let Some(agent) = self.agent(index).filter(|agent| agent.end.is_some()) else { return };
         let ended = agent.span.end();
-        agent.end = None;
+        (agent.end, agent.reported) = (None, None);
         agent.span.open = true;
         if index.0 == 0 {
             self.gap(ended, GapReason::Idle);

@@ -248,6 +248,8 @@ pub enum CallState<'e> {
     Failed(&'e ToolError),
     /// It was not allowed.
     Denied(&'e ToolError),
+    /// It waits for this, and is made again when the run is taken up.
+    Deferred(&'e str),
     /// The run went on without its answer.
     Interrupted,
 }

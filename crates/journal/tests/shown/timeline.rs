@@ -40,7 +40,7 @@ fn a_run_is_told_from_its_events() {
     let events = sample::fixed();
     let timeline = Timeline::of(&events);
     let main = timeline.main().unwrap();
-    assert_eq!((main.model, main.turns, main.calls), ("example/large", 5, 7));
+    assert_eq!((main.model, main.turns, main.calls), ("example/large", 5, 6));
     assert_eq!(main.end.unwrap().outcome.status, Status::Completed);
     assert!(main.end.unwrap().is_said);
     assert_eq!(timeline.elapsed, Duration::from_millis(24_498));

@@ -148,6 +148,7 @@ impl ToolExecutor {
         let mut question = Question {
             call: call.clone(),
             agent: self.0.recorder.agent().clone(),
+            run: self.0.recorder.run().clone(),
             tool_name: tool_name.to_owned(),
             kind: Kind::Think,
             arguments: Arc::default(),

@@ -92,6 +92,7 @@ impl ToolExecutor {
             None => Question {
                 call: prepared.ticket.call().clone(),
                 agent: self.0.recorder.agent().clone(),
+                run: self.0.recorder.run().clone(),
                 tool_name: prepared.ticket.tool_name().to_owned(),
                 kind: prepared.kind,
                 arguments: prepared.arguments.clone().unwrap_or_default(),

@@ -209,6 +209,7 @@ impl ToolExecutor {
             (Decision::Ask { reason, proposal, .. }, _) => Some(Question {
                 call: call.id,
                 agent: self.0.recorder.agent().clone(),
+                run: self.0.recorder.run().clone(),
                 tool_name: call.name,
                 kind: spec.kind,
                 arguments: Arc::clone(&arguments),

@@ -172,6 +172,7 @@ impl<'a> Watch<'a> {
                     if !self.view.is_fresh() {
                         output.err.gap();
                     }
+                    let question = question.seen_in(&self.view);
                     question.show(self.approvals, &output.err);
                     open.question = Some((question, Awaited::line()));
                 }

@@ -12,6 +12,7 @@ use convoke_core::policy::RuleSpec;
 use convoke_core::{Cause, ExitCode};
 use serde_json::Value;
 
+pub(super) use self::meant::name;
 use self::meant::{Meant, described};
 use super::super::run::approve::save;
 use crate::failure::Failure;
@@ -110,7 +111,7 @@ impl Approve {
         } else if self.always {
             output.out.line(format_args!("allowed from now on in this run: {}", shown(&rules)));
         }
-        found.tell_next_step(questions.len(), output);
+        found.tell_next_step(output);
         Ok(ExitCode::Done)
     }
 }
@@ -130,7 +131,7 @@ impl Deny {
             found.leave(letter)?;
             output.out.line(format_args!("refused {}", described(question)));
         }
-        found.tell_next_step(questions.len(), output);
+        found.tell_next_step(output);
         Ok(ExitCode::Done)
     }
 }

@@ -33,12 +33,12 @@ late line. Where a journal fails, or is gone while its head is left, the exit co
 be verified; that is told and is no failure.
 
 With --json each line is an object with a `type`:
-  call          ts, run, seq, agent, call, tool, what, arguments (what ran), asked (what was asked for,
-                where that was changed), decision, rule,
+  call          ts, run, seq, agent, agentLabel (numbered where several have one name), call, tool,
+                what, arguments (what ran), asked (what was asked for, where that was changed), decision, rule,
                 approval {asked, reason, answer {at, approved, message}},
                 hooks [{hook, action (denied, changed, failed), message, arguments}],
                 outcome (completed, failed, denied, unfinished), error, durationMs
-  rights        ts, run, seq, agent, event (started, resumed), origin
+  rights        ts, run, seq, agent, agentLabel, event (started, resumed), origin
   verification  run, status (intact, unverified, damaged, gone), events, vouchedUpTo, problem
 
 Examples:

@@ -13,6 +13,7 @@ use convoke_core::{ExitCode, Timestamp};
 
 use self::row::Rows;
 use super::state::{self, State};
+use super::unanswered;
 use super::{named, place};
 use crate::duration;
 use crate::failure::Failure;
@@ -69,7 +70,8 @@ impl List {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
-        let all = store.list().map_err(|error| named::failure(&error))?;
+        let mut all = store.list().map_err(|error| named::failure(&error))?;
+        all.iter_mut().for_each(|run| leave_out_answered(&store, run));
         let now = SystemClock.now();
         let limit = match self.limit {
             Some(limit) => limit,
@@ -113,6 +115,14 @@ impl List {
     fn is_wanted(&self, run: &Summary, now: Timestamp) -> bool {
         let status = self.status.is_empty() || self.status.contains(&State::of(run));
         status && self.since.is_none_or(|since| run.last_activity.after(since) >= now)
+    }
+}
+
+/// A question that has an answer in the run's inbox waits for nobody any more.
+fn leave_out_answered(store: &Store, run: &mut Summary) {
+    if run.open_questions > 0 {
+        let answered = unanswered::letters(store, &run.run);
+        run.open_questions = run.open_questions.saturating_sub(answered);
     }
 }
 

@@ -11,7 +11,7 @@ use std::process::Stdio;
 
 use clap::Args;
 use convoke::journal::timeline::Timeline;
-use convoke::journal::{JournalError, OpenQuestion, Recorded, Store, open_questions};
+use convoke::journal::{JournalError, OpenQuestion, Recorded, Store};
 use convoke::tools::{Clock, SystemClock};
 use convoke_core::policy::RuleSpec;
 use convoke_core::{Event, ExitCode, RunId};
@@ -20,12 +20,15 @@ use self::head::Head;
 use self::lines::Amount;
 use self::row::{Row, Told};
 use self::story::Order;
+use super::answer::name;
 use super::named::{self, Opened};
 use super::state::State;
+use super::unanswered::Questions;
 use crate::failure::Failure;
 use crate::output::{Output, Style};
 use crate::pager::Pager;
 use crate::session::Session;
+use crate::view::amounts;
 use crate::view::brief::one_line;
 use crate::view::json::RunReport;
 use crate::view::look::Look;
@@ -78,6 +81,8 @@ struct Shown<'r> {
     state: State,
     /// What nobody has answered yet.
     questions: Vec<OpenQuestion<'r>>,
+    /// How many questions have an answer that the run has not heard yet.
+    answered: usize,
 }
 
 impl Show {
@@ -88,13 +93,15 @@ impl Show {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let Opened { store, id, recorded } = Opened::of(session, &self.words, self.last)?;
+        let Questions { open, answered } = Questions::of(&store, &id, &recorded.events);
         let shown = Shown {
             id: &id,
             recorded: &recorded,
             timeline: Timeline::of(&recorded.events),
             tree: folded(&recorded.events),
             state: state_of(&store, &id, &recorded)?,
-            questions: open_questions(&recorded.events),
+            questions: open,
+            answered,
         };
         let order = if self.tree { Order::ByAgent } else { Order::ByTime };
         let rows = story::rows(&shown.timeline, order, Look::of(&output.out));
@@ -131,10 +138,21 @@ impl Shown<'_> {
     /// Returns what the run waits for, and how to answer.
     fn questions(&self, output: &Output) -> Vec<String> {
         let stream = &output.out;
-        let Some(first) = self.questions.first() else { return Vec::new() };
-        let mut lines = vec![String::new(), "It waits for an answer:".to_owned()];
+        let mut lines = Vec::new();
+        if self.answered > 0 {
+            let count = amounts::count(self.answered as u64, "question");
+            let are = if self.answered == 1 { "is" } else { "are" };
+            let resume = format!("convoke runs resume {}", self.id);
+            lines.push(String::new());
+            lines.push(format!(
+                "{count} {are} answered; the run hears it when it goes on: {resume}"
+            ));
+        }
+        let Some(first) = self.questions.first() else { return lines };
+        lines.extend([String::new(), "It waits for an answer:".to_owned()]);
         for question in &self.questions {
-            let (call, agent) = (question.call.to_string(), question.agent.as_str());
+            let call = name(question, &self.questions);
+            let agent = question.agent_label.as_str();
             let what = one_line(question.description, QUESTION);
             let name = stream.paint(Style::Name, stream.printable(question.tool_name));
             lines.push(format!("  {call}  {agent}  {name}  {}", stream.printable(&what)));
@@ -145,7 +163,7 @@ impl Shown<'_> {
                 lines.push(format!("    --always would allow {}", stream.printable(&rules)));
             }
         }
-        let (id, call) = (self.id, first.call);
+        let (id, call) = (self.id, name(first, &self.questions));
         lines.push(format!("  To answer: convoke runs approve {id} {call}"));
         lines.push(format!("             convoke runs deny {id} {call} --message \"…\""));
         lines

@@ -60,6 +60,15 @@ impl Tree {
 
     /// Counts what an event adds to the totals.
     fn count(&mut self, event: &Event) {
+        if let Some(call) = &event.call {
+            let call = (event.run.clone(), call.clone());
+            if event.body.ends_call() {
+                self.calls.remove(&call);
+            } else if matches!(event.body, EventBody::ToolCallStarted { .. }) {
+                // One that is made again after a restart counts once.
+                self.totals.tool_calls += u32::from(self.calls.insert(call));
+            }
+        }
         match &event.body {
             EventBody::ModelResponse { usage, .. } | EventBody::ModelFailed { usage, .. } => {
                 self.totals.usage += *usage;
@@ -118,7 +127,6 @@ impl Tree {
             EventBody::TurnStarted { turn } => {
                 self.totals.turns = turn.saturating_sub(self.before.turns);
             }
-            EventBody::ToolCallStarted { .. } => self.totals.tool_calls += 1,
             // A run that goes on after a restart has used more than is seen here.
             EventBody::Usage(usage) => {
                 self.totals.usage = larger(self.totals.usage, since(&self.before.usage, usage));

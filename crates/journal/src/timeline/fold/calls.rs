@@ -22,6 +22,7 @@ impl<'e> Fold<'e> {
             }
             EventBody::ToolCallStarted { tool_name, description, effects, .. } => {
                 let now = self.now;
+                self.count(agent, event.call.as_ref());
                 self.for_open_call(agent, event, tool_name, |call| {
                     call.began.get_or_insert(now);
                     call.description = Some(description);
@@ -116,10 +117,15 @@ impl<'e> Fold<'e> {
                 // What the hook did is told beside it.
                 false
             }
-            // It waits as before; the end of the run says so.
-            EventBody::ToolCallDeferred { .. } => {
-                known.is_some_and(|call| call.state == CallState::Waiting)
+            EventBody::ToolCallDeferred { tool_name, reason } => {
+                let state = CallState::Deferred(reason);
+                let deferred =
+                    self.for_open_call(agent, event, tool_name, |call| call.state = state);
+                self.close_call(agent, event.call.as_ref(), self.now);
+                deferred
             }
+            // What it waits for is told where it is asked.
+            EventBody::AgentWaits { .. } => true,
             _ => false,
         }
     }
@@ -166,6 +172,9 @@ impl<'e> Fold<'e> {
         });
         if finished {
             self.close_call(agent, event.call.as_ref(), self.now);
+            if let (Some(under_way), Some(id)) = (self.under_way.get_mut(agent.0), &event.call) {
+                under_way.begun.remove(id);
+            }
         }
         finished
     }
@@ -182,7 +191,13 @@ impl<'e> Fold<'e> {
         if let Some(under_way) = self.under_way.get_mut(agent.0) {
             under_way.calls.insert(id, place);
         }
-        if let Some(agent) = self.agent(agent) {
+    }
+
+    /// A call begins: for the first time, or after whoever ran it was lost.
+    fn count(&mut self, agent: AgentIndex, id: Option<&'e CallId>) {
+        let begun = self.under_way.get_mut(agent.0).map(|agent| &mut agent.begun);
+        let again = begun.zip(id).is_some_and(|(begun, id)| !begun.insert(id));
+        if let Some(agent) = self.agent(agent).filter(|_| !again) {
             agent.calls = agent.calls.saturating_add(1);
         }
     }

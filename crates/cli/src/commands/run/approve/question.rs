@@ -15,6 +15,7 @@ use super::keyboard::{Awaited, Said, forget_what_was_typed};
 use super::save::save;
 use super::{Approvals, Tools};
 use crate::output::{Stream, Style};
+use crate::view::View;
 use crate::view::diff::{show, whole};
 
 /// How many lines somebody can be expected to read without paging.
@@ -36,6 +37,8 @@ pub(in crate::commands::run) struct Asked {
     answer: oneshot::Sender<Answer>,
     /// The arguments as the person left them, which count only when the person has seen them again.
     edited: Option<Value>,
+    /// What the agent is called that asks, where it is known by more than its path.
+    agent: Option<String>,
 }
 
 /// A question that is not answered yet: something is done first, and another line is awaited.
@@ -72,7 +75,13 @@ impl Meaning {
 
 impl Asked {
     pub(super) const fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
-        Self { question, answer, edited: None }
+        Self { question, answer, edited: None, agent: None }
+    }
+
+    /// Calls the agent that asks by the name it has in this view.
+    pub(in crate::commands::run) fn seen_in(mut self, view: &View) -> Self {
+        self.agent = Some(view.name_of(&self.question.run, &self.question.agent));
+        self
     }
 
     /// Tells whether nobody wants to know the answer any more.
@@ -97,9 +106,11 @@ impl Asked {
             Kind::Read | Kind::Search => "wants to read",
             _ => "wants to change something",
         };
-        match question.agent.as_str() {
-            "main" => stream.line(format_args!("{name} {wants}:")),
-            agent => stream.line(format_args!("{name} of {} {wants}:", stream.printable(agent))),
+        if question.agent.is_root() {
+            stream.line(format_args!("{name} {wants}:"));
+        } else {
+            let agent = self.agent.as_deref().unwrap_or(question.agent.as_str());
+            stream.line(format_args!("{name} of {} {wants}:", stream.printable(agent)));
         }
         match &question.preview {
             Some(preview) if preview.text.trim().is_empty() => {

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use clap::Args;
 use convoke::agent::Letter;
-use convoke::journal::{OpenQuestion, Store, open_questions};
+use convoke::journal::{OpenQuestion, Store};
 use convoke_core::{DisplayFormat, Event, RunId};
 
 use super::super::ask;
 use super::super::named::{self, Opened};
 use super::super::state::State;
+use crate::commands::runs::unanswered::Questions;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -49,7 +50,12 @@ impl Meant {
 
     /// Returns the open questions that are meant: at least one, and each once.
     pub(super) fn questions<'f>(&self, found: &'f Found) -> Result<Vec<OpenQuestion<'f>>, Failure> {
-        let open = open_questions(&found.events);
+        let Questions { open, answered } = Questions::of(&found.store, &found.run, &found.events);
+        if open.is_empty() && answered > 0 {
+            let run = &found.run;
+            return Err(Failure::usage(format!("all questions of run `{run}` have an answer"))
+                .hint(format!("`convoke runs resume {run}` goes on with it")));
+        }
         if open.is_empty() {
             return Err(Failure::usage(format!("run `{}` waits for no answer", found.run)));
         }
@@ -126,7 +132,10 @@ fn one<'o, 'e>(item: &str, open: &'o [OpenQuestion<'e>]) -> Result<&'o OpenQuest
 }
 
 /// Returns what a question is called: by its call, and by the run of its agent where another has the same.
-fn name(question: &OpenQuestion<'_>, open: &[OpenQuestion<'_>]) -> String {
+pub(in crate::commands::runs) fn name(
+    question: &OpenQuestion<'_>,
+    open: &[OpenQuestion<'_>],
+) -> String {
     let same = open.iter().filter(|other| other.call == question.call).count();
     if same > 1 { format!("{}/{}", question.run, question.call) } else { question.call.to_string() }
 }
@@ -139,13 +148,14 @@ impl Found {
     }
 
     /// Says what is left to do.
-    pub(super) fn tell_next_step(&self, answered: usize, output: &Output) {
+    pub(super) fn tell_next_step(&self, output: &Output) {
         if output.is_quiet() {
             return;
         }
-        let open = open_questions(&self.events).len().saturating_sub(answered);
-        if open > 0 {
-            output.err.line(format_args!("{open} more wait for an answer"));
+        match Questions::of(&self.store, &self.run, &self.events).open.len() {
+            0 => {}
+            1 => output.err.line("one more waits for an answer"),
+            open => output.err.line(format_args!("{open} more wait for an answer")),
         }
         let all = self.store.list().unwrap_or_default();
         let state = all.iter().find(|summary| summary.run == self.run).map(State::of);
@@ -181,8 +191,8 @@ fn listed(failure: Failure, open: &[OpenQuestion<'_>]) -> Failure {
 }
 
 fn about(question: &OpenQuestion<'_>) -> String {
-    let OpenQuestion { agent, tool_name, description, .. } = question;
-    let who = if agent.is_root() { String::new() } else { format!("{agent}  ") };
+    let OpenQuestion { agent, agent_label, tool_name, description, .. } = question;
+    let who = if agent.is_root() { String::new() } else { format!("{agent_label}  ") };
     format!("{who}{}  {}", one_line(tool_name, BRIEF), one_line(description, BRIEF))
 }
 

@@ -90,7 +90,7 @@ fn row(entry: &Entry, look: Look) -> Option<Row> {
         Act::Rights(rights) => of_rights(rights),
         _ => return None,
     };
-    let agent = brief::one_line(entry.agent.as_str(), AGENT);
+    let agent = brief::one_line(&entry.agent_label, AGENT);
     let (when, run) = (moment::show(entry.ts), entry.run.to_string());
     let cells = [when, run, agent, outcome, tool, decision, rule];
     Some(Row { cells, style: style(&entry.act), what })

@@ -22,7 +22,9 @@ pub(super) fn call(row: Row, item: &Item<'_>, call: &Call<'_>) -> Row {
         CallState::Failed(_) => (Sign::Failed, Style::Bad),
         CallState::Denied(_) => (Sign::Denied, Style::Bad),
         CallState::Interrupted => (Sign::Stopped, Style::Warn),
-        CallState::Requested | CallState::Waiting => (Sign::Waits, Style::Warn),
+        CallState::Requested | CallState::Waiting | CallState::Deferred(_) => {
+            (Sign::Waits, Style::Warn)
+        }
         CallState::Running => (Sign::Begins, Style::Place),
     };
     let mut row = row.went(sign, Some(style)).named(one_line(call.tool, SAID));
@@ -36,6 +38,10 @@ pub(super) fn call(row: Row, item: &Item<'_>, call: &Call<'_>) -> Row {
         CallState::Completed(_) => row.facts.extend(brief::result(call.content, call.display)),
         CallState::Interrupted => row.facts.push("interrupted".to_owned()),
         CallState::Waiting => row.facts.push("waits for an answer".to_owned()),
+        CallState::Deferred(reason) => {
+            row.facts.push("waits".to_owned());
+            row.notes.push(one_line(reason, REMARK));
+        }
         CallState::Requested => row.facts.push("not started".to_owned()),
         CallState::Failed(error) => {
             row.facts.push("failed".to_owned());

@@ -1,0 +1,37 @@
+//! The questions of a run that nobody has answered: not in the run, and not in a letter that lies in its inbox
+//! until somebody takes the run up.
+
+use std::collections::BTreeSet;
+
+use convoke::agent::Letter;
+use convoke::journal::{OpenQuestion, Store, open_questions};
+use convoke_core::{Event, RunId};
+
+/// Returns how many calls of a run have an answer that it has not heard yet.
+pub(super) fn letters(store: &Store, run: &RunId) -> usize {
+    let letters = store.inbox(run).map(|inbox| Letter::lying_in(&inbox)).unwrap_or_default();
+    let calls: BTreeSet<_> = letters.iter().map(|letter| (&letter.run, &letter.call)).collect();
+    calls.len()
+}
+
+/// The questions of a run.
+pub(super) struct Questions<'e> {
+    /// Those that wait for an answer.
+    pub(super) open: Vec<OpenQuestion<'e>>,
+    /// How many have one that the run has not heard yet.
+    pub(super) answered: usize,
+}
+
+impl<'e> Questions<'e> {
+    pub(super) fn of(store: &Store, run: &RunId, events: &'e [Event]) -> Self {
+        let mut open = open_questions(events);
+        let all = open.len();
+        let letters = store.inbox(run).map(|inbox| Letter::lying_in(&inbox)).unwrap_or_default();
+        open.retain(|question| {
+            let OpenQuestion { run, call, fingerprint, .. } = question;
+            !letters.iter().any(|letter| letter.answers(run, call, fingerprint))
+        });
+        let answered = all - open.len();
+        Self { open, answered }
+    }
+}
