@@ -90,7 +90,11 @@ impl Driver {
         };
         let workspace = self.changed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
-        RunReport { workspace, ..RunReport::new(&self.state.lock(), outcome, began, now) }
+        let mut report = RunReport::new(&self.state.lock(), outcome, began, now);
+        if let Some(task) = report.task.as_mut().filter(|_| self.member.lineage.is_empty()) {
+            self.member.tree.ledgers_below(self.recorder.run(), &mut task.ledger);
+        }
+        RunReport { workspace, ..report }
     }
 
     async fn all_of_it(&self) -> Result<Outcome, Unrecorded> {

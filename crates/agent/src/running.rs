@@ -51,7 +51,8 @@ pub struct RunReport {
     pub tool_calls: u32,
     /// How long it took, waiting for people included.
     pub duration_ms: Millis,
-    /// What was done and learned.
+    /// What was done and learned. The files are those of its children as well, but for what they changed in
+    /// workspaces of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskContext>,
     /// What it changed in its own workspace, where it had one.

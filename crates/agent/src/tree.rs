@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
+use convoke_core::run::Ledger;
 use convoke_core::{
     Budget, CallId, Event, EventBody, Limit, Run, RunId, Status, Usage, WorkspaceReport,
 };
@@ -258,6 +259,23 @@ impl Tree {
     /// Returns what an agent was given that had not begun, or not gone on, when the process was lost.
     pub(crate) fn given(&self, child: &RunId) -> Map<String, Value> {
         self.family().given.get(child).cloned().unwrap_or_default()
+    }
+
+    /// Adds the files that the agents below a run touched. What one did in a workspace of its own stays there.
+    pub(crate) fn ledgers_below(&self, run: &RunId, ledger: &mut Ledger) {
+        let below = format!("{run}-");
+        let runs: Vec<Arc<RunState>> = {
+            let family = self.family();
+            let runs = family.runs.iter().filter(|(id, _)| id.as_str().starts_with(&below));
+            runs.map(|(_, state)| Arc::clone(state)).collect()
+        };
+        for state in runs {
+            if state.changes().is_none()
+                && let Some(task) = state.lock().task()
+            {
+                ledger.take_in(&task.ledger);
+            }
+        }
     }
 
     /// Returns what is known of an agent.

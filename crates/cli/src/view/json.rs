@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ending;
-use super::tree::{ModelFailure, Totals, Tree};
+use super::tree::{AgentReport, ModelFailure, Totals, Tree};
 use crate::failure::Failure;
 use crate::output::Stream;
 
@@ -56,9 +56,12 @@ pub(crate) struct RunReport {
     /// Turns of the main agent.
     #[serde(default)]
     pub(crate) turns: u32,
-    /// Calls of tools by the main agent.
+    /// Calls of tools by all agents that began.
     #[serde(default)]
     pub(crate) tool_calls: u32,
+    /// The agents that were called, in the order in which they ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) agents: Vec<AgentReport>,
     /// From the first event to the last.
     #[serde(default)]
     pub(crate) duration_ms: Millis,
@@ -102,6 +105,7 @@ impl RunReport {
             usage: totals.usage,
             turns: totals.turns,
             tool_calls: totals.tool_calls,
+            agents: totals.agents.clone(),
             duration_ms: Millis::new(totals.elapsed(totals.latest)),
             model: totals.model.clone(),
             run: totals.run.clone(),

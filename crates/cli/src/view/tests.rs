@@ -539,6 +539,24 @@ fn programs_get_every_event_on_a_line_or_one_object() {
             "type": "report",
             "status": "completed", "cause": "goal", "recovered": false, "answer": story::ANSWER,
             "warnings": ["the file `AGENTS.md` is very long"],
+            "agents": [
+                {
+                    "agent": "investigator", "run": "k-1", "status": "completed", "cause": "goal",
+                    "turns": 1, "durationMs": 990,
+                    "usage": {
+                        "inputTokens": 1_000, "cachedTokens": 500, "cacheWriteTokens": 0,
+                        "outputTokens": 100, "thoughtTokens": 0, "cost": "0.002",
+                    },
+                },
+                {
+                    "agent": "investigator 2", "run": "k-2", "status": "stuck", "cause": "loop",
+                    "turns": 0, "durationMs": 1_980,
+                    "usage": {
+                        "inputTokens": 2_000, "cachedTokens": 1_000, "cacheWriteTokens": 0,
+                        "outputTokens": 100, "thoughtTokens": 0, "cost": "0.003",
+                    },
+                },
+            ],
             "usage": {
                 "inputTokens": 15_000, "cachedTokens": 7_500, "cacheWriteTokens": 0,
                 "outputTokens": 800, "thoughtTokens": 0, "cost": "0.0353",

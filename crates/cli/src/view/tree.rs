@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use convoke_core::{
-    Budget, CallId, Event, EventBody, Limit, Outcome, RunId, Timestamp, Usage, WorkspaceReport,
+    Budget, CallId, Cause, Event, EventBody, Limit, Millis, Outcome, RunId, Status, Timestamp,
+    Usage, WorkspaceReport,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,6 +28,8 @@ pub(crate) use self::entry::{CallEnd, End, Entry, Said, Weight, Who};
 
 /// How many warnings are kept for the report.
 const MAX_WARNINGS: usize = 100;
+/// How many agents are kept for the report.
+const MAX_AGENTS: usize = 1_000;
 /// How many names of agents are told apart by numbers.
 const MAX_NAMES: usize = 256;
 
@@ -68,6 +71,8 @@ pub(crate) struct Totals {
     pub(crate) turns: u32,
     /// Calls of tools by all agents that began.
     pub(crate) tool_calls: u32,
+    /// The agents that ended, but for the main one.
+    pub(crate) agents: Vec<AgentReport>,
     /// What the main agent may use.
     pub(crate) budget: Budget,
     /// Tokens and money of all agents.
@@ -90,6 +95,26 @@ pub(crate) struct Totals {
     pub(crate) is_kept: bool,
     /// When the last event came.
     pub(crate) latest: Timestamp,
+}
+
+/// What came of an agent that was called.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AgentReport {
+    /// Its name, numbered where several have the same.
+    pub(crate) agent: String,
+    /// Its run.
+    pub(crate) run: String,
+    /// How it ended, in one word.
+    pub(crate) status: Status,
+    /// Why.
+    pub(crate) cause: Cause,
+    /// How many turns it took.
+    pub(crate) turns: u32,
+    /// What it used, the agents it called included.
+    pub(crate) usage: Usage,
+    /// How long it took.
+    pub(crate) duration_ms: Millis,
 }
 
 /// A model that did not answer.

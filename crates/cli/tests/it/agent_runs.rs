@@ -83,20 +83,26 @@ fn agents_of_one_name_are_told_apart_and_an_answer_closes_its_question() {
 /// The report, the list, the story and the events say the same numbers.
 #[test]
 fn everybody_counts_the_same_calls_and_tokens() {
+    let writes: Reaction = call(("write_file", json!({ "path": "c.txt", "content": "x" }))).into();
     let reads = || -> Reaction { call(("read_file", json!({ "path": "a.txt" }))).into() };
     let world = world(vec![
         call(delegate("one")).call("ls", json!({})).into(),
         reads(),
-        reads(),
+        writes,
         done("read"),
         Reply::text("It says one.").into(),
     ]);
-    let ran = world.run(Wire::OpenAiChat, &["--output", "json", "Go."]);
+    let ran = world.run(Wire::OpenAiChat, &["--output", "json", "--mode", "edit", "Go."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let id = report["run"].as_str().unwrap();
     let listed = world.scene.json(&["runs", "list", "--json"])[0].clone();
     let shown = world.scene.json(&["runs", "show", id, "--json"]);
+    let agent = &report["agents"][0];
+    assert_eq!((&agent["agent"], &agent["status"]), (&json!("worker"), &json!("completed")));
+    assert_eq!(agent["usage"]["inputTokens"], 300, "{agent}");
+    let changed = report["task"]["ledger"]["changed"].to_string();
+    assert!(changed.contains("c.txt"), "what agents changed is changed: {changed}");
     // The agent, `ls`, and two files.
     assert_eq!(report["toolCalls"], 4);
     assert_eq!(listed["toolCalls"], 4, "{listed}");

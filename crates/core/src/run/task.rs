@@ -62,6 +62,15 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// Takes in what another one knows, as far as there is room.
+    pub fn take_in(&mut self, other: &Self) {
+        for (own, more) in [(&mut self.read, &other.read), (&mut self.changed, &other.changed)] {
+            let room = MAX_PATHS.saturating_sub(own.len());
+            let new: Vec<String> = more.difference(own).take(room).cloned().collect();
+            own.extend(new);
+        }
+    }
+
     pub(super) fn note(&mut self, effects: &Effects) {
         for (access, path) in effects.paths() {
             let paths = match access {

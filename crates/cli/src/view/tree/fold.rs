@@ -8,8 +8,8 @@ use convoke_core::event::Progress;
 use convoke_core::hook::Moment;
 use convoke_core::run::COMPLETE_TASK;
 use convoke_core::{
-    Cause, Display, DisplayFormat, Ending, Event, EventBody, Limit, Message, Money, Outcome, Part,
-    RunId, StopReason, Timestamp, ToolError, Usage,
+    Cause, Display, DisplayFormat, Ending, Event, EventBody, Limit, Message, Millis, Money,
+    Outcome, Part, RunId, StopReason, Timestamp, ToolError, Usage,
 };
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use super::activity::{Activity, Tail, retry};
 use super::agent::{Agent, CallState, OpenCall};
 use super::between;
 use super::entry::{CallEnd, End, Entry, Said, Weight};
-use super::{Ended, MAX_NAMES, ModelFailure, Tree};
+use super::{AgentReport, Ended, MAX_AGENTS, MAX_NAMES, ModelFailure, Tree};
 use crate::view::brief::{self, REMARK, one_line};
 
 /// How long the name of a tool is shown, in columns.
@@ -144,6 +144,19 @@ impl Tree {
         at: Timestamp,
     ) -> Option<Entry> {
         let agent = self.agents.remove(run)?;
+        if self.root.as_ref() != Some(run) && self.totals.agents.len() < MAX_AGENTS {
+            // One that goes on after its end is told of once.
+            self.totals.agents.retain(|known| known.run != run.as_str());
+            self.totals.agents.push(AgentReport {
+                agent: agent.who.label.clone(),
+                run: run.to_string(),
+                status: outcome.status,
+                cause: outcome.cause,
+                turns: agent.turn,
+                usage,
+                duration_ms: Millis::new(between(agent.started, at)),
+            });
+        }
         let weight = Weight::Usual;
         let said = Said::Ends {
             cause: outcome.cause,
