@@ -92,7 +92,7 @@ fn everybody_counts_the_same_calls_and_tokens() {
         done("read"),
         Reply::text("It says one.").into(),
     ]);
-    let ran = world.run(Wire::OpenAiChat, &["--output", "json", "--mode", "edit", "Go."]);
+    let ran = world.run(Wire::OpenAiChat, &["--output", "json", "--mode", "auto_edit", "Go."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     let id = report["run"].as_str().unwrap();
