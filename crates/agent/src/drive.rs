@@ -79,6 +79,11 @@ impl Driver {
 
     async fn run_through(self, first: Vec<EventBody>) -> RunReport {
         self.take_seat().await;
+        if let Some(arrivals) =
+            self.agent.many_tools.as_ref().and_then(|many| many.arrivals.as_ref())
+        {
+            arrivals.expect();
+        }
         let began = self.now();
         let ended = match first.into_iter().try_for_each(|body| self.record(body)) {
             Ok(()) => self.all_of_it().await,

@@ -1,6 +1,6 @@
 //! What the runs of one agent share, and how one starts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use convoke_core::run::{Budget, COMPLETE_TASK, OutputSpec};
 use convoke_core::{
@@ -19,6 +19,7 @@ use crate::desk::Desk;
 use crate::drive::Driver;
 use crate::keeper::{Keeper, OneSink, Place, Refusing};
 use crate::member::Member;
+use crate::offer::{ManyTools, Offer};
 use crate::prompts;
 use crate::registry::Registered;
 use crate::running::{Control, Rest, Running, StopCause, shown};
@@ -115,12 +116,15 @@ pub(crate) struct Agent {
     pub(crate) tools: ExecutorBuilder,
     pub(crate) context: ToolContext,
     system: Arc<str>,
-    declarations: Arc<[Declaration]>,
+    /// How it says that it is done, where that is a call.
+    pub(crate) completes: Option<Declaration>,
     /// The agents it may call, and which of them.
     pub(crate) team: Option<Team>,
-    granted: Granted,
-    /// How it calls them.
-    offer: Mutex<Option<Arc<Offer>>>,
+    pub(crate) granted: Granted,
+    /// What is told of many tools.
+    pub(crate) many_tools: Option<ManyTools>,
+    /// What its model is told of, as long as that stays the same.
+    pub(crate) offer: Mutex<Option<Arc<Offer>>>,
     /// The tools that agents it calls may have.
     pub(crate) ceiling: ToolView,
     pub(crate) origin: Value,
@@ -128,18 +132,6 @@ pub(crate) struct Agent {
     keeper: Arc<dyn Keeper>,
     pub(crate) workplace: Option<Arc<dyn Workplace>>,
     cancellation: CancellationToken,
-}
-
-/// The tools of an agent with those by which it calls agents, as long as these stay the same.
-#[derive(Debug)]
-struct Offer {
-    /// Of the registry.
-    version: u64,
-    /// All of them; nothing, where there are no agents to call.
-    view: Option<ToolView>,
-    declarations: Arc<[Declaration]>,
-    /// Those that cannot be offered, since a tool has their name.
-    left_out: Vec<String>,
 }
 
 impl AgentExecutor {
@@ -161,6 +153,7 @@ impl AgentExecutor {
             by_call: false,
             team: None,
             granted: Granted::All,
+            many_tools: None,
             ceiling: None,
             origin: Value::Null,
             secrets: Secrets::default(),
@@ -289,8 +282,8 @@ impl AgentExecutor {
         let mut context = agent.context.for_run(stop_tools.clone());
         let mut tools = agent.tools.clone();
         if let Some(view) = &offer.view {
-            context = context.with_extension(Arc::clone(&member));
             tools = tools.view(view.clone());
+            context = context.with_extension(Arc::clone(&member));
         }
         let tools = tools
             .context(context)
@@ -323,36 +316,6 @@ impl Agent {
         self.team.as_ref()?.registry().get(name)
     }
 
-    /// Returns the tools by which it calls agents, and what the model is told with them. They are made again
-    /// when the agents there are change. An agent further down is made for one run, so the way that led to it
-    /// is always the same.
-    fn offer(&self, lineage: &[String]) -> Arc<Offer> {
-        let version = self.team.as_ref().map(|team| team.registry().version()).unwrap_or_default();
-        let mut kept = self.offer.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*kept {
-            Some(offer) if offer.version == version => Arc::clone(offer),
-            _ => Arc::clone(kept.insert(Arc::new(self.make_offer(lineage, version)))),
-        }
-    }
-
-    fn make_offer(&self, lineage: &[String], version: u64) -> Offer {
-        let shown = self.tools.shown();
-        let taken = |name: &str| shown.get(name).is_some();
-        let (tools, left_out) = match &self.team {
-            Some(team) => team.tools(&self.granted, lineage, taken),
-            None => Default::default(),
-        };
-        if tools.is_empty() {
-            let declarations = Arc::clone(&self.declarations);
-            return Offer { version, view: None, declarations, left_out };
-        }
-        let view = shown.and(tools);
-        let mut all = declared(&view);
-        let completion = self.declarations.last().filter(|last| last.name == COMPLETE_TASK);
-        all.extend(completion.cloned());
-        Offer { version, view: Some(view), declarations: all.into(), left_out }
-    }
-
     /// Returns what the answers of a run are held against: what it was started with, also where this agent
     /// would want something else.
     fn completion_of(&self, state: &RunState) -> Arc<Completion> {
@@ -381,6 +344,7 @@ pub struct AgentBuilder {
     pub(crate) by_call: bool,
     pub(crate) team: Option<Team>,
     pub(crate) granted: Granted,
+    pub(crate) many_tools: Option<ManyTools>,
     pub(crate) ceiling: Option<ToolView>,
     pub(crate) origin: Value,
     pub(crate) secrets: Secrets,
@@ -464,6 +428,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Lets it look for tools, where there are many or some come later.
+    pub fn many_tools(mut self, many: Option<ManyTools>) -> Self {
+        self.many_tools = many;
+        self
+    }
+
     /// Lets agents that it calls have any of these tools, where they ask for them by name. Without this, they
     /// can have those it has itself.
     pub fn ceiling(mut self, tools: ToolView) -> Self {
@@ -519,22 +489,22 @@ impl AgentBuilder {
                 limit: limit.to_string(),
             });
         }
-        let mut declarations = declared(tools.shown());
+        let has_tools =
+            !tools.shown().is_empty() || self.many_tools.as_ref().is_some_and(ManyTools::expects);
         settings.ending = match &output {
             _ if by_call => Ending::CompleteTask,
             None => Ending::Text,
             // A provider can keep to a schema, but not while it may also call tools.
-            Some(_) if declarations.is_empty() => Ending::Structured,
+            Some(_) if !has_tools => Ending::Structured,
             Some(_) => Ending::StructuredOrCall,
         };
         settings.output.clone_from(&output);
         let completion = Completion::new(output).map_err(AgentSetupError::OutputSchema)?;
-        if matches!(settings.ending, Ending::CompleteTask | Ending::StructuredOrCall) {
-            if declarations.iter().any(|tool| tool.name == COMPLETE_TASK) {
-                return Err(AgentSetupError::ReservedName);
-            }
-            declarations.push(completion.declaration());
+        let by_call = matches!(settings.ending, Ending::CompleteTask | Ending::StructuredOrCall);
+        if by_call && tools.shown().get(COMPLETE_TASK).is_some() {
+            return Err(AgentSetupError::ReservedName);
         }
+        let completes = by_call.then(|| completion.declaration());
         Ok(AgentExecutor(Arc::new(Agent {
             model,
             model_settings,
@@ -543,9 +513,10 @@ impl AgentBuilder {
             ceiling: self.ceiling.unwrap_or_else(|| tools.shown().clone()),
             tools,
             system: system.into(),
-            declarations: declarations.into(),
+            completes,
             team: self.team,
             granted: self.granted,
+            many_tools: self.many_tools,
             offer: Mutex::default(),
             settings,
             origin: self.origin,
@@ -555,10 +526,6 @@ impl AgentBuilder {
             cancellation: self.cancellation,
         })))
     }
-}
-
-fn declared(view: &ToolView) -> Vec<Declaration> {
-    view.declarations().iter().map(|declaration| Declaration::clone(declaration)).collect()
 }
 
 /// Makes up an id that no other run has. Ids of later runs come later in the alphabet.

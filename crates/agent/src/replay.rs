@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use convoke_core::{
-    CallId, Effect, Event, EventBody, Limit, Position, Purpose, Run, RunId, Timestamp,
+    CallId, Effect, Event, EventBody, Limit, Position, Purpose, Run, RunId, Timestamp, ToolCall,
+    USE_TOOL,
 };
 
 use serde_json::Value;
@@ -135,9 +136,10 @@ impl Again {
             Effect::CallTools(calls) => {
                 let call = calls.iter().find(|call| Some(&call.id) == event.call.as_ref());
                 let requested = call.map(|call| {
-                    let (tool_name, params) = (call.name.clone(), call.arguments.clone().into());
+                    let call = as_recorded(call.clone(), event);
+                    let (tool_name, params) = (call.name, call.arguments.into());
                     let body = EventBody::ToolCallRequested { tool_name, params };
-                    (Some(call.id.clone()), body)
+                    (Some(call.id), body)
                 });
                 requested.into_iter().collect()
             }
@@ -223,5 +225,13 @@ const fn seq(event: &Event) -> u64 {
     match event.position {
         Position::Durable { seq } => seq,
         Position::Ephemeral { after, .. } => after,
+    }
+}
+
+/// A call through [`USE_TOOL`] is recorded as the call that is meant, if that tool was there.
+fn as_recorded(call: ToolCall, event: &Event) -> ToolCall {
+    match &event.body {
+        EventBody::ToolCallRequested { tool_name, .. } if tool_name != USE_TOOL => call.meant(),
+        _ => call,
     }
 }

@@ -366,6 +366,7 @@ impl Member {
             .secrets(self.agent.secrets.clone())
             .origin(json!({ "agent": definition.name, "inputs": order.inputs }))
             .calling(team.clone(), Granted::Only(definition.agents.clone().into()))
+            .many_tools(self.agent.many_tools.clone())
             .ceiling(view);
         if let Some(output) = definition.output.clone() {
             builder = builder.output(output);

@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::id::CallId;
 
@@ -149,4 +149,28 @@ impl ToolCall {
     pub fn new(id: impl Into<CallId>, name: impl Into<String>, arguments: Value) -> Self {
         Self { id: id.into(), name: name.into(), arguments }
     }
+
+    /// Returns the call that is meant: a call of [`USE_TOOL`] stands for one of the tool it names. One that names
+    /// no other tool stands for itself.
+    #[must_use]
+    pub fn meant(mut self) -> Self {
+        let Value::Object(given) = &mut self.arguments else { return self };
+        let name = given.get("name").and_then(Value::as_str).filter(|name| *name != USE_TOOL);
+        let (true, Some(name)) = (self.name == USE_TOOL, name.map(str::to_owned)) else {
+            return self;
+        };
+        let arguments = match given.get_mut("args").map(Value::take) {
+            None | Some(Value::Null) => Value::Object(Map::new()),
+            // Some models write objects as texts.
+            Some(Value::String(text)) => match serde_json::from_str(&text) {
+                Ok(Value::Object(arguments)) => Value::Object(arguments),
+                _ => Value::String(text),
+            },
+            Some(arguments) => arguments,
+        };
+        Self { name, arguments, ..self }
+    }
 }
+
+/// The tool through which tools are called that the model was not told of.
+pub const USE_TOOL: &str = "use_tool";

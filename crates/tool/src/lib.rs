@@ -47,6 +47,7 @@ mod approve;
 mod artifact;
 mod authorize;
 mod cache;
+pub mod catalogue;
 mod clock;
 mod command;
 mod context;

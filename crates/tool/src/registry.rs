@@ -3,8 +3,11 @@
 //! A registry is a handle: clones share the tools. Tools may come and go while calls run; a call that
 //! has begun keeps its tool. What models are told is sorted by name, so the same tools always make the
 //! same bytes.
+//!
+//! Some tools come and go by themselves: those of a server that starts, changes and stops. They form a group,
+//! whose names all begin alike, so that one can say beforehand which of them may be used.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -30,6 +33,14 @@ pub enum RegistryError {
         "`{0}` is not a tool name: it takes 1 to 64 letters, digits, `_` or `-`, and starts with a letter or `_`"
     )]
     InvalidName(String),
+    /// The name is not one of those of its group.
+    #[error("`{name}` does not begin with `{group}`, as the tools of that group do")]
+    NotOfTheGroup {
+        /// The name.
+        name: String,
+        /// How the names of the group begin.
+        group: String,
+    },
     /// The parameters are not a schema of an object.
     #[error("the parameters of tool `{0}` are not a JSON Schema of an object")]
     InvalidParameters(String),
@@ -42,6 +53,8 @@ pub struct ToolRegistry(Arc<RwLock<Tools>>);
 #[derive(Default)]
 struct Tools {
     by_name: HashMap<String, Arc<Entry>>,
+    /// How the names of tools begin that come and go.
+    groups: BTreeSet<Arc<str>>,
     declarations: Option<Arc<[Arc<Declaration>]>>,
     generation: u64,
 }
@@ -51,6 +64,8 @@ pub(crate) struct Entry {
     /// Tells this registration from a later one of the same name.
     pub(crate) registration: u64,
     pub(crate) tool: Arc<dyn Tool>,
+    /// The group that it comes and goes with.
+    pub(crate) group: Option<Arc<str>>,
     /// Most tools are not offered to anybody, so it is made when somebody asks.
     declaration: OnceLock<Arc<Declaration>>,
     check: OnceLock<Result<ArgumentCheck, ToolError>>,
@@ -80,7 +95,7 @@ impl Counters {
 impl Entry {
     fn new(registration: u64, tool: Arc<dyn Tool>, counters: Arc<Counters>) -> Self {
         let (declaration, check) = (OnceLock::new(), OnceLock::new());
-        Self { registration, tool, declaration, check, counters }
+        Self { registration, tool, group: None, declaration, check, counters }
     }
 
     /// Keeps a tool that is in no registry.
@@ -151,6 +166,61 @@ impl ToolRegistry {
         Ok(())
     }
 
+    /// Announces tools whose names begin with this, and that come and go. Views that were asked for such
+    /// names show them when they are there.
+    pub fn announce(&self, group: &str) {
+        self.write().groups.insert(group.into());
+    }
+
+    /// Makes these the tools of a group, in place of those it had. One that cannot be registered is left out
+    /// and returned with the reason; a name that another tool has is never taken from it.
+    pub fn set_group(&self, group: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<RegistryError> {
+        let group: Arc<str> = group.into();
+        let mut registered = self.write();
+        registered.groups.insert(Arc::clone(&group));
+        let old: Vec<String> = {
+            let entries = registered.by_name.iter();
+            let of_group = entries.filter(|(_, entry)| entry.group.as_ref() == Some(&group));
+            of_group.map(|(name, _)| name.clone()).collect()
+        };
+        let mut counters: HashMap<String, Arc<Counters>> = HashMap::new();
+        for name in old {
+            if let Some(entry) = registered.by_name.remove(&name) {
+                counters.insert(name, Arc::clone(&entry.counters));
+            }
+        }
+        registered.changed();
+        let mut problems = Vec::new();
+        for tool in tools {
+            let name = tool.spec().name.clone();
+            let problem = check_spec(tool.as_ref()).err().or_else(|| {
+                let taken = registered.by_name.contains_key(&name);
+                if taken {
+                    Some(RegistryError::Duplicate(name.clone()))
+                } else if name.starts_with(&*group) {
+                    None
+                } else {
+                    let group = group.to_string();
+                    Some(RegistryError::NotOfTheGroup { name: name.clone(), group })
+                }
+            });
+            if let Some(problem) = problem {
+                problems.push(problem);
+                continue;
+            }
+            let counters = counters.remove(&name).unwrap_or_default();
+            let mut entry = Entry::new(registered.generation, tool, counters);
+            entry.group = Some(Arc::clone(&group));
+            registered.by_name.insert(name, Arc::new(entry));
+        }
+        problems
+    }
+
+    /// Tells whether a name is one that a group may bring.
+    pub fn may_come(&self, name: &str) -> bool {
+        self.read().groups.iter().any(|group| name.starts_with(&**group))
+    }
+
     /// Takes a tool away. Calls that have begun go on.
     pub fn remove(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let mut tools = self.write();
@@ -216,6 +286,15 @@ impl ToolRegistry {
 
     pub(crate) fn entries(&self) -> Vec<Arc<Entry>> {
         self.read().sorted()
+    }
+
+    /// Returns the tools that come and go and are here now.
+    pub(crate) fn passing(&self) -> Vec<Arc<Entry>> {
+        let tools = self.read();
+        if tools.groups.is_empty() {
+            return Vec::new();
+        }
+        tools.by_name.values().filter(|entry| entry.group.is_some()).cloned().collect()
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Tools> {

@@ -1,15 +1,16 @@
 //! What one run may see of the registry.
 //!
 //! A view holds names, not tools: which tools it shows is settled when it is made, so a tool that is
-//! registered later does not slip in, and one that is removed is gone at once. A view of a view can
-//! only show less. A view may have tools of its own beside, which are in no registry.
+//! registered later does not slip in, and one that is removed is gone at once. Tools of a group, which come
+//! and go, are shown whenever they are there, if every selection on the way to the view covers them. A view of
+//! a view can only show less. A view may have tools of its own beside, which are in no registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use convoke_core::nearest::{did_you_mean, nearest};
-use convoke_core::{Declaration, ToolError};
+use convoke_core::{Declaration, ToolError, ToolSpec};
 
 use crate::pattern;
 use crate::registry::{Entry, ToolRegistry};
@@ -72,6 +73,11 @@ impl Selection {
         self.exclude.extend(names.into_iter().map(Into::into));
         self
     }
+
+    fn covers(&self, spec: &ToolSpec) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|one| pattern::covers(one, spec));
+        self.allow.as_deref().is_none_or(any) && !any(&self.exclude)
+    }
 }
 
 /// The tools one run may call. Cheap to clone.
@@ -80,6 +86,8 @@ pub struct ToolView {
     registry: ToolRegistry,
     /// Name to registration; `None` shows everything there is at any time.
     shown: Option<Arc<BTreeMap<String, u64>>>,
+    /// What was asked for on the way here: it decides about tools that come and go.
+    selections: Arc<[Selection]>,
     /// Tools that only this view shows. They go before others of their name.
     own: Arc<BTreeMap<String, Arc<Entry>>>,
 }
@@ -87,7 +95,7 @@ pub struct ToolView {
 impl ToolView {
     /// Shows all tools of a registry, now and later.
     pub fn of(registry: ToolRegistry) -> Self {
-        Self { registry, shown: None, own: Arc::default() }
+        Self { registry, shown: None, selections: [].into(), own: Arc::default() }
     }
 
     /// Returns a view that shows these as well, in place of others of their names. They are in no registry.
@@ -110,7 +118,8 @@ impl ToolView {
             .iter()
             .chain(selection.exclude.iter().filter(|name| pattern::is_plain(name)))
             .filter(|wanted| {
-                !entries.iter().any(|entry| pattern::covers(wanted, entry.tool.spec()))
+                !self.registry.may_come(wanted)
+                    && !entries.iter().any(|entry| pattern::covers(wanted, entry.tool.spec()))
             })
             .cloned()
             .collect();
@@ -118,19 +127,17 @@ impl ToolView {
             let existing = entries.iter().map(|entry| entry.tool.spec().name.clone()).collect();
             return Err(ViewError::Unresolved { unresolved, existing });
         }
-        let covered = |patterns: &[String], entry: &Entry| {
-            patterns.iter().any(|pattern| pattern::covers(pattern, entry.tool.spec()))
-        };
         let shown: BTreeMap<String, u64> = entries
             .iter()
-            .filter(|entry| allow.is_none_or(|patterns| covered(patterns, entry)))
-            .filter(|entry| !covered(&selection.exclude, entry))
+            .filter(|entry| entry.group.is_none() && selection.covers(entry.tool.spec()))
             .map(|entry| (entry.tool.spec().name.clone(), entry.registration))
             .collect();
         let own = self.own.iter().filter(|(name, _)| shown.contains_key(*name));
         let own = own.map(|(name, entry)| (name.clone(), Arc::clone(entry))).collect();
         let (registry, shown) = (self.registry.clone(), Some(Arc::new(shown)));
-        let view = Self { registry, shown, own: Arc::new(own) };
+        let before = self.selections.iter().cloned();
+        let selections = before.chain([selection.clone()]).collect();
+        let view = Self { registry, shown, selections, own: Arc::new(own) };
         view.check_requirements()?;
         Ok(view)
     }
@@ -138,6 +145,11 @@ impl ToolView {
     /// Returns the tool of that name, if this view shows it.
     pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
         self.entry(name).map(|entry| Arc::clone(&entry.tool))
+    }
+
+    /// Tells whether this view shows nothing now.
+    pub fn is_empty(&self) -> bool {
+        self.entries().is_empty()
     }
 
     /// Returns the tools this view shows, sorted by name.
@@ -169,16 +181,30 @@ impl ToolView {
             return Some(Arc::clone(own));
         }
         let entry = self.registry.entry(name)?;
-        match &self.shown {
-            Some(shown) if shown.get(name) != Some(&entry.registration) => None,
-            _ => Some(entry),
-        }
+        let is_shown = match &self.shown {
+            None => true,
+            Some(_) if entry.group.is_some() => self.lets_pass(&entry),
+            Some(shown) => shown.get(name) == Some(&entry.registration),
+        };
+        is_shown.then_some(entry)
+    }
+
+    /// Tells whether a tool that comes and goes is one of those that were asked for.
+    fn lets_pass(&self, entry: &Entry) -> bool {
+        self.selections.iter().all(|selection| selection.covers(entry.tool.spec()))
     }
 
     fn entries(&self) -> Vec<Arc<Entry>> {
         let entries: Vec<Arc<Entry>> = match &self.shown {
             None => self.registry.entries(),
-            Some(shown) => shown.keys().filter_map(|name| self.entry(name)).collect(),
+            Some(shown) => {
+                let settled = shown.keys().filter_map(|name| self.entry(name));
+                let passing = self.registry.passing();
+                let passing = passing.into_iter().filter(|entry| self.lets_pass(entry));
+                let mut all: Vec<Arc<Entry>> = settled.chain(passing).collect();
+                all.sort_by(|one, other| one.tool.spec().name.cmp(&other.tool.spec().name));
+                all
+            }
         };
         if self.own.is_empty() {
             return entries;

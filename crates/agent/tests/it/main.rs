@@ -11,6 +11,7 @@ mod family;
 mod hooks;
 mod journaled;
 mod limits;
+mod many_tools;
 mod openings;
 mod resume;
 mod stopping;

@@ -217,7 +217,7 @@ async fn a_tree_is_taken_up_after_any_event() {
         let model = Arc::new(ScriptedModel::from_fn(script));
         let main = again.main(&model, agents(), yes()).build().unwrap();
         let place = convoke_agent::Place::new(Arc::new(convoke_tool::MemorySink::default()));
-        let paused = convoke_agent::Paused::rebuild(&RunId::new("r"), begun, place);
+        let paused = Paused::rebuild(&RunId::new("r"), begun, place);
         if begun.iter().any(|event| {
             event.run == RunId::new("r") && matches!(event.body, EventBody::RunEnded { .. })
         }) {
@@ -392,7 +392,7 @@ async fn a_background_agent_is_taken_up_again() {
         let model = Arc::new(ScriptedModel::from_fn(script));
         let main = again.main(&model, [agent("slow")], yes()).build().unwrap();
         let place = convoke_agent::Place::new(Arc::new(convoke_tool::MemorySink::default()));
-        let paused = convoke_agent::Paused::rebuild(&RunId::new("r"), begun, place);
+        let paused = Paused::rebuild(&RunId::new("r"), begun, place);
         let (later, report) = read(main.resume(paused, None).unwrap()).await;
         assert_eq!(
             report.text().as_deref(),
@@ -632,7 +632,7 @@ async fn an_agent_that_runs_at_most_once_is_not_taken_up() {
     let model = Arc::new(ScriptedModel::from_fn(script));
     let main = again.main(&model, [once], NobodyToAsk).build().unwrap();
     let place = convoke_agent::Place::new(Arc::new(convoke_tool::MemorySink::default()));
-    let paused = convoke_agent::Paused::rebuild(&RunId::new("r"), begun, place);
+    let paused = Paused::rebuild(&RunId::new("r"), begun, place);
     let (events, report) = read(main.resume(paused, None).unwrap()).await;
     assert_eq!(report.text().as_deref(), Some("all done"));
     assert_eq!(asked(&model), ["main"], "the agent is not asked again");

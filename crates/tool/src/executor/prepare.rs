@@ -8,7 +8,7 @@ use std::time::Duration;
 use convoke_core::policy::Forbidden;
 use convoke_core::{
     Access, Concurrency, Display, Effects, EventBody, Kind, Repeat, ToolCall, ToolError,
-    ToolResult, ToolSpec,
+    ToolResult, ToolSpec, USE_TOOL,
 };
 use serde_json::Value;
 
@@ -134,6 +134,8 @@ impl ToolExecutor {
 
     /// Decides about a call, before hooks have had their say.
     pub(crate) fn decide_first(&self, call: ToolCall, options: CallOptions) -> Decided {
+        // Whoever may use others through it sees, decides and records what is meant.
+        let call = if self.0.view.entry(USE_TOOL).is_some() { call.meant() } else { call };
         let opened =
             Ticket::open(&self.0, call.id.clone(), brief_name(&call.name), &call.arguments);
         let ticket = match opened {

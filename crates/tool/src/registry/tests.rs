@@ -88,3 +88,45 @@ fn statistics_count_failures_and_time() {
         json!({ "a": { "count": 2, "failures": 1, "avgDuration": 3 } })
     );
 }
+
+#[test]
+fn a_group_comes_and_goes_and_takes_no_name_from_others() {
+    let registry = ToolRegistry::new();
+    registry.register(named("mcp__a__mine")).unwrap();
+    registry.announce("mcp__a__");
+    assert!(registry.may_come("mcp__a__x") && !registry.may_come("mcp__b__x"));
+    let problems = registry
+        .set_group("mcp__a__", vec![named("mcp__a__x"), named("mcp__a__mine"), named("other")]);
+    let not_of_it = RegistryError::NotOfTheGroup { name: "other".into(), group: "mcp__a__".into() };
+    assert_eq!(problems, [RegistryError::Duplicate("mcp__a__mine".into()), not_of_it]);
+    registry.entry("mcp__a__x").unwrap().count(true, Duration::from_millis(1));
+    assert_eq!(registry.set_group("mcp__a__", vec![named("mcp__a__x"), named("mcp__a__y")]), []);
+    assert_eq!(registry.stats().call_stats["mcp__a__x"].count, 1, "statistics go on");
+    assert_eq!(registry.set_group("mcp__a__", Vec::new()), []);
+    assert_eq!(names(&registry), ["mcp__a__mine"]);
+}
+
+#[test]
+fn a_view_shows_what_comes_later_only_if_it_was_asked_for() {
+    use crate::view::{Selection, ToolView};
+
+    let registry = ToolRegistry::new();
+    registry.register(named("read")).unwrap();
+    registry.announce("mcp__a__");
+    let all = ToolView::of(registry.clone());
+    let some = all.select(&Selection::only(["read", "mcp__a__x", "mcp__a__y*"])).unwrap();
+    let fewer = some.select(&Selection::all().without(["mcp__a__yes"])).unwrap();
+    let none = all.select(&Selection::only(["read"])).unwrap();
+    assert!(all.select(&Selection::only(["mcp__b__x"])).is_err(), "nobody announced it");
+    let come = ["x", "yes", "yet", "z"].map(|name| named(&format!("mcp__a__{name}")));
+    assert_eq!(registry.set_group("mcp__a__", come.to_vec()), []);
+    let shown = |view: &ToolView| -> Vec<String> {
+        view.list().iter().map(|tool| tool.spec().name.clone()).collect()
+    };
+    assert_eq!(shown(&some), ["mcp__a__x", "mcp__a__yes", "mcp__a__yet", "read"]);
+    assert_eq!(shown(&fewer), ["mcp__a__x", "mcp__a__yet", "read"]);
+    assert_eq!(shown(&none), ["read"]);
+    assert!(fewer.get("mcp__a__yes").is_none() && fewer.get("mcp__a__z").is_none());
+    assert_eq!(registry.set_group("mcp__a__", Vec::new()), []);
+    assert_eq!(shown(&some), ["read"], "what is gone is gone at once");
+}

@@ -1,0 +1,172 @@
+//! What a model is told of: its tools, those by which it calls agents, and, where there are many or some come
+//! later, those by which it looks for the others.
+//!
+//! What a run was told of when it began never changes: the provider remembers a conversation only as long as it
+//! begins with the same bytes. So tools that come later are found and called through two that were there from
+//! the beginning.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use convoke_core::{Category, Declaration, USE_TOOL};
+use convoke_tool::catalogue::{Arrivals, Standing, TOOL_SEARCH, ToolSearch, UseTool, tokens};
+use convoke_tool::{Tool, ToolView};
+
+use crate::agent_tool::AgentTool;
+use crate::background::BACKGROUND_AGENTS;
+use crate::delegate::DELEGATE_TO_AGENT;
+use crate::executor::Agent;
+
+/// How much a model is told of tools beside the built-in ones.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ManyTools {
+    /// About how many tokens that may take. Where it would take more, the model has to look for them.
+    pub max_tokens: usize,
+    /// Tools that may not be here yet.
+    pub arrivals: Option<Arc<dyn Arrivals>>,
+}
+
+impl ManyTools {
+    /// Tells of tools up to about so many tokens.
+    pub const fn up_to(max_tokens: usize) -> Self {
+        Self { max_tokens, arrivals: None }
+    }
+
+    /// Looks for these as well.
+    #[must_use]
+    pub fn and(mut self, arrivals: Arc<dyn Arrivals>) -> Self {
+        self.arrivals = Some(arrivals);
+        self
+    }
+
+    /// Tells whether there may be tools later that are not here now.
+    pub(crate) fn expects(&self) -> bool {
+        let sources = self.arrivals.iter().flat_map(|arrivals| arrivals.sources());
+        sources.into_iter().any(|source| !matches!(source.standing, Standing::Here { .. }))
+    }
+}
+
+impl fmt::Debug for ManyTools {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ManyTools")
+            .field("max_tokens", &self.max_tokens)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a model is told of, as long as the tools and agents there are stay the same.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// Of the agents and of the tools.
+    version: (u64, u64),
+    /// What it may call, if that is more than its own tools.
+    pub(crate) view: Option<ToolView>,
+    pub(crate) declarations: Arc<[Declaration]>,
+    /// Those that cannot be offered, since a tool has their name.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Agent {
+    /// Returns what the model is told of. It is made again when the agents or tools there are change. An agent
+    /// further down is made for one run, so the way that led to it is always the same.
+    pub(crate) fn offer(&self, lineage: &[String]) -> Arc<Offer> {
+        let agents = self.team.as_ref().map(|team| team.registry().version()).unwrap_or_default();
+        let version = (agents, self.tools.shown().registry().generation());
+        let mut kept = self.offer.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(offer) if offer.version == version => Arc::clone(offer),
+            _ => Arc::clone(kept.insert(Arc::new(self.make_offer(lineage, version)))),
+        }
+    }
+
+    fn make_offer(&self, lineage: &[String], version: (u64, u64)) -> Offer {
+        let shown = self.tools.shown();
+        let taken = |name: &str| shown.get(name).is_some();
+        let (tools, mut left_out) = match &self.team {
+            Some(team) => team.tools(&self.granted, lineage, taken),
+            None => Default::default(),
+        };
+        let mut view = (!tools.is_empty()).then(|| shown.and(tools));
+        let with_agents = view.clone().unwrap_or_else(|| shown.clone());
+        let mut told = declared(&with_agents);
+        if let Some(many) = &self.many_tools {
+            if taken(TOOL_SEARCH) || taken(USE_TOOL) {
+                left_out.extend([TOOL_SEARCH, USE_TOOL].map(str::to_owned));
+            } else {
+                let search = self.search(&with_agents, lineage, many);
+                told = many.told(told, &with_agents, &search);
+                view = Some(search);
+            }
+        }
+        told.extend(self.completes.clone());
+        Offer { version, view, declarations: told.into(), left_out }
+    }
+
+    /// Returns a view with the tools that find others, and with agents as tools, so that they are found too.
+    fn search(&self, view: &ToolView, lineage: &[String], many: &ManyTools) -> ToolView {
+        let agents = self.team.iter().flat_map(|team| team.callable(&self.granted, lineage));
+        let agents = agents.filter(|agent| view.get(&agent.name).is_none());
+        let agents = agents.map(|agent| -> Arc<dyn Tool> { Arc::new(AgentTool::new(agent)) });
+        let all = view.and(agents);
+        let search: Arc<dyn Tool> = Arc::new(ToolSearch::new(all.clone(), many.arrivals.clone()));
+        all.and([search, Arc::new(UseTool::new())])
+    }
+}
+
+impl ManyTools {
+    /// Returns what the model is told of these tools: all of them, or as many as may be told, and how to find the
+    /// others. Those that come from elsewhere are the first to be left out.
+    fn told(&self, all: Vec<Declaration>, view: &ToolView, search: &ToolView) -> Vec<Declaration> {
+        let tier =
+            |one: &Declaration| view.get(&one.name).map_or(Tier::Always, |tool| Tier::of(&*tool));
+        let cost = |tier_of: Tier| -> usize {
+            all.iter().filter(|one| tier(one) == tier_of).map(tokens).sum()
+        };
+        let (own, foreign) = (cost(Tier::Own), cost(Tier::Foreign));
+        let told_up_to = match self.max_tokens {
+            most if own + foreign <= most => Tier::Foreign,
+            most if own <= most => Tier::Own,
+            _ => Tier::Always,
+        };
+        if told_up_to == Tier::Foreign && !self.expects() {
+            return all;
+        }
+        let mut told: Vec<Declaration> =
+            all.into_iter().filter(|one| tier(one) <= told_up_to).collect();
+        let found = [TOOL_SEARCH, USE_TOOL].into_iter().filter_map(|name| search.get(name));
+        told.extend(found.map(|tool| tool.declaration()));
+        told.sort_by(|one, other| one.name.cmp(&other.name));
+        told
+    }
+}
+
+/// In which order tools are left out, the last first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    /// Those that are built in, and the one by which agents are called, a model is always told of.
+    Always,
+    /// Those that the user or the program made.
+    Own,
+    /// Those of servers, and agents as tools.
+    Foreign,
+}
+
+impl Tier {
+    fn of(tool: &dyn Tool) -> Self {
+        let spec = tool.spec();
+        match spec.category {
+            Category::Mcp => Self::Foreign,
+            Category::Agent if ![DELEGATE_TO_AGENT, BACKGROUND_AGENTS].contains(&&*spec.name) => {
+                Self::Foreign
+            }
+            Category::Custom => Self::Own,
+            _ => Self::Always,
+        }
+    }
+}
+
+fn declared(view: &ToolView) -> Vec<Declaration> {
+    view.declarations().iter().map(|declaration| Declaration::clone(declaration)).collect()
+}

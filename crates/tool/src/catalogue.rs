@@ -1,0 +1,66 @@
+//! Many tools: found by what they do instead of being told one by one.
+//!
+//! What a model is told about tools is paid for with every request, and changing it makes the provider forget
+//! what it knew of the conversation. So where there are many, or some come later, the model is told of two tools
+//! that stay the same: one that searches ([`ToolSearch`]) and one through which what was found is called
+//! ([`UseTool`]). Whoever decides, records and runs a call sees the tool that is meant.
+
+mod rank;
+mod search;
+mod use_tool;
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use convoke_core::Declaration;
+
+pub use self::search::{TOOL_SEARCH, ToolSearch};
+pub use self::use_tool::UseTool;
+
+/// About how many bytes of a declaration a model reads as one token.
+const BYTES_A_TOKEN: usize = 4;
+
+/// Returns about how many tokens a model is charged for being told of a tool.
+pub fn tokens(declaration: &Declaration) -> usize {
+    let Declaration { name, description, parameters } = declaration;
+    (name.len() + description.len() + parameters.text().get().len()).div_ceil(BYTES_A_TOKEN)
+}
+
+/// Tools that come from elsewhere and may not be here yet: those of servers that start.
+#[async_trait]
+pub trait Arrivals: Send + Sync + Debug {
+    /// Says that tools will be wanted: what is not known is asked for. Waits for nothing.
+    fn expect(&self);
+
+    /// Says where tools come from, and how it stands with each.
+    fn sources(&self) -> Vec<Source>;
+
+    /// Waits until nothing is on its way any more: it is here, or will not come.
+    async fn settled(&self);
+}
+
+/// Where tools come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// How it stands with the tools of a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// They are known.
+    Here {
+        /// How many there are.
+        count: usize,
+    },
+    /// They are on their way.
+    Coming,
+    /// They will not come, for this reason.
+    Missing {
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,0 +1,172 @@
+//! The tool that finds tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use convoke_core::{Category, Kind, Repeat, ToolError, ToolSpec, USE_TOOL};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::rank::rank;
+use super::{Arrivals, Source, Standing};
+use crate::context::ToolContext;
+use crate::tool::{Invocation, Tool, ToolOutput};
+use crate::truncate::cut_middle;
+use crate::view::ToolView;
+
+/// The name of the tool.
+pub const TOOL_SEARCH: &str = "tool_search";
+
+/// How many tools are found where nobody says, and at most.
+const USUAL: usize = 5;
+const MOST: usize = 20;
+/// How long a search waits for tools that are on their way.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How much of a description and of a schema is told, in bytes.
+const MAX_DESCRIPTION: usize = 1_024;
+const MAX_SCHEMA: usize = 16 * 1024;
+/// How many sources the model is told of beforehand.
+const MAX_SOURCES: usize = 40;
+
+/// Finds tools of a view by what they do.
+#[derive(Debug)]
+pub struct ToolSearch {
+    spec: ToolSpec,
+    scope: Arc<Scope>,
+}
+
+#[derive(Debug)]
+struct Scope {
+    view: ToolView,
+    arrivals: Option<Arc<dyn Arrivals>>,
+}
+
+impl ToolSearch {
+    /// Searches this view, and what is on its way.
+    pub fn new(view: ToolView, arrivals: Option<Arc<dyn Arrivals>>) -> Self {
+        let mut description = include_str!("../../prompts/tool_search.md").trim_end().to_owned();
+        let sources = arrivals.as_ref().map(|arrivals| arrivals.sources()).unwrap_or_default();
+        if !sources.is_empty() {
+            let shown: Vec<String> = sources.iter().take(MAX_SOURCES).map(told_before).collect();
+            let more = sources.len().saturating_sub(MAX_SOURCES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            description.push_str(&format!(" There are tools of: {}{more}.", shown.join(", ")));
+        }
+        let mut spec = ToolSpec::new(TOOL_SEARCH, description, Kind::Think);
+        spec.category = Category::System;
+        spec.repeat = Repeat::Pure;
+        spec.parameters = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "query": { "type": "string", "description": "What the tool is to do, in a few words, or its name." },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MOST },
+            },
+            "required": ["query"],
+        })
+        .into();
+        Self { spec, scope: Arc::new(Scope { view, arrivals }) }
+    }
+}
+
+/// Says where tools come from, in words that stay the same while servers come and go.
+fn told_before(source: &Source) -> String {
+    match &source.standing {
+        Standing::Here { count } => format!("{} ({count})", source.name),
+        Standing::Coming | Standing::Missing { .. } => source.name.clone(),
+    }
+}
+
+impl Tool for ToolSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare(&self, arguments: Value) -> Result<Box<dyn Invocation>, ToolError> {
+        let wanted: Wanted = serde_json::from_value(arguments)
+            .map_err(|error| ToolError::validation([error.to_string()]))?;
+        Ok(Box::new(Search { wanted, scope: Arc::clone(&self.scope) }))
+    }
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+struct Search {
+    wanted: Wanted,
+    scope: Arc<Scope>,
+}
+
+#[async_trait]
+impl Invocation for Search {
+    async fn run(self: Box<Self>, context: ToolContext) -> Result<ToolOutput, ToolError> {
+        let Self { wanted, scope } = *self;
+        if let Some(arrivals) = &scope.arrivals {
+            tokio::select! {
+                () = arrivals.settled() => {}
+                () = tokio::time::sleep(PATIENCE) => {}
+                () = context.cancelled() => {}
+            }
+        }
+        Ok(scope.search(&wanted.query, wanted.limit.unwrap_or(USUAL).min(MOST)))
+    }
+}
+
+impl Scope {
+    fn search(&self, query: &str, limit: usize) -> ToolOutput {
+        let tools = self.view.list();
+        let tools: Vec<_> = tools.iter().filter(|tool| !is_own(&tool.spec().name)).collect();
+        let specs: Vec<&ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
+        let ranked = rank(query, &specs);
+        let found: Vec<Value> = ranked
+            .iter()
+            .take(limit)
+            .filter_map(|index| tools.get(*index))
+            .map(|tool| told(&tool.declaration()))
+            .collect();
+        let mut value = json!({ "tools": found, "fitting": ranked.len(), "all": tools.len() });
+        let sources = self.arrivals.as_ref().map(|arrivals| arrivals.sources());
+        for Source { name, standing } in sources.into_iter().flatten() {
+            let (key, what) = match standing {
+                Standing::Here { .. } => continue,
+                Standing::Coming => ("starting", json!(name)),
+                Standing::Missing { reason } => ("unavailable", json!(format!("{name}: {reason}"))),
+            };
+            if let Some(list) = value.as_object_mut().map(|value| value.entry(key)) {
+                let list = list.or_insert_with(|| json!([]));
+                list.as_array_mut().into_iter().for_each(|list| list.push(what.clone()));
+            }
+        }
+        if found.is_empty()
+            && let Some(value) = value.as_object_mut()
+        {
+            let hint = "nothing fits; try other words, or fewer";
+            value.insert("hint".to_owned(), hint.into());
+        }
+        ToolOutput::new(value)
+    }
+}
+
+/// Tells whether a tool is part of the search itself.
+fn is_own(name: &str) -> bool {
+    name == TOOL_SEARCH || name == USE_TOOL
+}
+
+/// Returns what a model needs to know to call a tool.
+fn told(declaration: &convoke_core::Declaration) -> Value {
+    let whole = &declaration.description;
+    let description = cut_middle(whole, MAX_DESCRIPTION).unwrap_or_else(|| whole.clone());
+    let schema = declaration.parameters.text().get();
+    let parameters = if schema.len() > MAX_SCHEMA {
+        let required = declaration.parameters.get("required").cloned().unwrap_or_default();
+        json!({ "too_long_to_show_bytes": schema.len(), "required": required })
+    } else {
+        Value::clone(&declaration.parameters)
+    };
+    json!({ "name": declaration.name, "description": description, "parameters": parameters })
+}
