@@ -6,6 +6,8 @@
 //! resource limits for the rest. [`Preflight`] tells what can be enforced on this machine, and by which
 //! [`Backend`]. What cannot be is refused: a program never starts with more rights than it was to have.
 //!
+//! A [`GuardedSpawner`] starts programs that may do what their user may, and that still all end with us.
+//!
 //! This is the one crate with `unsafe` code. It is needed between fork and exec, where only system calls
 //! may be used; everything that takes memory is prepared before.
 
@@ -22,4 +24,4 @@ mod spawner;
 pub use confinement::{Confinement, Limits, Network, secrets_of};
 pub use host::{AllowedHost, NotAHost};
 pub use preflight::{Backend, Feature, NotEnforceable, Preflight, Tried};
-pub use spawner::ConfinedSpawner;
+pub use spawner::{ConfinedSpawner, GuardedSpawner};

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use convoke_core::ToolError;
 use convoke_tool::Program;
 
-use crate::confinement::{Confinement, Network};
+use crate::confinement::{Confinement, Limits, Network};
 use crate::host::Hosts;
 use crate::preflight::{Backend, NotEnforceable};
 use crate::proxy;
@@ -135,6 +135,14 @@ impl Cages {
     }
 }
 
+/// Prepares a program that is not confined, but ends with us.
+pub(crate) fn guarded(program: Program) -> Prepared {
+    let watch = Watch { processes: None, wrapped: false };
+    let resources = Resources::of(&Limits::default());
+    let cage = Cage { walls: Walls::None, resources, watch, door: None };
+    Prepared { program, cage, way_out: None }
+}
+
 /// A program that can be started, and everything it is started with.
 pub(crate) struct Prepared {
     /// What is started.
@@ -154,7 +162,12 @@ pub(crate) struct Cage {
 }
 
 enum Walls {
-    Landlock { files: Arc<FileRules>, calls: Arc<calls::Filter> },
+    /// There are none: it may do what its user may.
+    None,
+    Landlock {
+        files: Arc<FileRules>,
+        calls: Arc<calls::Filter>,
+    },
     Bubblewrap(Wrapping),
 }
 
@@ -171,6 +184,7 @@ impl Cage {
         close_on_exec()?;
         self.resources.apply()?;
         match &self.walls {
+            Walls::None => Ok(()),
             Walls::Landlock { files, calls } => {
                 rights::drop_all_but_files()?;
                 files.apply()?;

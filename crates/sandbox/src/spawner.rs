@@ -114,3 +114,24 @@ mod tests {
         assert!(sent.is_ok() && went_on.is_ok(), "nobody else came to work: {went_on:?}");
     }
 }
+
+/// Starts programs with all the rights of this one, which end when it does, however that happens: what a user
+/// set up to run beside us. Where there is no guard, they end with us unless we are killed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GuardedSpawner;
+
+#[async_trait]
+impl Spawner for GuardedSpawner {
+    #[cfg(target_os = "linux")]
+    async fn spawn(&self, program: Program) -> Result<Box<dyn Process>, ToolError> {
+        if !crate::linux::guard::sees_children() {
+            return convoke_tool::UnconfinedSpawner.spawn(program).await;
+        }
+        Ok(Box::new(crate::linux::process::Guarded::start(crate::linux::guarded(program))?))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    async fn spawn(&self, program: Program) -> Result<Box<dyn Process>, ToolError> {
+        convoke_tool::UnconfinedSpawner.spawn(program).await
+    }
+}

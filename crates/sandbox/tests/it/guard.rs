@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use convoke_sandbox::Backend;
+use convoke_sandbox::{Backend, GuardedSpawner};
 use convoke_tool::{Process, Spawner, UnconfinedSpawner};
 use tokio::io::AsyncReadExt;
 
@@ -122,6 +122,37 @@ async fn as_the_parent(directory: &Path, backend: Backend) {
     let program = place.program(&["sh", "-c", LEAVE_BEHIND]);
     let mut process = place.spawner().spawn(program).await.unwrap();
     process.wait().await.unwrap();
+}
+
+/// What is not confined ends with us all the same.
+#[tokio::test]
+async fn unconfined_programs_end_when_we_are_killed() {
+    if let Some(directory) = variable(PARENT) {
+        let place = Place::at(Path::new(&directory), Backend::Landlock);
+        let program = place.program(&["sh", "-c", LEAVE_BEHIND]);
+        GuardedSpawner.spawn(program).await.unwrap().wait().await.unwrap();
+        return;
+    }
+    let Some(place) = with_pipe(Backend::Landlock).await else { return };
+    let this = std::env::current_exe().unwrap();
+    let test = "guard::unconfined_programs_end_when_we_are_killed";
+    let mut program = place.program(&[this.to_str().unwrap(), test, "--exact", "--nocapture"]);
+    program.environment.insert(PARENT.to_owned(), place.path("").display().to_string());
+    let mut parent = UnconfinedSpawner.spawn(program).await.unwrap();
+    let pipe = when_ready(&place.path("pipe")).await;
+    parent.kill();
+    parent.wait().await.unwrap();
+    all_have_ended(pipe).await;
+}
+
+/// It may do what its user may: write beside its directory, and use the network.
+#[tokio::test]
+async fn unconfined_programs_are_not_confined() {
+    let Some(place) = Place::new(Backend::Landlock) else { return };
+    let line =
+        "echo out > ../outside/new && cat < ../outside/new && grep -q NoNewPrivs:.0 /proc/self/status";
+    let ran = run(&GuardedSpawner, place.program(&["sh", "-c", line])).await;
+    assert!(ran.succeeded(), "{ran:?}");
 }
 
 on_each_backend!(
