@@ -21,6 +21,7 @@ use super::overrides;
 use super::paths::{self, Base};
 use super::problem::{ConfigError, Problem};
 use super::schema::{Schema, config_schema};
+use super::servers;
 use super::settings::{ALIASES, Config};
 use super::sources::{Sources, Standing};
 use super::trust;
@@ -47,6 +48,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     let layers = loader.layers();
     let Loader { mut problems, mut warnings, files, standing, rules, .. } = loader;
     let effective = merged(&layers);
+    servers::check(&effective, &mut problems);
     if problems.is_empty() {
         match serde_json::from_value::<Config>(effective.to_json()) {
             Ok(mut config) => {
@@ -74,7 +76,9 @@ fn item_origins(effective: &Node, list: &Key) -> Vec<Origin> {
 fn merged(layers: &[LayerTree]) -> Node {
     let mut effective = Node::empty(Origin { layer: Layer::BuiltIn, place: Place::BuiltIn });
     for layer in layers {
-        effective.overlay(layer.root.clone());
+        let mut above = layer.root.clone();
+        servers::keep(&effective, &mut above);
+        effective.overlay(above);
     }
     effective
 }

@@ -78,23 +78,3 @@ pub enum WebSearchProvider {
     /// `DuckDuckGo`; wants nothing.
     Duckduckgo,
 }
-
-/// An MCP server whose tools are used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct McpServerConfig {
-    /// Its name: letters, digits, `_` and `-`, at most 64.
-    #[schemars(regex(pattern = "^[A-Za-z0-9_-]{1,64}$"))]
-    pub name: String,
-    /// Where it is.
-    #[schemars(regex(pattern = "^https?://"))]
-    pub url: String,
-    /// Whether it is used.
-    #[serde(default = "enabled")]
-    pub enabled: bool,
-}
-
-const fn enabled() -> bool {
-    true
-}

@@ -72,7 +72,17 @@ impl Config {
         });
         let search = self.tools.web_search.api_key.iter();
         let search = search.map(|key| ("tools.webSearch.apiKey".to_owned(), key));
-        let all = providers.chain(commands).chain(search);
+        let servers = self.tools.mcp_servers.iter().flat_map(|server| {
+            let key = move |rest: String| format!("tools.mcpServers.{}.{rest}", server.name);
+            let env =
+                server.env.iter().map(move |(name, value)| (key(format!("env.{name}")), value));
+            let headers = server.headers.iter();
+            let headers = headers.map(move |(name, value)| (key(format!("headers.{name}")), value));
+            let client = server.auth.iter().filter_map(|auth| auth.client_secret.as_ref());
+            let client = client.map(move |secret| (key("auth.clientSecret".to_owned()), secret));
+            env.chain(headers).chain(client)
+        });
+        let all = providers.chain(commands).chain(search).chain(servers);
         all.map(|(name, secret)| (name, secret.expose().to_owned()))
     }
 

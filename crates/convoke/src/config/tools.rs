@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::CommandConfig;
-use super::network::{HttpConfig, McpServerConfig, WebSearchConfig};
+use super::mcp::McpServerConfig;
+use super::network::{HttpConfig, WebSearchConfig};
 use super::schema::words;
 use super::timeout::Timeout;
 
@@ -56,8 +57,16 @@ pub struct ToolsConfig {
     pub http: HttpConfig,
     /// Web search.
     pub web_search: WebSearchConfig,
-    /// MCP servers whose tools are used.
+    /// MCP servers whose tools are used. Those of a project's file come beside the user's.
     pub mcp_servers: Vec<McpServerConfig>,
+    /// Files with MCP servers as other programs write them (`mcpServers` or `servers`), relative to the
+    /// directory of the file that lists them. A trusted project's `.mcp.json` is read without being listed.
+    #[schemars(extend("items" = { "type": "string", "format": "path", "minLength": 1 }))]
+    pub mcp_files: Vec<PathBuf>,
+    /// About how many tokens of each request may tell a model of tools that are not built in. Where they
+    /// would take more, the model gets a tool to look for them instead.
+    #[schemars(range(max = 1_000_000))]
+    pub max_listed_tokens: usize,
     /// Tools that run a command.
     pub commands: Vec<CommandConfig>,
 }
@@ -79,6 +88,8 @@ impl Default for ToolsConfig {
             http: HttpConfig::default(),
             web_search: WebSearchConfig::default(),
             mcp_servers: Vec::new(),
+            mcp_files: Vec::new(),
+            max_listed_tokens: 2_000,
             commands: Vec::new(),
         }
     }

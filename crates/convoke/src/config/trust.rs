@@ -43,6 +43,7 @@ pub(crate) const HARMLESS: &[&str] = &[
     "tools.maxReadBytes",
     "tools.readCache",
     "tools.webSearch.maxResults",
+    "tools.maxListedTokens",
     // Only ever narrower than what the user allows.
     "tools.allowedPaths",
     // Only ever stricter than what the user allows.

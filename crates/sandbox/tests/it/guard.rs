@@ -149,8 +149,7 @@ async fn unconfined_programs_end_when_we_are_killed() {
 #[tokio::test]
 async fn unconfined_programs_are_not_confined() {
     let Some(place) = Place::new(Backend::Landlock) else { return };
-    let line =
-        "echo out > ../outside/new && cat < ../outside/new && grep -q NoNewPrivs:.0 /proc/self/status";
+    let line = "echo out > ../outside/new && cat < ../outside/new && grep -q NoNewPrivs:.0 /proc/self/status";
     let ran = run(&GuardedSpawner, place.program(&["sh", "-c", line])).await;
     assert!(ran.succeeded(), "{ran:?}");
 }

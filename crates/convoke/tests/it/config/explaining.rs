@@ -98,7 +98,7 @@ fn secrets_and_what_is_made_of_variables_stay_hidden() {
     );
     assert!(!everything.contains("hush") && !everything.contains("k2"), "{everything}");
     assert_eq!(loaded.config.tools.web_search.api_key.as_ref().unwrap().expose(), "k2");
-    assert_eq!(loaded.config.tools.mcp_servers[0].url, "http://x/hush");
+    assert_eq!(loaded.config.tools.mcp_servers[0].url.as_deref().unwrap(), "http://x/hush");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn the_later_layer_wins() {
 }
 
 #[test]
-fn mappings_are_merged_and_lists_are_replaced() {
+fn mappings_are_merged_and_lists_are_replaced_but_for_servers() {
     let scene = Scene::new()
         .user(
             "tools:\n  timeouts:\n    category: {file: 5}\n    tool: {a: 1, b: 2}\n  \
@@ -50,8 +50,27 @@ fn mappings_are_merged_and_lists_are_replaced() {
     assert_eq!(tools.timeouts.category[&Category::File], millis(5));
     assert_eq!(tools.timeouts.tool["a"], millis(1));
     assert_eq!(tools.timeouts.tool["b"], millis(3));
-    assert_eq!(tools.mcp_servers.len(), 1);
-    assert_eq!((tools.mcp_servers[0].name.as_str(), tools.mcp_servers[0].enabled), ("two", false));
+    let servers: Vec<(&str, bool)> =
+        tools.mcp_servers.iter().map(|server| (server.name.as_str(), server.enabled)).collect();
+    assert_eq!(servers, [("one", true), ("two", false)]);
+}
+
+/// A server of a later layer changes the one of its name, key by key, or takes its place.
+#[test]
+fn a_server_is_changed_by_its_name() {
+    let user = "tools:\n  mcpServers:\n  - {name: git, command: mcp-git, args: [-v], env: {A: x}}\n  \
+                - {name: web, url: 'http://localhost:1', headers: {h: v}}\n";
+    let project = "tools:\n  mcpServers:\n  - {name: git, enabled: false, timeout: 5s}\n  \
+                   - {name: web, command: mcp-web}\n";
+    let tools = Scene::new().user(user).project(project).load().config.tools;
+    let [git, web] = tools.mcp_servers.as_slice() else { panic!("{tools:?}") };
+    assert_eq!(
+        (git.command.as_deref(), git.args.as_slice()),
+        (Some("mcp-git"), &["-v".into()][..])
+    );
+    assert_eq!((git.enabled, git.timeout), (false, Some(Timeout::from_millis(5_000))));
+    assert_eq!((web.command.as_deref(), &web.url), (Some("mcp-web"), &None));
+    assert!(web.headers.is_empty());
 }
 
 #[test]

@@ -241,3 +241,12 @@ fn rules_are_checked_with_their_examples() {
         assert!(told.contains(expected), "{expected} is not in\n{told}");
     }
 }
+
+#[test]
+fn a_server_is_a_program_or_an_address() {
+    assert_snapshot!(message(
+        "tools:\n  mcpServers:\n  - {name: a, url: 'http://x', command: y}\n  - {name: b}\n  \
+         - {name: c, url: 'http://x', args: [z]}\n  - {name: d, command: y, headers: {h: v}}\n  \
+         - {name: e, url: 'ftp://x'}\n",
+    ), @"");
+}
