@@ -248,5 +248,16 @@ fn a_server_is_a_program_or_an_address() {
         "tools:\n  mcpServers:\n  - {name: a, url: 'http://x', command: y}\n  - {name: b}\n  \
          - {name: c, url: 'http://x', args: [z]}\n  - {name: d, command: y, headers: {h: v}}\n  \
          - {name: e, url: 'ftp://x'}\n",
-    ), @"");
+    ), @r#"
+    the configuration has 5 mistakes
+    [root]/home/user.yml:3:5: tools.mcpServers[0]: it has both `url` and `command`
+      hint: a server is a program that is started here, or one at an address
+    [root]/home/user.yml:4:5: tools.mcpServers[1]: it has neither `url` nor `command`
+      hint: write `command` for a program, with its `args`, or `url` for an address
+    [root]/home/user.yml:5:5: tools.mcpServers[2]: `args` is for programs, and this has a `url`
+      hint: take it out
+    [root]/home/user.yml:6:5: tools.mcpServers[3]: `headers` is for servers at a `url`, and this is a program
+      hint: take it out; a program gets what it needs by `env`
+    [root]/home/user.yml:7:20: tools.mcpServers[4].url: expected text that matches `^https?://`, found the text "ftp://x"
+    "#);
 }
