@@ -11,7 +11,10 @@ use convoke_core::hook::Moment;
 use convoke_core::{
     CallId, Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall, WorkspaceReport,
 };
+use convoke_tool::catalogue::{Arrivals, SourceChange};
 use convoke_tool::{Clock, ProgressSender, RecordError, Recorder, ToolExecutor};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::ask::Question;
@@ -79,14 +82,16 @@ impl Driver {
 
     async fn run_through(self, first: Vec<EventBody>) -> RunReport {
         self.take_seat().await;
-        if let Some(arrivals) =
-            self.agent.many_tools.as_ref().and_then(|many| many.arrivals.as_ref())
-        {
-            arrivals.expect();
-        }
         let began = self.now();
+        let changes = self.arrivals().map(|arrivals| arrivals.changes());
         let ended = match first.into_iter().try_for_each(|body| self.record(body)) {
-            Ok(()) => self.all_of_it().await,
+            Ok(()) => {
+                self.arrivals().inspect(|arrivals| arrivals.expect());
+                tokio::select! {
+                    ended = self.all_of_it() => ended,
+                    unrecorded = self.tell_of(changes) => Err(unrecorded),
+                }
+            }
             Err(error) => Err(error),
         };
         let outcome = match ended {
@@ -100,6 +105,23 @@ impl Driver {
             self.member.tree.ledgers_below(self.recorder.run(), &mut task.ledger);
         }
         RunReport { workspace, ..report }
+    }
+
+    /// Returns the tools that may not be here yet, for the first run of a tree: the others share what it learns.
+    fn arrivals(&self) -> Option<&Arc<dyn Arrivals>> {
+        let many = self.agent.many_tools.as_ref().filter(|_| self.member.lineage.is_empty());
+        many.and_then(|many| many.arrivals.as_ref())
+    }
+
+    /// Records what becomes of servers while the run works.
+    async fn tell_of(&self, changes: Option<BoxStream<'static, SourceChange>>) -> Unrecorded {
+        let Some(mut changes) = changes else { return std::future::pending().await };
+        while let Some(SourceChange { name: server, state, reason }) = changes.next().await {
+            if let Err(error) = self.record(EventBody::McpServerState { server, state, reason }) {
+                return error;
+            }
+        }
+        std::future::pending().await
     }
 
     async fn all_of_it(&self) -> Result<Outcome, Unrecorded> {

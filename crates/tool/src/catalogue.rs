@@ -13,6 +13,7 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use convoke_core::Declaration;
+use futures_util::stream::BoxStream;
 
 pub use self::search::{TOOL_SEARCH, ToolSearch};
 pub use self::use_tool::UseTool;
@@ -37,6 +38,20 @@ pub trait Arrivals: Send + Sync + Debug {
 
     /// Waits until nothing is on its way any more: it is here, or will not come.
     async fn settled(&self);
+
+    /// Follows what becomes of the sources, from now on.
+    fn changes(&self) -> BoxStream<'static, SourceChange>;
+}
+
+/// A source does something else now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceChange {
+    /// Its name.
+    pub name: String,
+    /// What it does, in one word.
+    pub state: String,
+    /// Why, where there is a reason.
+    pub reason: Option<String>,
 }
 
 /// Where tools come from.

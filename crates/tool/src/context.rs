@@ -12,9 +12,11 @@ use convoke_core::policy::Forbidden;
 use convoke_core::{CallId, TaskId, ToolError, UserId};
 use tokio_util::sync::CancellationToken;
 
+use crate::approve::Answer;
 use crate::cache::ReadCache;
 use crate::clock::{Clock, SystemClock};
 use crate::environment::SessionEnvironment;
+use crate::inquire::{Inquirer, Inquiry};
 use crate::progress::ProgressSender;
 use crate::roots::{Place, Roots};
 use crate::spawn::{NoProcesses, Spawner};
@@ -32,6 +34,8 @@ pub struct ToolContext {
     forbidden: Arc<Forbidden>,
     /// Why the call waits for a person, if it does.
     parked: Arc<OnceLock<String>>,
+    /// Who puts to a person what the call has to know.
+    inquirer: Option<Arc<dyn Inquirer>>,
 }
 
 /// What all calls of a session share.
@@ -164,6 +168,20 @@ impl ToolContext {
         drop(self.parked.set(reason.into()));
     }
 
+    /// Asks a person something that the call has to know. Where there is nobody, the answer says so at once; the
+    /// wait ends with the call.
+    pub async fn inquire(&self, inquiry: Inquiry) -> Answer {
+        match &self.inquirer {
+            Some(inquirer) => inquirer.inquire(&self.call, inquiry).await,
+            None => Answer::Nobody,
+        }
+    }
+
+    /// Lets a call ask through this.
+    pub(crate) fn inquiring(self, inquirer: Arc<dyn Inquirer>) -> Self {
+        Self { inquirer: Some(inquirer), ..self }
+    }
+
     /// Returns why the call waits for a person, if it said so.
     pub(crate) fn parked(&self) -> Option<&str> {
         self.parked.get().map(String::as_str)
@@ -223,7 +241,8 @@ impl ToolContext {
         let session = Arc::clone(&self.session);
         let forbidden = Arc::clone(&self.forbidden);
         let parked = Arc::default();
-        Self { session, call, cancellation, progress, turn: Some(turn), forbidden, parked }
+        let (turn, inquirer) = (Some(turn), None);
+        Self { session, call, cancellation, progress, turn, forbidden, parked, inquirer }
     }
 }
 
@@ -300,6 +319,7 @@ impl ContextBuilder {
             turn: None,
             forbidden: Arc::default(),
             parked: Arc::default(),
+            inquirer: None,
         }
     }
 }

@@ -56,6 +56,7 @@ mod executor;
 mod file_error;
 mod function;
 mod hook;
+mod inquire;
 mod locks;
 mod pattern;
 pub mod process;
@@ -93,6 +94,7 @@ pub use executor::{
 pub use file_error::file_error;
 pub use function::{FunctionTool, Rendered, Reply};
 pub use hook::{FunctionHook, Hook, Hooks, Verdict};
+pub use inquire::Inquiry;
 pub use locks::PathLocks;
 pub use progress::{MAX_STREAMED_BYTES, ProgressSender};
 pub use real::RealPlaces;

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use convoke_agent::{AgentBuilder, AgentExecutor, ManyTools};
 use convoke_core::{Category, Cause, Event, EventBody, Kind, USE_TOOL};
 use convoke_model::scripted::{ScriptedModel, Turn};
-use convoke_tool::catalogue::{Arrivals, Source, Standing, TOOL_SEARCH, tokens};
+use convoke_tool::catalogue::{Arrivals, Source, SourceChange, Standing, TOOL_SEARCH, tokens};
 use convoke_tool::testing::AllowAll;
 use convoke_tool::{
     Authorizer, Decision, FunctionTool, IntoTool as _, Request, Tool, ToolContext, ToolExecutor,
     ToolRegistry, ToolView,
 };
+use futures_util::stream::{self, BoxStream, StreamExt as _};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -198,6 +199,15 @@ impl Arrivals for Slow {
         assert_eq!(self.registry.set_group("mcp__late__", tools), []);
         self.here.send_replace(true);
     }
+
+    fn changes(&self) -> BoxStream<'static, SourceChange> {
+        let next = |mut here: watch::Receiver<bool>| async move {
+            here.changed().await.ok()?;
+            let change = SourceChange { name: "late".into(), state: "ready".into(), reason: None };
+            Some((change, here))
+        };
+        stream::unfold(self.here.subscribe(), next).boxed()
+    }
 }
 
 /// The first request waits for nobody; a search does, and says who did not come.
@@ -232,6 +242,10 @@ async fn tools_that_come_later_are_found_without_changing_what_was_told() {
     assert!(found.contains("mcp__late__tell_fortune"), "{found}");
     assert!(found.contains("broken: it does not start"), "{found}");
     assert_eq!(answers(&events, "main")[1], "mcp__late__tell_fortune heard mine");
+    let told = events.iter().any(|event| {
+        matches!(&event.body, EventBody::McpServerState { server, state, .. } if server == "late" && state == "ready")
+    });
+    assert!(told, "what becomes of a server is in the stream");
 }
 
 /// Agents are found beside tools, and called the same way; so do agents look for tools.

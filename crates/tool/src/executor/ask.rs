@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use convoke_core::hook::Moment;
 use convoke_core::policy::RuleSpec;
 use convoke_core::{CallId, Display, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult};
@@ -14,6 +15,7 @@ use super::hooks::Person;
 use super::prepare::{Decided, PreparedCall, decide_contained, linked};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
 use crate::authorize::{Decision, Request};
+use crate::inquire::{Inquirer, Inquiry};
 use crate::record::RecordError;
 use crate::registry::Entry;
 use crate::task::Contained;
@@ -181,6 +183,58 @@ impl ToolExecutor {
         self.0.recorder.record(Some(&call), answered)
     }
 
+    /// Puts what a call has to know to a person, and records question and answer.
+    async fn put_inquiry(&self, call: &CallId, inquiry: Inquiry) -> Result<Answer, RecordError> {
+        let Inquiry { who, message, form, reason } = inquiry;
+        let mut question = Question {
+            call: call.clone(),
+            agent: self.0.recorder.agent().clone(),
+            run: self.0.recorder.run().clone(),
+            tool_name: who.clone(),
+            kind: Kind::Think,
+            arguments: Arc::new(form),
+            description: message,
+            preview: None,
+            reason,
+            rules: Vec::new(),
+            until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
+            fingerprint: String::new(),
+        };
+        self.make_showable(&mut question);
+        self.0.recorder.record(Some(call), self.asked(&question))?;
+        let matter =
+            Matter { entry: None, effects: Effects::default(), description: String::new() };
+        let answer = match self.put(&question, matter).await {
+            Heard::Answer(answer) => answer,
+            Heard::Silence | Heard::Stopped => Answer::Nobody,
+        };
+        let (approved, message, by, changed) = match &answer {
+            Answer::Yes(Consent { arguments, by, .. }) => {
+                (true, None, by.clone(), arguments.clone())
+            }
+            Answer::No(Objection { message, by }) => (false, message.clone(), by.clone(), None),
+            Answer::Nobody => (false, Some("nobody answered".to_owned()), None, None),
+        };
+        let limit = self.0.limits.max_event_bytes;
+        let answered = EventBody::ApprovalAnswered {
+            tool_name: who,
+            approved,
+            message,
+            by,
+            arguments: changed.map(|arguments| for_event(&arguments, limit)),
+            rules: Vec::new(),
+        };
+        self.0.recorder.record(Some(call), answered)?;
+        // What was not changed is given back as it was shown.
+        Ok(match answer {
+            Answer::Yes(Consent { arguments, rules, by }) => {
+                let arguments = arguments.or_else(|| Some(Value::clone(&question.arguments)));
+                Answer::Yes(Consent { arguments, rules, by })
+            }
+            other => other,
+        })
+    }
+
     /// Asks the tool what the call would change.
     async fn previewed(&self, prepared: &mut PreparedCall) -> Result<Option<Display>, ToolError> {
         let context = &self.0.context;
@@ -311,6 +365,14 @@ impl ToolExecutor {
             Decided::Ask(prepared) => Once::Again(Box::new(prepared)),
             Decided::Answered(result) => ended(result),
         }
+    }
+}
+
+#[async_trait]
+impl Inquirer for ToolExecutor {
+    async fn inquire(&self, call: &CallId, inquiry: Inquiry) -> Answer {
+        // What cannot be recorded has not been asked; the run ends for that reason.
+        self.put_inquiry(call, inquiry).await.unwrap_or(Answer::Nobody)
     }
 }
 

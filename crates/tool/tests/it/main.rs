@@ -7,6 +7,7 @@ mod batch;
 mod commands;
 mod hooks;
 mod hooks_ask;
+mod inquiring;
 mod pipeline;
 mod support;
 mod views;

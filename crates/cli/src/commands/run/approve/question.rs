@@ -104,6 +104,7 @@ impl Asked {
             Kind::Fetch => "wants to use the network",
             Kind::Delete => "wants to delete",
             Kind::Read | Kind::Search => "wants to read",
+            Kind::Think => "asks",
             _ => "wants to change something",
         };
         if question.agent.is_root() {
