@@ -77,7 +77,7 @@ pub use direct::{AgentReport, DirectError};
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};
 pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::{Keeper, Place};
-pub use only_commands::OnlyCommands;
+pub use only_commands::{CommandLimit, OnlyCommands};
 pub use registry::{AgentOverride, AgentRegistry, RegistryChange};
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};

@@ -9,6 +9,8 @@
 )]
 
 mod agents;
+mod agents_check;
+mod agents_ends;
 mod approvals;
 mod arguments;
 mod audit;
