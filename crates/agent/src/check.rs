@@ -9,10 +9,13 @@ use convoke_core::run::COMPLETE_TASK;
 use serde_json::Value;
 
 use crate::definition::{AgentDefinition, Commands, InputConfig};
-use crate::template::{PromptTemplate, UnfilledGaps, is_gap_name};
+use crate::template::{Gap, PromptTemplate, UnfilledGaps, is_gap_name};
 
 /// The argument that says which agent is called; no input can have its name.
 pub const AGENT_NAME: &str = "agent_name";
+
+/// What the first agent of a run is called in paths and rules; no other can have its name.
+pub const MAIN: &str = "main";
 
 /// The longest name of an agent.
 pub const MAX_NAME_BYTES: usize = 64;
@@ -65,26 +68,34 @@ pub fn check<T>(definition: &AgentDefinition<T>) -> Result<PromptTemplate, Vec<D
             wrong("rules", format!("rule {}: {error}", index + 1));
         }
     }
-    if let Err(error) = Commands::new(definition.policy.commands.iter().flatten()) {
-        wrong("commands", error.message);
+    for pattern in definition.policy.commands.iter().flatten() {
+        if let Err(error) = Commands::new([pattern]) {
+            wrong("commands", format!("`{pattern}`: {}", error.message));
+        }
     }
     problems.extend(input_problems(&definition.name, &definition.input));
     match PromptTemplate::of(definition) {
         Ok(template) if problems.is_empty() => return Ok(template),
         Ok(_) => {}
-        Err(gaps) => problems.push(gap_problem(&gaps)),
+        Err(gaps) => problems.extend(gap_problems(&gaps)),
     }
     Err(problems)
 }
 
-fn gap_problem(gaps: &UnfilledGaps) -> DefinitionProblem {
-    let key = match gaps.gaps.first().map(|gap| gap.text.as_str()) {
-        Some("system prompt") => "system_prompt",
-        Some("query") => "query",
+/// Says what is wrong in each text on its own, so that each has its place.
+fn gap_problems(all: &UnfilledGaps) -> Vec<DefinitionProblem> {
+    let key = |gap: &Gap| match gap.text.as_str() {
+        "system prompt" => "system_prompt",
+        "query" => "query",
         _ => "initial_messages",
     };
-    let line = gaps.gaps.first().map(|gap| gap.line);
-    DefinitionProblem { key, item: None, line, message: gaps.to_string() }
+    let texts = all.gaps.chunk_by(|one, next| key(one) == key(next));
+    let problem = |gaps: &[Gap]| {
+        let message = UnfilledGaps { gaps: gaps.to_vec(), ..all.clone() }.to_string();
+        let first = gaps.first()?;
+        Some(DefinitionProblem { key: key(first), item: None, line: Some(first.line), message })
+    };
+    texts.filter_map(problem).collect()
 }
 
 /// Tells whether a text can be the name of an agent.
@@ -101,6 +112,9 @@ pub fn check_name(name: &str) -> Result<(), String> {
     }
     if name == COMPLETE_TASK {
         return Err(format!("`{name}` is the tool by which every agent ends; use another name"));
+    }
+    if name == MAIN {
+        return Err(format!("`{name}` is the first agent of every run; use another name"));
     }
     if starts && plain && name.len() <= MAX_NAME_BYTES {
         return Ok(());
@@ -209,6 +223,7 @@ mod tests {
         }
         assert!(check_name("").is_err());
         assert!(check_name("complete_task").is_err());
+        assert!(check_name("main").unwrap_err().contains("the first agent"));
     }
 
     #[test]
@@ -237,13 +252,24 @@ mod tests {
                 description: String::new(),
                 schema: json!({ "type": "nonsense" }),
             });
+            definition.prompt.system_prompt = Some("${y}".to_owned());
             definition.prompt.query = Some("${x}".to_owned());
-            definition.policy.commands = Some(vec!["a; b".to_owned()]);
+            definition.policy.commands = Some(vec!["a; b".to_owned(), "c".into(), "d; e".into()]);
         });
         let keys: Vec<&str> = found.iter().filter_map(|text| text.split(':').next()).collect();
         assert_eq!(
             keys,
-            ["name", "description", "output", "output", "commands", "input_schema", "query"]
+            [
+                "name",
+                "description",
+                "output",
+                "output",
+                "commands",
+                "commands",
+                "input_schema",
+                "system_prompt",
+                "query"
+            ]
         );
     }
 

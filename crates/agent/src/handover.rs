@@ -53,9 +53,9 @@ impl Handover {
         let failure = (*cause != Cause::Goal).then(|| {
             let why = message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             let had = match (output.is_some(), recovered) {
-                (false, _) => "It gave no result.",
-                (true, true) => "When it had to end, it gave this result, which may not be whole.",
-                (true, false) => "This is the last it said; it is not a result.",
+                (false, _) => "It gave no result",
+                (true, true) => "When it had to end, it gave this result, which may not be whole",
+                (true, false) => "This is the last it said; it is not a result",
             };
             let message = format!(
                 "the agent `{}` did not complete its task ({}){why}. {had}",
@@ -119,15 +119,16 @@ fn as_text(agent: &Registered, output: &Value) -> String {
 
 /// Says what an agent changed in its own workspace.
 fn changed_files(changed: &WorkspaceReport) -> String {
-    let count = changed.files.len();
-    if count == 0 {
-        return "It changed no files in its workspace.".to_owned();
-    }
+    let files = match changed.files.len() {
+        0 => return "It changed no files in its workspace.".to_owned(),
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
     let diff = changed.diff.trim_end();
     let whole = changed.whole_diff.as_ref();
     let whole = whole.map(|path| format!("\n(all of it is in {path})")).unwrap_or_default();
     format!(
-        "It changed {count} files in its own workspace; nothing of it was taken over.\n\n```diff\n\
+        "It changed {files} in its own workspace; nothing of it was taken over.\n\n```diff\n\
          {diff}\n```{whole}"
     )
 }

@@ -79,7 +79,7 @@ pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_i
 pub use journaled::{Journaled, Journals, Reopened};
 pub use keeper::{Keeper, Place};
 pub use offer::ManyTools;
-pub use only_commands::OnlyCommands;
+pub use only_commands::{CommandLimit, OnlyCommands};
 pub use registry::{AgentOverride, AgentRegistry, RegistryChange};
 pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused};

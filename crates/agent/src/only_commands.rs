@@ -4,32 +4,42 @@
 //! denies what starts a program that is not one of the patterns, and leaves the rest to the other one. It
 //! never allows anything itself.
 
-use std::fmt;
 use std::sync::Arc;
 
-use convoke_core::Kind;
 use convoke_core::policy::{Forbidden, RuleError};
+use convoke_core::{Kind, ToolSpec};
 use convoke_tool::{Authorizer, Decision, Request};
 use serde_json::Value;
 
 use crate::definition::{Commands, PolicyConfig};
 
-/// Denies commands that are none of the patterns of an agent; another decides about the others.
-pub struct OnlyCommands {
+/// The only commands an agent may run.
+#[derive(Clone, Debug)]
+pub struct CommandLimit {
     patterns: Vec<String>,
     commands: Commands,
-    next: Arc<dyn Authorizer>,
 }
 
-impl OnlyCommands {
-    /// Puts the limit of an agent, if it has one, before whoever decides.
-    pub fn limit(
-        policy: &PolicyConfig,
-        next: Arc<dyn Authorizer>,
-    ) -> Result<Arc<dyn Authorizer>, RuleError> {
-        let Some(patterns) = policy.commands.clone() else { return Ok(next) };
+impl CommandLimit {
+    /// What says no where a command is none of the patterns.
+    pub const RULE: &'static str = "the commands of the agent";
+
+    /// Makes the limit of a policy, if it has one.
+    pub fn of(policy: &PolicyConfig) -> Result<Option<Self>, RuleError> {
+        let Some(patterns) = policy.commands.clone() else { return Ok(None) };
         let commands = Commands::new(patterns.iter())?;
-        Ok(Arc::new(Self { patterns, commands, next }))
+        Ok(Some(Self { patterns, commands }))
+    }
+
+    /// Says why a call is refused, if it starts a program that is none of the patterns.
+    pub fn refuses(&self, spec: &ToolSpec, arguments: &Value) -> Option<String> {
+        if spec.kind != Kind::Execute && !spec.starts_programs {
+            return None;
+        }
+        let line = arguments.get("command").and_then(Value::as_str);
+        // What is run without a line that can be read is none of the patterns.
+        let is_covered = line.is_some_and(|line| self.commands.covers(line));
+        (!is_covered).then(|| self.reason())
     }
 
     fn reason(&self) -> String {
@@ -41,23 +51,32 @@ impl OnlyCommands {
     }
 }
 
-impl fmt::Debug for OnlyCommands {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("OnlyCommands").field(&self.patterns).field(&self.next).finish()
+/// Denies commands that are none of the patterns of an agent; another decides about the others.
+#[derive(Debug)]
+pub struct OnlyCommands {
+    limit: CommandLimit,
+    next: Arc<dyn Authorizer>,
+}
+
+impl OnlyCommands {
+    /// Puts the limit of an agent, if it has one, before whoever decides.
+    pub fn limit(
+        policy: &PolicyConfig,
+        next: Arc<dyn Authorizer>,
+    ) -> Result<Arc<dyn Authorizer>, RuleError> {
+        match CommandLimit::of(policy)? {
+            Some(limit) => Ok(Arc::new(Self { limit, next })),
+            None => Ok(next),
+        }
     }
 }
 
 impl Authorizer for OnlyCommands {
     fn decide(&self, request: &Request<'_>) -> Decision {
-        if request.spec.kind == Kind::Execute || request.spec.starts_programs {
-            let line = request.call.arguments.get("command").and_then(Value::as_str);
-            // What is run without a line that can be read is none of the patterns.
-            if !line.is_some_and(|line| self.commands.covers(line)) {
-                let rule = "the commands of the agent".to_owned();
-                return Decision::Deny { rule, reason: self.reason() };
-            }
+        match self.limit.refuses(request.spec, &request.call.arguments) {
+            Some(reason) => Decision::Deny { rule: CommandLimit::RULE.to_owned(), reason },
+            None => self.next.decide(request),
         }
-        self.next.decide(request)
     }
 
     fn forbidden(&self, request: &Request<'_>) -> Forbidden {

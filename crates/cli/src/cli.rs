@@ -2,8 +2,10 @@
 //!
 //! Each command defines its own arguments, in its own file; here is what they have in common.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, StyledStr, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -226,6 +228,16 @@ fn colour_parser() -> impl TypedValueParser<Value = Colour> {
         "never" => Colour::Never,
         _ => Colour::Auto,
     })
+}
+
+/// Reads one of several words.
+pub(crate) fn one_of<T>(
+    words: impl IntoIterator<Item = &'static str>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: Error + Send + Sync> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|word| word.parse::<T>())
 }
 
 /// Splits `key=value`.

@@ -178,12 +178,14 @@ pub(crate) fn headline(problem: &Problem) -> String {
     }
 }
 
-/// Writes warnings to standard error, unless there are to be none. A hint that several in a row share
-/// is given once, after the last of them.
+/// Writes warnings to standard error, unless there are to be none. None is given twice, and a hint that several
+/// in a row share once, after the last of them.
 pub(crate) fn warn(output: &mut Output, problems: &[Problem]) {
     if output.is_quiet() {
         return;
     }
+    let problems: Vec<&Problem> =
+        problems.iter().filter(|problem| output.warns_first(&headline(problem))).collect();
     for (index, problem) in problems.iter().enumerate() {
         labelled(&output.err, Style::Warn, "warning", &headline(problem));
         let next = problems.get(index + 1).and_then(|next| next.hint.as_ref());
@@ -193,9 +195,16 @@ pub(crate) fn warn(output: &mut Output, problems: &[Problem]) {
     }
 }
 
-/// Writes a warning to standard error, also where few are wanted.
+/// Writes a warning to standard error, also where few are wanted. None is given twice.
 pub(crate) fn warning(output: &mut Output, message: &str) {
-    labelled(&output.err, Style::Warn, "warning", message);
+    if output.warns_first(message) {
+        labelled(&output.err, Style::Warn, "warning", message);
+    }
+}
+
+/// Writes what to do about a warning to standard error.
+pub(crate) fn hint(output: &mut Output, message: &str) {
+    labelled(&output.err, Style::Good, "hint", message);
 }
 
 /// Writes `label: text`.
@@ -231,6 +240,15 @@ mod tests {
             output.err.contents(),
             "error: nothing was\n  written\ncause: disk full\nhint: make room\n"
         );
+    }
+
+    #[test]
+    fn nobody_is_warned_twice_of_the_same() {
+        let mut output = Output::in_memory();
+        for message in ["one", "two", "one"] {
+            warning(&mut output, message);
+        }
+        assert_eq!(output.err.contents(), "warning: one\nwarning: two\n");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod style;
 mod table;
 mod text;
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 
 use crate::environment::Environment;
@@ -35,6 +36,8 @@ pub(crate) struct Output {
     /// For everything else.
     pub(crate) err: Stream,
     verbosity: Verbosity,
+    /// What people were warned of.
+    warned: BTreeSet<String>,
 }
 
 impl Output {
@@ -62,12 +65,18 @@ impl Output {
                 .measured((err_terminal && moves).then_some(size_of_stderr as fn() -> Size))
                 .unicode(shows_unicode),
             verbosity,
+            warned: BTreeSet::new(),
         }
     }
 
     /// Tells whether only the answer and errors are wanted.
     pub(crate) fn is_quiet(&self) -> bool {
         self.verbosity == Verbosity::Quiet
+    }
+
+    /// Tells whether people were not warned of something yet. From now on they were.
+    pub(crate) fn warns_first(&mut self, message: &str) -> bool {
+        self.warned.insert(message.to_owned())
     }
 
     /// Writes a value as JSON, for programs.
@@ -100,7 +109,7 @@ impl Output {
     /// These streams.
     #[cfg(test)]
     pub(crate) fn of(out: Stream, err: Stream) -> Self {
-        Self { out, err, verbosity: Verbosity::Usual }
+        Self { out, err, verbosity: Verbosity::Usual, warned: BTreeSet::new() }
     }
 }
 

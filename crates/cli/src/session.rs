@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
-use convoke::agent::files::{AgentDirectory, ProjectTrust, usual_directories};
+use convoke::agent::files::{self, AgentDirectory, AgentOrigin, ProjectTrust, usual_directories};
 use convoke::config::{Config, Loaded, MoreTools, Sources, Standing, Trust, load};
 use convoke::journal::Store;
 use convoke::{Runtime, Workspace, Workspaces};
@@ -36,6 +36,8 @@ pub(crate) struct Session<'a> {
 #[derive(Clone, Debug)]
 struct Project {
     root: Option<PathBuf>,
+    /// Whether it has a file that can be trusted.
+    has_file: bool,
     trust: ProjectTrust,
 }
 
@@ -98,7 +100,8 @@ impl<'a> Session<'a> {
                 Some(_) => loaded.standing() == Standing::Trusted,
                 None => sources.trust == Trust::Trusted,
             };
-            Project { root: sources.project_root(), trust: is_trusted.into() }
+            let has_file = loaded.project_root().is_some();
+            Project { root: sources.project_root(), has_file, trust: is_trusted.into() }
         });
         Ok(loaded)
     }
@@ -119,6 +122,31 @@ impl<'a> Session<'a> {
     /// Tells whether agents of the project may be used.
     fn project_trust(&self) -> ProjectTrust {
         self.project.get().map_or(ProjectTrust::Untrusted, |project| project.trust)
+    }
+
+    /// Says how the agents of the project come to be used, where it is not trusted.
+    pub(crate) fn how_to_trust(&self) -> Option<String> {
+        let project = self.project.get().filter(|one| one.trust == ProjectTrust::Untrusted)?;
+        let first = if project.has_file { "" } else { "touch convoke.yml && " };
+        Some(format!(
+            "look at what is in it, then run `{first}convoke config trust`, or pass `--trust-project` for one \
+             run"
+        ))
+    }
+
+    /// Returns the file of an agent that is there and cannot be used, because the project is not trusted.
+    pub(crate) fn untrusted_agent(&self, name: &str) -> Option<PathBuf> {
+        if self.project_trust() == ProjectTrust::Trusted {
+            return None;
+        }
+        let mut directories = self.agent_directories();
+        directories.retain(|directory| directory.origin == AgentOrigin::Project);
+        let report = files::load(&directories, ProjectTrust::Trusted);
+        let loaded = report.loaded.iter().map(|one| (&one.source, Some(&one.definition)));
+        let drafts = report.drafts.iter().map(|one| (&one.source, one.definition.as_ref()));
+        let mut all = loaded.chain(drafts);
+        let found = all.find(|(_, agent)| agent.is_some_and(|agent| agent.name == name));
+        found.map(|(source, _)| source.path.clone())
     }
 
     /// Makes a runtime that works here.

@@ -44,7 +44,10 @@ pub use convoke_tool::__private;
 pub use hooks::{HookError, find_program};
 pub use origin::{Origin, OriginAgent, OriginWorkspace};
 pub use programs::Programs;
-pub use runtime::{AgentCallError, ModelSetupError, Runtime, RuntimeBuilder, RuntimeError};
+pub use runtime::{
+    AgentCallError, AgentOff, CutLimit, KnownAgent, ModelSetupError, Refusal, Remark, Runtime,
+    RuntimeBuilder, RuntimeError, Standing, replaces_shipped,
+};
 pub use workspace::{Workspace, WorkspaceError, Workspaces};
 
 /// What most programs need.

@@ -12,6 +12,10 @@
 //! | `models` | finding and connecting models |
 //! | `agents` | the agents that runs can call |
 //! | `supply` | what those agents need: models, policies, places |
+//! | `known` | finding one of them by its name, also one that is switched off |
+//! | `review` | what there is to say about one in this configuration |
+//! | `servers` | tools of servers that there are not |
+//! | `standing` | what one may do, and what would be decided about its calls |
 //! | `direct` | running one of them by itself |
 //! | `error` | what can go wrong before there is a runtime |
 
@@ -19,9 +23,13 @@ mod agents;
 mod build;
 mod direct;
 mod error;
+mod known;
 mod models;
 mod place;
+mod review;
 mod rules;
+mod servers;
+mod standing;
 mod supply;
 mod tools;
 
@@ -31,18 +39,20 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts};
-use convoke_core::policy::{self, Authority};
-use convoke_core::{AgentPath, Kind, Permission, Secrets, ToolError, ToolSpec};
+use convoke_core::policy::Authority;
+use convoke_core::{Kind, Permission, Secrets, ToolSpec};
 use convoke_model::{Model, Transport};
 use convoke_tool::{
-    ExecutorBuilder, Hooks, Limits, Tool, ToolContext, ToolExecutor, ToolRegistry, ToolView,
+    ExecutorBuilder, Hooks, Limits, ToolContext, ToolExecutor, ToolRegistry, ToolView,
     looks_like_credential,
 };
-use serde_json::Value;
 
 pub use self::build::RuntimeBuilder;
 pub use self::direct::AgentCallError;
 pub use self::error::{ModelSetupError, RuntimeError};
+pub use self::known::{AgentOff, KnownAgent};
+pub use self::review::{CutLimit, Remark, replaces_shipped};
+pub use self::standing::{Refusal, Standing};
 
 use self::agents::Agents;
 use self::place::{Footing, Setup, described};
@@ -223,32 +233,6 @@ impl Runtime {
             .limits(self.limits.clone())
             .authorizer(self.authorizer())
             .hooks(self.hooks.clone())
-    }
-
-    /// Says what the policy decides about a call, and which rule decides. Nothing is called.
-    pub fn judge(
-        &self,
-        tool: &dyn Tool,
-        arguments: &Value,
-        agent: &AgentPath,
-    ) -> Result<policy::Decision, ToolError> {
-        let spec = tool.spec();
-        let computed = tool.prepare(arguments.clone())?.effects();
-        let effects = computed.unwrap_or_else(|| spec.effects.apply(arguments));
-        let agent = agent.as_str();
-        Ok(self.authorizer().judge(spec, arguments, &effects, agent, &self.context))
-    }
-
-    /// Says why a call would be refused whatever the policy decides: it names a path outside the allowed
-    /// ones. Nothing is called.
-    pub fn outside(
-        &self,
-        tool: &dyn Tool,
-        arguments: &Value,
-    ) -> Result<Option<ToolError>, ToolError> {
-        let computed = tool.prepare(arguments.clone())?.effects();
-        let effects = computed.unwrap_or_else(|| tool.spec().effects.apply(arguments));
-        Ok(effects.paths().find_map(|(_, path)| self.context.locate(path).err()))
     }
 
     fn authorizer(&self) -> PolicyAuthorizer {

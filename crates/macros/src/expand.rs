@@ -69,7 +69,6 @@ fn argument_struct(function: &Function, private: &Path) -> TokenStream {
         #[derive(#private::serde::Deserialize, #private::schemars::JsonSchema)]
         #[serde(crate = #serde, deny_unknown_fields)]
         #[schemars(crate = #schemars)]
-        #[allow(clippy::struct_excessive_bools, reason = "one field for each parameter")]
         struct #name {
             #(#fields),*
         }
@@ -82,17 +81,19 @@ fn body(function: &Function) -> TokenStream {
         Parameter::Argument(argument) => FnArg::Typed(argument.in_body.clone()),
         Parameter::Context(context) => FnArg::Typed(context.in_body.clone()),
     });
-    let signature = Signature { inputs: inputs.collect(), ..function.item.sig.clone() };
+    let mut signature = Signature { inputs: inputs.collect(), ..function.item.sig.clone() };
+    // What a tool takes is shaped by its schema, so it is not for lints to say that it takes things by value, or
+    // waits for nothing: they leave alone what a macro wrote. One does not, and is expected; what is expected in
+    // what a macro wrote and does not happen is not told.
+    let written_here = |span: Span| Span::call_site().located_at(span);
+    signature.fn_token.span = written_here(signature.fn_token.span);
+    if let Some(asyncness) = &mut signature.asyncness {
+        asyncness.span = written_here(asyncness.span);
+    }
     let (attributes, block) = (&function.inner_attributes, &function.item.block);
     quote! {
         #(#attributes)*
-        #[allow(
-            clippy::fn_params_excessive_bools,
-            clippy::needless_pass_by_value,
-            clippy::too_many_arguments,
-            clippy::unused_async,
-            reason = "what a tool takes is shaped by its schema"
-        )]
+        #[expect(clippy::too_many_arguments, reason = "what a tool takes is shaped by its schema")]
         #signature #block
     }
 }

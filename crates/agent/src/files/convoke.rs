@@ -13,7 +13,7 @@ use super::field::Fields;
 use super::note::Findings;
 use super::read::{Context, Verdict};
 use super::yaml::{Body, Entry, Node};
-use crate::check::is_name;
+use crate::check::{MAIN, is_name};
 use crate::definition::{
     AgentDefinition, Inherit, Input, InputConfig, InputType, ToolConfig, UnknownInputType,
 };
@@ -267,7 +267,8 @@ fn read_tools(definition: &mut AgentDefinition, fields: &mut Fields, findings: &
         definition.tools.exclude = names(exclude).collect();
     }
     for (name, line) in fields.texts("agents", findings).unwrap_or_default() {
-        if is_name(&name) {
+        // That nobody can call the first agent is said where agents are looked up.
+        if is_name(&name) || name == MAIN {
             definition.agents.push(name);
         } else {
             let message = format!("`{name}` is not a name of an agent; write them as `[one, two]`");

@@ -9,6 +9,7 @@ use convoke_core::nearest::{did_you_mean, nearest};
 use serde_json::Value;
 
 use super::note::Findings;
+use super::read::KeyLines;
 use super::yaml::{Body, Entry, Node};
 
 /// The keys that are left.
@@ -53,6 +54,11 @@ impl Fields {
     /// Returns the line of a key, whether it was taken or not.
     pub(super) fn line(&self, name: &str) -> Option<u64> {
         self.lines.iter().find(|(known, _)| known == name).map(|(_, line)| *line)
+    }
+
+    /// Returns the lines of all keys, also of those that were taken.
+    pub(super) fn lines(&self) -> KeyLines {
+        KeyLines::new(self.lines.iter().cloned())
     }
 
     /// Remembers the line of a key below one of these.
@@ -129,7 +135,11 @@ impl Fields {
             Body::Scalar(Value::String(text)) => {
                 Some(at_commas(text).into_iter().map(|item| (item, field.line)).collect())
             }
-            Body::List(items) if items.iter().all(|item| item.text().is_some()) => {
+            Body::List(items) => {
+                for item in items.iter().filter(|item| item.text().is_none()) {
+                    let message = format!("expected a name, found {}", item.shown());
+                    findings.problem(item.line, &field.key, message);
+                }
                 let item = |item: &Node| Some((item.text()?.trim().to_owned(), item.line));
                 Some(items.iter().filter_map(item).collect())
             }
@@ -221,7 +231,8 @@ mod tests {
 
     fn fields(text: &str) -> (Fields, Findings) {
         let mut findings = Findings::default();
-        let fields = Fields::new(yaml::parse(text).unwrap(), "", &mut findings);
+        let entries = yaml::parse(text, &mut findings).unwrap();
+        let fields = Fields::new(entries, "", &mut findings);
         (fields, findings)
     }
 

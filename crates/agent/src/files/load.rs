@@ -12,7 +12,7 @@ use cap_std::fs::Dir;
 
 use super::directory::{AgentDirectory, AgentOrigin, ProjectTrust};
 use super::note::FileNote;
-use super::read::{AgentSource, FileReading, Loaded, is_readme, read};
+use super::read::{AgentSource, Draft, FileReading, Loaded, is_readme, read, unread};
 
 /// The largest file that is read.
 pub(super) const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -36,17 +36,17 @@ pub struct LoadReport {
     pub notices: Vec<FileNote>,
     /// Agents that were left out because another one has their name.
     pub shadowed: Vec<Shadowed>,
+    /// The files that are wrong, as far as they could be read.
+    pub drafts: Vec<Draft>,
 }
 
 /// An agent that was left out because another one has its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Shadowed {
-    /// The name.
-    pub name: String,
     /// The file that counts.
     pub used: PathBuf,
-    /// The file that does not.
-    pub left_out: PathBuf,
+    /// The agent that does not.
+    pub left_out: Loaded,
 }
 
 impl std::fmt::Display for Shadowed {
@@ -55,8 +55,8 @@ impl std::fmt::Display for Shadowed {
             formatter,
             "{}: the agent `{}` is not used: {} has one of that name and comes first; rename one of \
              them",
-            self.left_out.display(),
-            self.name,
+            self.left_out.source.path.display(),
+            self.left_out.definition.name,
             self.used.display()
         )
     }
@@ -74,7 +74,8 @@ impl LoadReport {
             let path = format!("agents/{}.md", definition.name);
             let format = super::AgentFormat::Convoke;
             let source = AgentSource::new(path, format, AgentOrigin::User);
-            Loaded { definition, source, warnings: Vec::new() }
+            let lines = super::KeyLines::default();
+            Loaded { definition, source, warnings: Vec::new(), lines }
         });
         Self { loaded: loaded.collect(), ..Self::default() }
     }
@@ -84,17 +85,17 @@ impl LoadReport {
             FileReading::Agent(loaded) => {
                 let (name, path) = (&loaded.definition.name, &loaded.source.path);
                 if let Some(used) = names.get(name) {
-                    let (name, used) = (name.clone(), used.clone());
-                    self.shadowed.push(Shadowed { name, used, left_out: path.clone() });
+                    self.shadowed.push(Shadowed { used: used.clone(), left_out: *loaded });
                 } else {
                     names.insert(name.clone(), path.clone());
                     self.loaded.push(*loaded);
                 }
             }
             FileReading::Left(note) => self.notices.push(note),
-            FileReading::Wrong { problems, warnings } => {
+            FileReading::Wrong { problems, warnings, draft } => {
                 self.problems.extend(problems);
                 self.warnings.extend(warnings);
+                self.drafts.push(*draft);
             }
             FileReading::NoAgent => {}
         }
@@ -107,10 +108,17 @@ pub fn load(directories: &[AgentDirectory], trust: ProjectTrust) -> LoadReport {
     let mut report = LoadReport::default();
     let mut names = BTreeMap::new();
     let mut left_out: Option<(PathBuf, usize)> = None;
+    // Settings may name a directory that is read anyway, and a link may lead to one.
+    let mut seen: Vec<PathBuf> = Vec::new();
     let mut ordered: Vec<&AgentDirectory> = directories.iter().collect();
     ordered.sort_by_key(|directory| directory.origin);
     for directory in ordered {
         let Some(place) = Place::open(directory, &mut report) else { continue };
+        let real = place.root.join(&place.below);
+        if seen.contains(&real) {
+            continue;
+        }
+        seen.push(real);
         let files = place.files(&mut report);
         if directory.origin == AgentOrigin::Project && trust == ProjectTrust::Untrusted {
             let (_, count) = left_out.get_or_insert_with(|| (directory.root.clone(), 0));
@@ -132,6 +140,15 @@ pub fn load(directories: &[AgentDirectory], trust: ProjectTrust) -> LoadReport {
         report.notices.push(FileNote::new(&root, message));
     }
     report
+}
+
+/// Lists the files of a directory that can be agents, without reading them: paths below it, sorted.
+pub fn list(directory: &AgentDirectory) -> Vec<PathBuf> {
+    let mut report = LoadReport::default();
+    let place = Place::open(directory, &mut report);
+    let mut files = place.map(|place| place.files(&mut report)).unwrap_or_default();
+    files.retain(|file| !is_readme(file));
+    files
 }
 
 /// A directory that is there, as a handle on its root.
@@ -257,21 +274,17 @@ impl<'a> Place<'a> {
     }
 
     fn read(&self, file: &Path) -> FileReading {
-        let path = self.directory.path.join(file);
+        let source = AgentSource {
+            path: self.directory.path.join(file),
+            format: self.directory.format,
+            origin: self.directory.origin,
+            place: file.with_extension("").to_string_lossy().into_owned(),
+        };
         match self.text(file) {
-            Ok(text) => {
-                let place = file.with_extension("").to_string_lossy().into_owned();
-                let source = AgentSource {
-                    path,
-                    format: self.directory.format,
-                    origin: self.directory.origin,
-                    place,
-                };
-                read(&text, &source)
-            }
+            Ok(text) => read(&text, &source),
             Err((line, message)) => {
-                let problem = FileNote { line, ..FileNote::new(&path, message) };
-                FileReading::Wrong { problems: vec![problem], warnings: Vec::new() }
+                let problem = FileNote { line, ..FileNote::new(&source.path, message) };
+                unread(&source, problem)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One file into one agent.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::directory::{AgentFormat, AgentOrigin};
@@ -42,6 +43,34 @@ pub struct Loaded {
     pub source: AgentSource,
     /// What its file says that is not used, or not as it is written.
     pub warnings: Vec<FileNote>,
+    /// Where its keys are.
+    pub lines: KeyLines,
+}
+
+/// A file that cannot be used, as far as it could be read.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The file.
+    pub source: AgentSource,
+    /// What it would be; nothing, where its keys cannot be read at all.
+    pub definition: Option<AgentDefinition>,
+    /// Where its keys are.
+    pub lines: KeyLines,
+}
+
+/// The lines of the keys of a file, by their names in snake case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyLines(BTreeMap<String, u64>);
+
+impl KeyLines {
+    pub(super) fn new(lines: impl IntoIterator<Item = (String, u64)>) -> Self {
+        Self(lines.into_iter().collect())
+    }
+
+    /// Returns the line of the first of these keys that the file has, and that key.
+    pub fn first<'k>(&self, keys: &[&'k str]) -> Option<(&'k str, u64)> {
+        keys.iter().find_map(|key| Some((*key, *self.0.get(*key)?)))
+    }
 }
 
 /// What came of reading a file.
@@ -57,6 +86,8 @@ pub enum FileReading {
         problems: Vec<FileNote>,
         /// What would not be used either.
         warnings: Vec<FileNote>,
+        /// What could be read all the same.
+        draft: Box<Draft>,
     },
     /// A file beside the agents that is none of them.
     NoAgent,
@@ -99,17 +130,17 @@ pub fn read(text: &str, source: &AgentSource) -> FileReading {
             Err(NoDocument::NoKeys) => {
                 let message = "there are no keys at its beginning; begin it with a line of `---`, \
                                `name:`, `description:` and another `---`";
-                return wrong(path, vec![Finding::of_line(1, message)]);
+                return wrong(source, Finding::of_line(1, message));
             }
-            Err(NoDocument::Unfinished(finding)) => return wrong(path, vec![finding]),
+            Err(NoDocument::Unfinished(finding)) => return wrong(source, finding),
         }
     };
-    let entries = match (yaml::parse(&keys), source.format) {
+    let entries = match (yaml::parse(&keys, &mut findings), source.format) {
         (Ok(entries), _) => entries,
-        (Err(finding), AgentFormat::Convoke) => return wrong(path, vec![finding]),
+        (Err(finding), AgentFormat::Convoke) => return wrong(source, finding),
         // Other tools read texts with colons in them that are not in quotes.
-        (Err(finding), _) => match yaml::parse(&document::with_quotes(&keys)) {
-            Err(_) => return wrong(path, vec![finding]),
+        (Err(finding), _) => match yaml::parse(&document::with_quotes(&keys), &mut findings) {
+            Err(_) => return wrong(source, finding),
             Ok(entries) => {
                 let message = "a text with `: ` in it is not in quotes; it is read as one text";
                 findings.warnings.push(Finding {
@@ -139,14 +170,17 @@ pub fn read(text: &str, source: &AgentSource) -> FileReading {
         findings.warnings.push(Finding::of_line(1, message));
     }
     check_definition(&definition, &fields, body.is_some().then_some(body_line), &mut findings);
+    let lines = fields.lines();
     fields.finish(known, &mut findings);
     findings.sort();
     let notes = |found: Vec<Finding>| found.into_iter().map(|finding| finding.into_note(path));
     let warnings = notes(findings.warnings).collect();
+    let source = source.clone();
     if findings.problems.is_empty() {
-        FileReading::Agent(Box::new(Loaded { definition, source: source.clone(), warnings }))
+        FileReading::Agent(Box::new(Loaded { definition, source, warnings, lines }))
     } else {
-        FileReading::Wrong { problems: notes(findings.problems).collect(), warnings }
+        let draft = Box::new(Draft { source, definition: Some(definition), lines });
+        FileReading::Wrong { problems: notes(findings.problems).collect(), warnings, draft }
     }
 }
 
@@ -168,7 +202,7 @@ fn check_definition(
             (_, _) if part_line.is_some() => (part.as_deref(), part_line),
             ("system_prompt", Some(line)) => (None, Some(line + offset(problem.line))),
             ("rules", _) => (Some("rules"), at("rules").or(at("permissions")).or(at("permission"))),
-            ("commands", _) => (Some("tools"), at("tools")),
+            ("commands", _) if at("commands").is_none() => (Some("tools"), at("tools")),
             ("output", _) => (Some("output"), at("output").or(at("output_schema"))),
             (key, _) => (Some(key), at(key)),
         };
@@ -184,9 +218,16 @@ fn check_definition(
     }
 }
 
-fn wrong(path: &Path, problems: Vec<Finding>) -> FileReading {
-    let problems = problems.into_iter().map(|finding| finding.into_note(path)).collect();
-    FileReading::Wrong { problems, warnings: Vec::new() }
+/// Says what keeps a file from being read any further.
+fn wrong(source: &AgentSource, problem: Finding) -> FileReading {
+    unread(source, problem.into_note(&source.path))
+}
+
+/// Says of a file that cannot be read at all why not.
+pub(super) fn unread(source: &AgentSource, problem: FileNote) -> FileReading {
+    let (definition, lines) = (None, KeyLines::default());
+    let draft = Box::new(Draft { source: source.clone(), definition, lines });
+    FileReading::Wrong { problems: vec![problem], warnings: Vec::new(), draft }
 }
 
 /// Makes a name of a place: `team/reviewer` is `team-reviewer`.

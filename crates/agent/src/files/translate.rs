@@ -250,10 +250,12 @@ fn is_mcp(name: &str) -> bool {
     name.starts_with("mcp__") || name.starts_with("mcp_") || name.contains("__")
 }
 
-/// A server without a tool stands for all its tools.
+/// A server without a tool stands for all its tools. Gemini CLI writes `server__tool`, and `mcp_*` for all.
 fn mcp_pattern(name: &str) -> String {
     match name.strip_prefix("mcp__") {
         Some(server) if !server.contains("__") && !server.contains('*') => format!("{name}__*"),
+        None if name == "mcp_*" => "mcp__*".to_owned(),
+        None if name.contains("__") => format!("mcp__{name}"),
         _ => name.to_owned(),
     }
 }
@@ -389,6 +391,8 @@ mod tests {
             ("mcp__github__list", "mcp__github__list"),
             ("mcp__*", "mcp__*"),
             ("mcp_github_list", "mcp_github_list"),
+            ("mcp_*", "mcp__*"),
+            ("github__list", "mcp__github__list"),
         ] {
             assert!(is_mcp(name));
             assert_eq!(mcp_pattern(name), pattern);

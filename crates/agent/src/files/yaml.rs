@@ -8,9 +8,11 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::{Error, MessageFormatter, Options, Spanned, UserMessageFormatter};
+use serde_saphyr::{
+    DuplicateKeyPolicy, Error, MessageFormatter, Options, Spanned, UserMessageFormatter,
+};
 
-use super::note::Finding;
+use super::note::{Finding, Findings};
 
 /// A value with its line.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,10 +76,21 @@ impl Node {
     }
 }
 
-/// Reads a mapping. An empty text is an empty one.
-pub(super) fn parse(text: &str) -> Result<Vec<Entry>, Finding> {
-    let node: Node =
-        serde_saphyr::from_str_with_options(text, options()).map_err(|error| finding(&error))?;
+/// Reads a mapping. An empty text is an empty one. A key that appears twice is a problem, and the first one is
+/// read, so that whatever else is wrong can be said as well.
+pub(super) fn parse(text: &str, findings: &mut Findings) -> Result<Vec<Entry>, Finding> {
+    let read = |options| serde_saphyr::from_str_with_options::<Node>(text, options);
+    let node = read(options()).or_else(|error| {
+        let found = finding(&error);
+        if !matches!(error.without_snippet(), Error::DuplicateMappingKey { .. }) {
+            return Err(found);
+        }
+        let mut generous = options();
+        generous.duplicate_keys = DuplicateKeyPolicy::FirstWins;
+        let node = read(generous).map_err(|error| finding(&error))?;
+        findings.problems.push(found);
+        Ok(node)
+    })?;
     match node.body {
         Body::Map(entries) => Ok(entries),
         Body::Scalar(Value::Null) => Ok(Vec::new()),
@@ -199,9 +212,16 @@ mod tests {
 
     use super::*;
 
+    /// Reads a text that has no mistakes, or returns the first.
+    fn read(text: &str) -> Result<Vec<Entry>, Finding> {
+        let mut findings = Findings::default();
+        let entries = parse(text, &mut findings)?;
+        findings.problems.pop().map_or(Ok(entries), Err)
+    }
+
     #[test]
     fn keys_keep_their_order_and_lines() {
-        let entries = parse("\nb: 1\na:\n  y: [1, two]\n  x: true\n").unwrap();
+        let entries = read("\nb: 1\na:\n  y: [1, two]\n  x: true\n").unwrap();
         let keys: Vec<(&str, u64)> =
             entries.iter().map(|entry| (entry.key.as_str(), entry.line)).collect();
         assert_eq!(keys, [("b", 2), ("a", 3)]);
@@ -220,14 +240,24 @@ mod tests {
             ("just text", Some(1), "expected keys and values"),
             ("a: b: c\n", None, "has to be in quotes"),
         ] {
-            let found = parse(text).unwrap_err();
+            let found = read(text).unwrap_err();
             assert!(found.message.contains(message), "{text:?}: {found:?}");
             if line.is_some() {
                 assert_eq!(found.line, line, "{text:?}: {found:?}");
             }
         }
-        assert_eq!(parse("").unwrap(), []);
-        assert_eq!(parse("# nothing\n").unwrap(), []);
+        assert_eq!(read("").unwrap(), []);
+        assert_eq!(read("# nothing\n").unwrap(), []);
+    }
+
+    #[test]
+    fn a_key_that_appears_twice_does_not_hide_the_rest() {
+        let mut findings = Findings::default();
+        let entries = parse("a: 1\na: 2\nb: 3\n", &mut findings).unwrap();
+        let read: Vec<(&str, Value)> =
+            entries.iter().map(|entry| (entry.key.as_str(), entry.node.value())).collect();
+        assert_eq!(read, [("a", json!(1)), ("b", json!(3))]);
+        assert_eq!(findings.problems[0].line, Some(2));
     }
 
     #[test]
@@ -237,8 +267,8 @@ mod tests {
             let items = vec![format!("*a{}", level - 1); 9].join(", ");
             text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
         }
-        assert!(parse(&text).is_err());
+        assert!(read(&text).is_err());
         let deep = format!("a: {}{}", "[".repeat(500), "]".repeat(500));
-        assert!(parse(&deep).is_err());
+        assert!(read(&deep).is_err());
     }
 }

@@ -52,7 +52,7 @@ fn shown(reading: &FileReading) -> String {
             format!("{}{}", describe(&loaded.definition), lines("warning:", &loaded.warnings))
         }
         FileReading::Left(note) => format!("left out: {note}\n"),
-        FileReading::Wrong { problems, warnings } => {
+        FileReading::Wrong { problems, warnings, .. } => {
             format!("{}{}", lines("problem:", problems), lines("warning:", warnings))
         }
         FileReading::NoAgent => "not an agent\n".to_owned(),
@@ -108,7 +108,7 @@ fn every_problem_and_warning_has_a_line_of_its_file() {
             let notes = match read_one(*format, &file) {
                 FileReading::Agent(loaded) => loaded.warnings,
                 FileReading::Left(note) => vec![note],
-                FileReading::Wrong { problems, warnings } => [problems, warnings].concat(),
+                FileReading::Wrong { problems, warnings, .. } => [problems, warnings].concat(),
                 FileReading::NoAgent => Vec::new(),
             };
             let most = u64::try_from(text.lines().count()).unwrap();
@@ -134,6 +134,21 @@ fn every_agent_of_the_corpus_can_be_registered() {
         assert_eq!(errors, []);
         assert_eq!((change.added.len(), registry.list().len()), (expected, expected));
     }
+}
+
+/// One mistake does not hide another, and what could be read of a file is there: its name, and where its keys are.
+#[test]
+fn a_file_that_is_wrong_is_read_to_its_end() {
+    let text = "---\nname: draft\nname: again\ndescription: Is a draft.\nmax_turns: many\n\
+                tools: [grep, 5]\ncommands: ['a; b', 'c; d']\n---\n${what}\n";
+    let source = AgentSource::new("file.md", AgentFormat::Convoke, AgentOrigin::User);
+    let FileReading::Wrong { problems, draft, .. } = read(text, &source) else {
+        panic!("it is wrong")
+    };
+    let lines: Vec<Option<u64>> = problems.iter().map(|note| note.line).collect();
+    assert_eq!(lines, [3, 5, 6, 7, 7, 9].map(Some), "{problems:#?}");
+    assert_eq!(draft.definition.unwrap().name, "draft");
+    assert_eq!(draft.lines.first(&["steps", "max_turns"]), Some(("max_turns", 5)));
 }
 
 mod any_text {

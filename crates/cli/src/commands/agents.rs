@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use convoke::agent::files::{AgentOrigin, AgentSource};
-use convoke::agent::registry::{AgentLayer, Registered};
-use convoke::{AgentCallError, Origin, Runtime};
+use convoke::agent::registry::Registered;
+use convoke::{AgentCallError, AgentOff, KnownAgent, Origin, Runtime};
 use convoke_core::{Event, ExitCode, RunId};
 
 use crate::failure::Failure;
@@ -47,19 +47,42 @@ impl Agents {
     }
 }
 
-/// Finds an agent by its name.
+/// Finds an agent that can be run, by its name.
 pub(super) fn find(name: &str, runtime: &Runtime) -> Result<Arc<Registered>, Failure> {
-    runtime.find_agent(name).map_err(|error| {
-        let failure = Failure::usage(error.to_string());
-        let off = runtime.agents_switched_off().iter().any(|agent| agent.name == name);
-        match error {
-            AgentCallError::Unknown { .. } if off => failure.hint(format!(
-                "it comes with Convoke and is switched off; `agents.overrides.{name}.enabled: true` \
-                 switches it on"
-            )),
-            _ => failure.hint("`convoke agents list` shows them all"),
+    runtime.find_agent(name).map_err(|error| not_found(&error))
+}
+
+/// Finds an agent by its name, also one that is switched off.
+fn known(name: &str, runtime: &Runtime, session: &Session<'_>) -> Result<KnownAgent, Failure> {
+    runtime.known_agent(name).map_err(|error| explained(&error, session))
+}
+
+/// Says why an agent cannot be had here: it may be one of a project that is not trusted.
+pub(super) fn explained(error: &AgentCallError, session: &Session<'_>) -> Failure {
+    if let AgentCallError::Unknown { name, .. } = error
+        && let Some(path) = session.untrusted_agent(name)
+    {
+        let place = shown(&path, session);
+        let message =
+            format!("the agent `{name}` is the project's ({place}), which is not trusted");
+        return Failure::usage(message).any_hint(session.how_to_trust());
+    }
+    not_found(error)
+}
+
+fn not_found(error: &AgentCallError) -> Failure {
+    let failure = Failure::usage(error.to_string());
+    match error {
+        AgentCallError::SwitchedOff { off: off @ AgentOff::Unasked(_), .. } => {
+            failure.hint(format!("`--set {}=true` switches it on for once", off.key()))
         }
-    })
+        AgentCallError::SwitchedOff { off, .. } => {
+            let key = off.key();
+            failure.hint(format!("`convoke config explain {key}` says which file and line set it"))
+        }
+        AgentCallError::Unknown { .. } => failure.hint("`convoke agents list` shows them all"),
+        _ => failure,
+    }
 }
 
 /// Returns the names of the agents that the main agent can call.
@@ -80,14 +103,6 @@ pub(super) fn refuse_to_talk(run: &RunId, events: &[Event]) -> Result<(), Failur
                 .hint(format!("`convoke runs resume {run} \"…\"` gives it more to do")))
         }
     }
-}
-
-/// Returns where an agent was read from, if from a file.
-fn source<'r>(agent: &Registered, runtime: &'r Runtime) -> Option<&'r AgentSource> {
-    let mut loaded = runtime.agent_files().loaded.iter();
-    let is_file = agent.layer() == AgentLayer::File;
-    let found = loaded.find(|loaded| is_file && loaded.definition.name == agent.name)?;
-    Some(&found.source)
 }
 
 /// Says whose an agent is, in a word.

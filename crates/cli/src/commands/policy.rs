@@ -5,11 +5,12 @@ mod show;
 mod test;
 
 use clap::Subcommand;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use convoke_core::{ExitCode, Mode, Permission};
+use clap::builder::TypedValueParser;
+use convoke_core::{ExitCode, Mode};
 
+use crate::cli::one_of;
 use crate::failure::Failure;
-use crate::output::{Output, Style};
+use crate::output::Output;
 use crate::session::Session;
 
 /// What can be done with policy.
@@ -37,14 +38,5 @@ impl Policy {
 
 /// Reads a mode on the command line.
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {
-    let words = PossibleValuesParser::new(Mode::ALL.iter().map(|mode| mode.as_str()));
-    words.try_map(|word| word.parse::<Mode>())
-}
-
-const fn style_of(permission: Permission) -> Style {
-    match permission {
-        Permission::Allow => Style::Good,
-        Permission::Ask => Style::Warn,
-        Permission::Deny => Style::Bad,
-    }
+    one_of(Mode::ALL.iter().map(|mode| mode.as_str()))
 }

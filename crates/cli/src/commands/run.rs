@@ -5,26 +5,24 @@ pub(super) mod attach;
 pub(super) mod choose;
 pub(super) mod flags;
 mod overrides;
+pub(super) mod place;
 pub(super) mod prompt;
 pub(super) mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use convoke::Runtime;
 use convoke::agent::{AgentBuilder, AgentSetupError, OutputSpec, Task};
-use convoke::config::Config;
-use convoke::journal::Store;
-use convoke::{Runtime, Workspace};
-use convoke_core::{ExitCode, Mode, Part, RunId};
+use convoke_core::{ExitCode, Mode};
 
 use self::approve::Approvals;
 use self::choose::Chosen;
 use self::flags::{AgentFlags, WorkspaceFlag};
+use self::place::{Place, work_in_place};
 use self::watch::Watch;
-use super::workspace;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
@@ -84,14 +82,6 @@ pub(crate) struct Run {
     schema: Option<PathBuf>,
 }
 
-/// Where a run works, and where it is kept.
-struct Place {
-    config: Config,
-    store: Option<Store>,
-    workspace: Option<Workspace>,
-    id: RunId,
-}
-
 /// What is written to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
@@ -137,18 +127,9 @@ impl Run {
     fn work(&self, session: &Session<'_>, output: &mut Output) -> Result<ExitCode, Failure> {
         let task = self.task(session)?;
         let output_spec = self.output_spec(session)?;
-        let mut config = session.load(output)?.config;
-        self.flags.apply(&mut config);
-        let threads = watch::threads()?;
-        let store = if self.flags.no_journal { None } else { session.store(output) };
-        let kind = self.workspace.workspace.unwrap_or(config.agent.workspace);
-        let (id, own) = workspace::prepare(kind, store.is_some(), session, &config, &threads)?;
-        let place = Place { config, store, workspace: own.clone(), id };
-        let ended = self.work_in(place, task, output_spec, session, &threads, output);
-        workspace::leave(own.as_ref(), &threads, output);
-        // What does not end by itself, reading from a terminal for instance, ends with the process.
-        threads.shutdown_timeout(Duration::from_millis(200));
-        ended
+        work_in_place(&self.flags, &self.workspace, session, output, |place, threads, output| {
+            self.work_in(place, task, output_spec, session, threads, output)
+        })
     }
 
     fn work_in(
@@ -179,14 +160,7 @@ impl Run {
 
     fn task(&self, session: &Session<'_>) -> Result<Task, Failure> {
         let prompt = prompt::read(self.prompt.as_deref())?;
-        let mut task = Task::new(prompt.words);
-        if let Some(input) = prompt.input {
-            task = task.attach(Part::text(format!("Standard input:\n{input}")));
-        }
-        for file in &self.flags.file {
-            task = task.attach(attach::read(&session.absolute(file), file)?);
-        }
-        Ok(task)
+        attach::to(Task::new(prompt.words), prompt.input, &self.flags.file, session)
     }
 
     fn output_spec(&self, session: &Session<'_>) -> Result<Option<OutputSpec>, Failure> {

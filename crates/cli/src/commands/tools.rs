@@ -6,14 +6,15 @@ mod show;
 mod stats;
 
 use clap::Subcommand;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use convoke::Runtime;
 use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Category, ExitCode, Kind, Permission, ToolSpec};
 use serde::Serialize;
 
+use crate::cli::one_of;
 use crate::failure::Failure;
-use crate::output::{Output, Style};
+use crate::output::Output;
 use crate::session::Session;
 
 /// What can be done with tools.
@@ -67,14 +68,6 @@ fn permission(runtime: &Runtime, kind: Kind) -> Permission {
     runtime.permissions().get(&kind).copied().unwrap_or(Permission::Deny)
 }
 
-const fn style_of(permission: Permission) -> Style {
-    match permission {
-        Permission::Allow => Style::Good,
-        Permission::Ask => Style::Warn,
-        Permission::Deny => Style::Bad,
-    }
-}
-
 /// The error for a name that no tool has.
 fn unknown_tool(name: &str, runtime: &Runtime) -> Failure {
     let tools = runtime.registry().list();
@@ -85,12 +78,10 @@ fn unknown_tool(name: &str, runtime: &Runtime) -> Failure {
 
 /// Reads a kind on the command line.
 fn kind_parser() -> impl TypedValueParser<Value = Kind> {
-    let words = PossibleValuesParser::new(Kind::ALL.iter().map(|kind| kind.as_str()));
-    words.try_map(|word| word.parse::<Kind>())
+    one_of(Kind::ALL.iter().map(|kind| kind.as_str()))
 }
 
 /// Reads a category on the command line.
 fn category_parser() -> impl TypedValueParser<Value = Category> {
-    let words = PossibleValuesParser::new(Category::ALL.iter().map(|category| category.as_str()));
-    words.try_map(|word| word.parse::<Category>())
+    one_of(Category::ALL.iter().map(|category| category.as_str()))
 }

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 
 use anstyle::AnsiColor;
+use convoke_core::Permission;
 
 use crate::environment::Environment;
 
@@ -64,6 +65,15 @@ pub(crate) enum Style {
 }
 
 impl Style {
+    /// Returns the style of what is allowed, asked about or denied.
+    pub(crate) const fn of(permission: Permission) -> Self {
+        match permission {
+            Permission::Allow => Self::Good,
+            Permission::Ask => Self::Warn,
+            Permission::Deny => Self::Bad,
+        }
+    }
+
     fn ansi(self) -> anstyle::Style {
         let plain = anstyle::Style::new();
         let colour = |colour: AnsiColor| plain.fg_color(Some(anstyle::Color::Ansi(colour)));

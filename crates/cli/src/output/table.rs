@@ -1,10 +1,17 @@
-//! Rows in columns. The last column takes what is left of the line, and is made to fit it.
+//! Rows in columns. The last column takes what is left of the line, and is made to fit it. Where rows are cut,
+//! so are other columns that would leave no room for it: no row is longer than the terminal is wide.
 
 use super::stream::Stream;
 use super::style::Style;
 use super::text::{columns, cut, wrap};
 
 const GAP: usize = 2;
+/// How much room the last column of rows that are cut has at least.
+const LAST: usize = 16;
+/// How narrow other columns get at most to make that room.
+const NARROWEST: usize = 6;
+/// How much wider than others the first column stays: it has the names, which people type.
+const NAMES: usize = 24;
 
 /// What happens to a last column that is too long for the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +49,16 @@ impl Table {
         self
     }
 
+    /// Writes what there is to say by name, a line each. What is said may come from somewhere else.
+    pub(crate) fn facts(facts: impl IntoIterator<Item = (&'static str, String)>, stream: &Stream) {
+        let mut table = Self::indented(2);
+        for (name, text) in facts {
+            let text = stream.printable(&text).to_string();
+            table.row([(name.to_owned(), Some(Style::Name)), (text, None)]);
+        }
+        table.print(stream);
+    }
+
     /// Adds a row.
     pub(crate) fn row<const N: usize>(&mut self, cells: [(String, Option<Style>); N]) {
         let cell = |(text, style)| Cell { text, style };
@@ -67,9 +84,32 @@ impl Table {
 
     /// Writes the rows with columns of these widths, so that several tables line up.
     pub(crate) fn print_with(&self, stream: &Stream, widths: &[usize]) {
+        let widths = match (stream.width(), self.fit) {
+            (Some(width), Fit::Cut) => self.narrowed(widths, width),
+            _ => widths.to_vec(),
+        };
         for row in &self.rows {
-            self.print_row(row, widths, stream);
+            self.print_row(row, &widths, stream);
         }
+    }
+
+    /// Makes columns narrower, the widest first, until there is room for the last one.
+    fn narrowed(&self, widths: &[usize], width: usize) -> Vec<usize> {
+        let mut widths = widths.to_vec();
+        let Some((last, others)) = widths.split_last_mut() else { return widths };
+        let gaps = self.indent + GAP * others.len();
+        let room = width.saturating_sub(gaps + LAST.min(*last));
+        while others.iter().sum::<usize>() > room {
+            let wide = |(index, width): &(usize, &mut usize)| {
+                width.saturating_sub(if *index == 0 { NAMES } else { 0 })
+            };
+            let wider = others.iter_mut().enumerate().filter(|(_, width)| **width > NARROWEST);
+            match wider.max_by_key(wide) {
+                Some((_, widest)) => *widest -= 1,
+                None => break,
+            }
+        }
+        widths
     }
 
     fn print_row(&self, row: &[Cell], widths: &[usize], stream: &Stream) {
@@ -77,8 +117,9 @@ impl Table {
         let mut line = " ".repeat(self.indent);
         let mut taken = self.indent;
         for (cell, width) in others.iter().zip(widths) {
-            let padding = width.saturating_sub(columns(&cell.text)) + GAP;
-            line.push_str(&painted(&cell.text, cell.style, stream));
+            let text = cut(&cell.text, *width, stream.ellipsis());
+            let padding = width.saturating_sub(columns(&text)) + GAP;
+            line.push_str(&painted(&text, cell.style, stream));
             line.push_str(&" ".repeat(padding));
             taken += width + GAP;
         }
@@ -138,6 +179,31 @@ mod tests {
         let stream = Stream::on_terminal(24);
         table().cut().print(&stream);
         assert_eq!(stream.contents(), " a     first  the quick…\n \u{1b}[1mlong\u{1b}[0m\n");
+    }
+
+    #[test]
+    fn no_row_is_longer_than_the_terminal_is_wide() {
+        let mut table = Table::indented(0).cut();
+        let name = "a_name_that_is_as_long_as_the_longest_names_of_agents_may_be_at_all";
+        table.row([
+            (name.into(), None),
+            ("project (not offered)".into(), None),
+            ("provider/a-model-with-a-long-name-2026".into(), None),
+            ("a description that goes on for much longer than that".into(), None),
+        ]);
+        table.row([
+            ("b".into(), None),
+            ("user".into(), None),
+            ("-".into(), None),
+            ("c".into(), None),
+        ]);
+        for width in [50, 80, 120] {
+            let stream = Stream::on_terminal(width).without_colour();
+            table.print(&stream);
+            for line in stream.contents().lines() {
+                assert!(columns(line) <= width, "{width}: {line}");
+            }
+        }
     }
 
     #[test]

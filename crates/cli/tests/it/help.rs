@@ -172,7 +172,8 @@ fn examples_in_help_work() {
         ("policy check read_file {\"path\":\"README.md\"}", 0),
         ("policy check --mode full --json -- make", 0),
         ("policy test --json", 0),
-        ("policy show --agent main/reviewer", 0),
+        ("policy check --agent generalist -- git push", 3),
+        ("policy show --agent main/generalist", 0),
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         let ran = scene.run(&words);

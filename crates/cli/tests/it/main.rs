@@ -10,6 +10,8 @@
 
 mod agent_runs;
 mod agents;
+mod agents_check;
+mod agents_ends;
 mod approvals;
 mod arguments;
 mod audit;

@@ -121,7 +121,7 @@ fn rules_are_shown_by_agent() {
     assert!(all.contains("user 4  ask") && all.contains("execute  ask"), "{all}");
     let main = scene.stdout(&["policy", "show", "--agent", "main", "--mode", "full"]);
     assert!(!main.contains("write_file") && main.contains("execute  allow"), "{main}");
-    let json = scene.json(&["policy", "show", "--json", "--agent", "main/reviewer"]);
+    let json = scene.json(&["policy", "show", "--json", "--agent", "main/generalist"]);
     assert_eq!(json["rules"][3]["rule"]["tool"], "write_file");
 }
 

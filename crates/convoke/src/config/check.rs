@@ -126,7 +126,21 @@ pub(crate) fn did_you_mean(root: Schema<'_>, key: &Key) -> Option<String> {
     let close: Vec<String> = nearest_keys(root, key).iter().map(ToString::to_string).collect();
     let close: Vec<&str> = close.iter().map(String::as_str).collect();
     let question = convoke_core::nearest::did_you_mean(&close);
-    (!close.is_empty()).then(|| question.trim_start_matches("; ").to_owned())
+    match close.as_slice() {
+        [] => keys_there(root, key),
+        _ => Some(question.trim_start_matches("; ").to_owned()),
+    }
+}
+
+/// Names the keys that there are where one is not known, for a key that is like none of them.
+pub(crate) fn keys_there(root: Schema<'_>, key: &Key) -> Option<String> {
+    let (parent, schema, _) = known_part(root, key)?;
+    let names: Vec<String> = schema.names().iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => None,
+        _ if parent.is_root() => Some(format!("the keys are {}", names.join(", "))),
+        _ => Some(format!("the keys of `{parent}` are {}", names.join(", "))),
+    }
 }
 
 /// Returns the known keys that come closest to one that is not known, closest first: those with a
@@ -145,11 +159,21 @@ pub(crate) fn nearest_keys(root: Schema<'_>, key: &Key) -> Vec<Key> {
     if !same.is_empty() {
         return same;
     }
+    // Who knows the section is helped more by its keys than by one that is only similar elsewhere.
+    if known_part(root, key).is_some_and(|(parent, ..)| !parent.is_root()) {
+        return Vec::new();
+    }
     let names: BTreeSet<&str> = all.iter().filter_map(Key::last_name).collect();
     nearest(wanted, names).first().map(|name| keys_of(name)).unwrap_or_default()
 }
 
 fn nearest_siblings(root: Schema<'_>, key: &Key) -> Vec<Key> {
+    let Some((parent, schema, name)) = known_part(root, key) else { return Vec::new() };
+    nearest(name, schema.names()).iter().map(|name| parent.name(name)).collect()
+}
+
+/// Returns how far a key is known, what the schema says there, and the first name that is not known.
+fn known_part<'s, 'k>(root: Schema<'s>, key: &'k Key) -> Option<(Key, Schema<'s>, &'k str)> {
     let mut parent = Key::default();
     let mut schema = root;
     for segment in key.segments() {
@@ -158,14 +182,11 @@ fn nearest_siblings(root: Schema<'_>, key: &Key) -> Vec<Key> {
                 schema = below;
                 parent = parent.with(segment.clone());
             }
-            (Child::Unknown, Segment::Name(name)) => {
-                let close = nearest(name, schema.names());
-                return close.iter().map(|name| parent.name(name)).collect();
-            }
-            _ => break,
+            (Child::Unknown, Segment::Name(name)) => return Some((parent, schema, name)),
+            _ => return None,
         }
     }
-    Vec::new()
+    None
 }
 
 /// Says what was found. Nothing that is or may be secret is repeated.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::check::{did_you_mean, nearest_keys};
+use super::check::{did_you_mean, keys_there, nearest_keys};
 use super::coerce::coerce;
 use super::key::{Key, Segment};
 use super::node::{Field, Node};
@@ -137,7 +137,8 @@ fn free_name(part: &str) -> String {
 
 fn variable_hint(schema: Schema<'_>, key: &Key) -> Option<String> {
     let close = nearest_keys(schema, key);
-    close.first().map(|key| format!("did you mean `{}`?", variable_name(key)))
+    let close = close.first().map(|key| format!("did you mean `{}`?", variable_name(key)));
+    close.or_else(|| keys_there(schema, key))
 }
 
 /// Returns the variable that sets a key: `tools.maxConcurrent` has

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use convoke_agent::definition::AgentDefinition;
-use convoke_agent::files::{AgentDirectory, LoadReport, ProjectTrust, load};
+use convoke_agent::files::{AgentDirectory, FileNote, LoadReport, ProjectTrust, load};
 use convoke_agent::registry::RegistryError;
 use convoke_agent::{
     AgentOverride, AgentRegistry, BACKGROUND_AGENTS, DELEGATE_TO_AGENT, Delegation, Team, Toolbox,
@@ -18,6 +18,8 @@ use convoke_core::policy::wildcard;
 use convoke_tool::ToolView;
 
 use super::Runtime;
+use super::review::replaces_shipped;
+use super::servers::{without_missing_servers, without_servers_of_overrides};
 use super::supply::Supply;
 
 /// Those that come with Convoke and are there without anybody saying so. The others change files.
@@ -42,7 +44,7 @@ struct Found {
     report: LoadReport,
     /// What settings made unusable.
     unusable: Vec<RegistryError>,
-    /// What settings say about agents that there are not.
+    /// What settings say about agents and servers that there are not.
     unknown: Vec<String>,
 }
 
@@ -68,11 +70,17 @@ impl Agents {
 
     fn look(&self, runtime: &Runtime) -> Found {
         let config = &runtime.config.agents;
-        let overrides = config.overrides();
+        let mut overrides = config.overrides();
+        let missing = without_servers_of_overrides(&mut overrides, &runtime.config);
         let (_, mut unusable) = self.registry.load_shipped(&with_defaults(&overrides));
         let mut report = load(&self.directories, self.trust);
+        let left_out = report.shadowed.iter_mut().map(|shadowed| &mut shadowed.left_out);
+        for loaded in report.loaded.iter_mut().chain(left_out) {
+            without_missing_servers(loaded, &runtime.config);
+        }
         unusable.extend(self.registry.replace_all(&mut report, &overrides).1);
-        let unknown = self.registry.unknown_overrides(&overrides);
+        let mut unknown = self.registry.unknown_overrides(&overrides);
+        unknown.extend(missing);
         let team = Team::builder(self.registry.clone())
             .supplier(Supply::of(runtime))
             .delegation(config.delegation())
@@ -123,21 +131,19 @@ impl Runtime {
         &self.found().report
     }
 
-    /// Returns the agents that come with Convoke and are switched off.
-    pub fn agents_switched_off(&self) -> Vec<AgentDefinition> {
-        let is_off = |agent: &AgentDefinition| self.agents().get(&agent.name).is_none();
-        shipped::all().into_iter().filter(is_off).collect()
-    }
-
-    /// Returns what people should know about agents that are not there: files that are wrong or not trusted,
-    /// settings that cannot be used.
+    /// Returns what people should know about agents that are not there or not what one would think: files that
+    /// are wrong or not trusted, names that are taken, settings that cannot be used.
     pub fn agent_warnings(&self) -> Vec<String> {
         let Found { report, unusable, unknown, .. } = self.found();
         let files = report.notices.iter().chain(&report.problems).map(ToString::to_string);
         let shadowed = report.shadowed.iter().map(ToString::to_string);
         let unusable = unusable.iter().map(|error| format!("agents.overrides: {error}"));
         let unknown = unknown.iter().map(|text| format!("agents.overrides: {text}"));
-        files.chain(shadowed).chain(unusable).chain(unknown).collect()
+        let replacing = report.loaded.iter().filter_map(|loaded| {
+            let message = replaces_shipped(&loaded.definition, &loaded.source)?;
+            Some(FileNote::new(&loaded.source.path, message).to_string())
+        });
+        files.chain(shadowed).chain(replacing).chain(unusable).chain(unknown).collect()
     }
 
     /// Returns the tools an agent has below the main one.

@@ -7,14 +7,15 @@ use convoke_agent::{
     AgentBuilder, AgentDefinition, AgentReport, AgentSetupError, DirectError, Task, new_run_id,
 };
 use convoke_core::RunId;
-use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::nearest::did_you_mean;
+use convoke_core::policy::RuleError;
 use convoke_model::Model;
 use convoke_tool::ExecutorBuilder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{ModelSetupError, Runtime};
+use super::{AgentOff, ModelSetupError, Runtime};
 use crate::origin::OriginAgent;
 
 /// An agent that cannot be run.
@@ -28,6 +29,22 @@ pub enum AgentCallError {
         name: String,
         /// Names that come close.
         close: Vec<String>,
+    },
+    /// There is one, and it is switched off.
+    #[error("the agent `{name}` is switched off: {off}")]
+    SwitchedOff {
+        /// The name.
+        name: String,
+        /// What switches it off.
+        off: AgentOff,
+    },
+    /// Its rules cannot be used.
+    #[error("the rules of the agent `{agent}` cannot be used: {error}")]
+    Rules {
+        /// The agent.
+        agent: String,
+        /// Why.
+        error: RuleError,
     },
     /// Its definition does not hold together.
     #[error(transparent)]
@@ -68,16 +85,6 @@ impl Runtime {
     ) -> Result<AgentReport<T>, AgentCallError> {
         let agent = self.find_agent(name)?;
         self.run_agent(&agent, model.into(), inputs).await
-    }
-
-    /// Finds an agent by its name.
-    pub fn find_agent(&self, name: &str) -> Result<Arc<Registered>, AgentCallError> {
-        self.agents().get(name).ok_or_else(|| {
-            let names = self.agents().names();
-            let close = nearest(name, names.iter().map(String::as_str));
-            let close = close.iter().map(|name| (*name).to_owned()).collect();
-            AgentCallError::Unknown { name: name.to_owned(), close }
-        })
     }
 
     /// Starts an agent for one run, with a tool pipeline that was changed, and says what it is asked to do.

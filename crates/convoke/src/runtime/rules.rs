@@ -67,7 +67,7 @@ fn literal(path: &Path) -> String {
 }
 
 /// Kinds of calls that change files.
-const WRITES: &[Kind] = &[Kind::Edit, Kind::Delete, Kind::Move];
+pub(super) const WRITES: &[Kind] = &[Kind::Edit, Kind::Delete, Kind::Move];
 
 /// In a workspace that is only looked at, no tool writes, whatever else is allowed. Programs are held by the
 /// sandbox: they may write temporary files, which no rule could tell from others.

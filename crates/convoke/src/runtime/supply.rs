@@ -46,7 +46,7 @@ impl Runtime {
 
     /// Makes the policy of an agent: the user's, in the mode of the agent, with its own rules. What the user
     /// allowed by a rule need not be allowed again.
-    fn own_policy(&self, policy: &PolicyConfig) -> Result<Option<Policy>, RuleError> {
+    pub(super) fn own_policy(&self, policy: &PolicyConfig) -> Result<Option<Policy>, RuleError> {
         if *policy == PolicyConfig::default() {
             return Ok(None);
         }

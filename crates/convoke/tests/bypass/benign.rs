@@ -1,6 +1,6 @@
 //! What is harmless has to be allowed, and ends in the sandbox as it would without.
 
-use convoke::core::{AgentPath, Permission};
+use convoke::core::Permission;
 use convoke::prelude::*;
 use convoke_testkit::bypass::{Canary, Case, Layer};
 use futures_util::stream;
@@ -37,10 +37,11 @@ async fn harmless_commands_and_calls_are_allowed_by_the_example() {
     assert!(matches!((first.layer, &first.canary), (Layer::Policy, Canary::Gone(_))));
     let place = Place::with_user_file(first, EXAMPLE);
     let runtime = place.runtime(Guard::Everything).unwrap();
+    let main = runtime.standing("main").unwrap();
     let refused = |case: &&Case| {
         let call = case.call_in(&place.world);
         let tool = runtime.callable().get(&call.tool).unwrap();
-        let decision = runtime.judge(tool.as_ref(), &call.arguments, &AgentPath::default());
+        let decision = runtime.judge(tool.as_ref(), &call.arguments, &main);
         decision.unwrap().permission != Permission::Allow
     };
     let refused: Vec<&Case> = cases.iter().filter(refused).collect();

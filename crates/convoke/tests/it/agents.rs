@@ -161,7 +161,8 @@ async fn the_main_agent_can_call_the_agents_that_are_on_by_default() {
     assert!(tool.description.contains("- codebase_investigator: "), "{}", tool.description);
     assert!(tool.description.contains("- generalist: "), "{}", tool.description);
     assert!(!tool.description.contains("test_generator"), "it writes: {}", tool.description);
-    let off: Vec<String> = runtime.agents_switched_off().into_iter().map(|one| one.name).collect();
+    let off = runtime.known_agents().into_iter().filter(|known| known.off.is_some());
+    let off: Vec<String> = off.map(|known| known.agent.name.clone()).collect();
     assert_eq!(off, ["document_generator", "test_generator"]);
     assert_eq!(runtime.agent_warnings(), [""; 0]);
 }
@@ -360,7 +361,7 @@ async fn an_agent_with_files_of_its_own_brings_back_what_it_changed_and_nothing_
     let runtime = scene.builder(config).agent(own("copier")).agent(own("idler")).build().unwrap();
     let (events, _) = run(&runtime, &model).await;
     let told = answers(&events, "main");
-    assert!(told[0].contains("It changed 1 files") && told[0].contains("+x"), "{}", told[0]);
+    assert!(told[0].contains("It changed 1 file in") && told[0].contains("+x"), "{}", told[0]);
     assert!(told[1].contains("It changed no files"), "{}", told[1]);
     assert!(!scene.project().join("new.txt").exists(), "nothing was taken over");
     assert_eq!(copies(&scene), 1, "one in which nothing was changed goes");
@@ -674,4 +675,86 @@ async fn an_agent_by_itself_is_held_by_its_commands_and_by_the_rules_for_it() {
     assert!(scene.project().join("yes.txt").exists(), "{told:?}");
     let told = answers(&events, "main/helper");
     assert!(told[0].contains("not for helper"), "{told:?}");
+}
+
+/// One function says what an agent may do, to whoever shows it and to whoever judges a call.
+#[tokio::test]
+async fn what_an_agent_may_do_is_said_in_one_place() {
+    let scene = Scene::new();
+    let mut planner = agent("planner", &["write_file", "run_command"]);
+    planner.policy.mode = Some(Mode::Plan);
+    let mut git = agent("git", &["run_command"]);
+    git.policy.commands = Some(vec!["git log *".to_owned()]);
+    let config = "policy: { kinds: { edit: allow, execute: allow } }";
+    let runtime = scene.builder(config).agent(planner).agent(git).build().unwrap();
+    let decides = |path: &str, tool: &str, arguments: serde_json::Value| {
+        let standing = runtime.standing(path).unwrap();
+        let tool = runtime.callable().get(tool).unwrap();
+        let decision = runtime.judge(tool.as_ref(), &arguments, &standing).unwrap();
+        let refusal = runtime.refusal(tool.as_ref(), &arguments, &standing).unwrap();
+        (decision.permission, refusal.map(|refusal| refusal.by))
+    };
+    let file = || json!({ "path": "b.txt", "content": "x" });
+    assert_eq!(decides("main", "write_file", file()), (Permission::Allow, None));
+    assert_eq!(decides("planner", "write_file", file()), (Permission::Deny, None));
+    let log = || json!({ "command": "git log" });
+    assert_eq!(decides("git", "run_command", log()), (Permission::Allow, None));
+    let push = json!({ "command": "git push" });
+    let (_, by) = decides("main/git", "run_command", push);
+    assert_eq!(by.as_deref(), Some("the commands of the agent"));
+    let (_, by) = decides("git", "write_file", file());
+    assert_eq!(by.as_deref(), Some("the tools of the agent"));
+    // Below the planner, git may no more than the planner.
+    assert_eq!(decides("main/planner/git", "run_command", log()).0, Permission::Deny);
+    let unknown = runtime.standing("main/gti").unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no agent `gti`; did you mean `git`?");
+}
+
+#[tokio::test]
+async fn an_agent_that_is_off_is_known_and_not_run() {
+    let scene = Scene::new();
+    let config = "agents: { exclude: ['sh*'], overrides: { generalist: { enabled: false } } }";
+    let runtime = scene.builder(config).agent(agent("shy", &[])).build().unwrap();
+    for (name, said) in [
+        ("shy", "the agent `shy` is switched off: `agents.exclude` has `sh*`"),
+        (
+            "generalist",
+            "the agent `generalist` is switched off: `agents.overrides.generalist.enabled` is `false`",
+        ),
+    ] {
+        assert_eq!(runtime.find_agent(name).unwrap_err().to_string(), said);
+        let known = runtime.known_agent(name).unwrap();
+        assert!(known.off.is_some_and(|off| said.contains(&off.key())), "{name}");
+        let given: Arc<dyn Model> = cast([(name, vec![done("x")])]);
+        let ran = runtime.agent_named::<String>(name, given, "x").await;
+        assert!(matches!(ran, Err(AgentCallError::SwitchedOff { .. })), "{ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_is_reviewed_against_the_configuration() {
+    let scene = Scene::new();
+    let mut wide = agent("wide", &["read_file", "reed_file", "nothing_*"]);
+    wide.agents = ["wide", "main", "beside", "nobody"].map(str::to_owned).into();
+    wide.run.max_turns = Some(80);
+    wide.run.max_tokens = Some(5);
+    let runtime = scene.builder("budget: { tokens: 10 }").build().unwrap();
+    let beside = std::collections::BTreeSet::from(["beside".to_owned()]);
+    let remarks = runtime.review_agent(&wide, &beside);
+    let said: Vec<(bool, &str)> =
+        remarks.iter().map(|one| (one.is_problem, one.message.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (
+                true,
+                "there is no tool `reed_file` here; did you mean `read_file`, `edit_file` or `move_file`?"
+            ),
+            (true, "no tool fits `nothing_*` here"),
+            (true, "an agent cannot call itself"),
+            (true, "`main` is the first agent of every run; nobody can call it"),
+            (true, "there is no agent `nobody`"),
+            (false, "80 → 30 (budget.turns)"),
+        ]
+    );
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use convoke::config::Sources;
-use convoke::core::AgentPath;
 use convoke::prelude::*;
 use convoke::{RuntimeError, config};
 
@@ -109,7 +108,8 @@ policy:
     assert!(denied.text().contains("that is secret"), "{}", denied.text());
     let tool = ruled.callable().get("read_file").unwrap();
     let arguments = json!({ "path": "./x/../secret/key" });
-    let decision = ruled.judge(tool.as_ref(), &arguments, &AgentPath::default()).unwrap();
+    let decision =
+        ruled.judge(tool.as_ref(), &arguments, &ruled.standing("main").unwrap()).unwrap();
     let rule = decision.source.to_string();
     assert!(rule.starts_with("user rule 2 (") && rule.ends_with("user.yml:5:7)"), "{rule}");
 }

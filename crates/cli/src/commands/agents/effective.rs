@@ -1,7 +1,7 @@
 //! What an agent has and may do below the main agent: the less of both.
 
-use convoke::Runtime;
 use convoke::agent::AgentDefinition;
+use convoke::{CutLimit, Runtime};
 use convoke_core::{Budget, Kind, Permission};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -30,6 +30,9 @@ pub(super) struct Effective {
     pub(super) commands: Option<Vec<String>>,
     /// What it may use, of a run that has used nothing yet.
     pub(super) budget: Budget,
+    /// What of its limits it does not get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) cut: Vec<String>,
     #[serde(skip)]
     permissions: Vec<(Kind, Permission)>,
 }
@@ -69,6 +72,7 @@ impl Effective {
             kinds: permissions.iter().map(|(kind, what)| (kind.to_string(), json!(what))).collect(),
             commands: agent.policy.commands.clone(),
             budget: runtime.budget_of(agent),
+            cut: runtime.cut_limits(agent).iter().map(cut).collect(),
             permissions,
         }
     }
@@ -94,6 +98,11 @@ impl Effective {
         lines.push(("budget", budget(&self.budget)));
         lines
     }
+}
+
+fn cut(limit: &CutLimit) -> String {
+    let key = limit.keys.first().copied().unwrap_or_default();
+    format!("{key}: {limit}")
 }
 
 fn budget(budget: &Budget) -> String {

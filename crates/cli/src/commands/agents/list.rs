@@ -1,13 +1,12 @@
 //! `convoke agents list`: a line an agent.
 
 use clap::Args;
-use convoke::Runtime;
-use convoke::agent::registry::Registered;
+use convoke::{AgentOff, KnownAgent, Runtime};
 use convoke_core::ExitCode;
 use serde_json::{Value, json};
 
 use super::effective::Effective;
-use super::{shown, source, whose};
+use super::whose;
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table, first_sentence};
 use crate::session::Session;
@@ -19,8 +18,9 @@ Agents come with Convoke, or from files: of the project (.convoke/agents, .gemin
 home), and from agents.directories. The project's are there if the project is trusted: `convoke config \
 trust`, or in CI CONVOKE_TRUST_PROJECT=1.
 
-The columns are: the name; whose it is; its model, where it has its own; how many tools it has below the \
-main agent; what it is good for.
+The columns are: the name; whose it is, and whether it is off or not offered to the main agent; its model, \
+where it has its own; how many tools it has below the main agent; what it is good for. `convoke agents show` \
+says where its file is, and what switches it off.
 
 Examples:
   convoke agents list
@@ -44,48 +44,36 @@ impl List {
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
         Session::warn_of_agents(&runtime, output);
-        let agents = runtime.agents().list();
+        let agents = runtime.known_agents();
         let offered = runtime.team().offered();
-        let is_offered = |agent: &Registered| offered.iter().any(|one| one.name == agent.name);
+        let is_offered = |known: &KnownAgent| {
+            known.off.is_none() && offered.iter().any(|one| one.name == known.agent.name)
+        };
         if self.json {
-            let row = |agent| json_row(agent, is_offered(agent), &runtime);
-            let mut rows: Vec<Value> = agents.iter().map(|agent| row(agent)).collect();
-            rows.extend(runtime.agents_switched_off().iter().map(|agent| {
-                json!({
-                    "name": agent.name, "source": "shipped", "enabled": false, "offered": false,
-                    "description": agent.description,
-                })
-            }));
-            output.json(&rows);
+            let row = |known| json_row(known, is_offered(known), &runtime);
+            output.json(&agents.iter().map(row).collect::<Vec<Value>>());
             return Ok(ExitCode::Done);
         }
         let mut table = Table::indented(0).cut();
-        for agent in &agents {
-            let source = source(agent, &runtime);
-            let tools = amounts::count(Effective::of(agent, &runtime).tools.len() as u64, "tool");
-            let model = agent.model.model.clone().unwrap_or_else(|| "-".to_owned());
-            let mark = if is_offered(agent) { "" } else { " (not offered)" };
-            let from = match source {
-                Some(source) => {
-                    format!("{}, {}", whose(Some(source)), shown(&source.path, session))
-                }
-                None => whose(None).to_owned(),
+        for known in &agents {
+            let KnownAgent { agent, source, off, .. } = known;
+            let mark = match off {
+                Some(_) => " (off)",
+                None if is_offered(known) => "",
+                None => " (not offered)",
             };
+            let tools = match off {
+                Some(_) => String::new(),
+                None => amounts::count(Effective::of(agent, &runtime).tools.len() as u64, "tool"),
+            };
+            let name = if off.is_some() { Style::Dim } else { Style::Name };
+            let model = agent.model.model.as_deref().unwrap_or("-");
             table.row([
-                (agent.name.clone(), Some(Style::Name)),
-                (output.out.printable(&format!("{from}{mark}")).to_string(), None),
-                (output.out.printable(&model).to_string(), None),
+                (agent.name.clone(), Some(name)),
+                (format!("{}{mark}", whose(source.as_ref())), None),
+                (output.out.printable(model).to_string(), None),
                 (tools, None),
                 (output.out.printable(&one_line(&agent.description)).to_string(), None),
-            ]);
-        }
-        for agent in runtime.agents_switched_off() {
-            table.row([
-                (agent.name.clone(), Some(Style::Dim)),
-                ("shipped (off)".to_owned(), None),
-                ("-".to_owned(), None),
-                (String::new(), None),
-                (one_line(&agent.description), None),
             ]);
         }
         table.print(&output.out);
@@ -93,8 +81,9 @@ impl List {
     }
 }
 
-fn json_row(agent: &Registered, offered: bool, runtime: &Runtime) -> Value {
-    let source = source(agent, runtime);
+fn json_row(known: &KnownAgent, offered: bool, runtime: &Runtime) -> Value {
+    let KnownAgent { agent, source, off, .. } = known;
+    let source = source.as_ref();
     let effective = Effective::of(agent, runtime);
     json!({
         "name": agent.name,
@@ -106,7 +95,8 @@ fn json_row(agent: &Registered, offered: bool, runtime: &Runtime) -> Value {
         "model": agent.model.model,
         "tools": effective.tools,
         "missing": effective.missing,
-        "enabled": true,
+        "enabled": off.is_none(),
+        "offBy": off.as_ref().map(AgentOff::key),
         "offered": offered,
     })
 }

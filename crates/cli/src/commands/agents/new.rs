@@ -8,13 +8,25 @@ use convoke_core::ExitCode;
 use serde_json::json;
 
 use super::shown;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::files;
 use crate::output::Output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-The file has every key there is, those that are seldom needed as comments, and is an agent as it is.
+The file is an agent as it is. Below the keys is what the agent is told; the keys are:
+  name, description, display_name      what it is called, and what models choose it by
+  model, temperature, top_p, thinking_budget, reasoning_effort
+                                       which model works for it, and how it is asked
+  tools, exclude_tools, agents         what it may call
+  mode, rules, commands                what it may do with it
+  max_turns, max_time_minutes, budget  what it may use: turns, time, tokens, cost, tool_calls
+  inputs or input_schema               what goes in
+  output or output_schema              what comes out
+  query, initial_messages              what it is asked, and a conversation it begins with
+  workspace, context, background, at_most_once, on_stuck
+                                       where and how it works
+  system_prompt                        what it is told, in a file of keys only
 
 Examples:
   convoke agents new reviewer
@@ -50,6 +62,7 @@ impl New {
     ) -> Result<ExitCode, Failure> {
         check_name(&self.name).map_err(Failure::usage)?;
         session.load(output)?;
+        let is_projects = self.dir.is_none();
         let directory = match &self.dir {
             Some(directory) => session.absolute(directory),
             None => session.project_agents(),
@@ -79,6 +92,11 @@ impl New {
             output.err.line(format_args!(
                 "say in it what {name} is good for; `convoke agents check {name}` says what comes of it"
             ));
+            if let Some(how) = session.how_to_trust().filter(|_| is_projects) {
+                let message = "this project is not trusted, so nobody can call it yet";
+                failure::warning(output, message);
+                failure::hint(output, &how);
+            }
         }
         Ok(ExitCode::Done)
     }

@@ -2,26 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
-use convoke::Workspace;
 use convoke::agent::registry::Registered;
 use convoke::agent::{AgentTool, DirectError};
-use convoke::config::Config;
-use convoke::journal::Store;
-use convoke_core::{ExitCode, Mode, Part, RunId};
+use convoke_core::{ExitCode, Mode};
 use convoke_tool::Tool;
 use serde_json::{Map, Value};
 
 use super::super::run::approve::Approvals;
 use super::super::run::flags::{AgentFlags, WorkspaceFlag};
+use super::super::run::place::{Place, work_in_place};
 use super::super::run::prompt::{self, Prompt};
-use super::super::run::watch::{self, Watch};
+use super::super::run::watch::Watch;
 use super::super::run::{Format, attach, cannot_start, format_parser};
 use super::super::tools::call::arguments;
-use super::super::workspace;
-use super::find;
+use super::explained;
 use crate::cli::key_and_value;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -66,14 +62,6 @@ pub(crate) struct Run {
     output: Format,
 }
 
-/// Where a run works, and where it is kept.
-struct Place {
-    config: Config,
-    store: Option<Store>,
-    workspace: Option<Workspace>,
-    id: RunId,
-}
-
 impl Run {
     /// Runs the command.
     pub(super) fn run(
@@ -88,17 +76,9 @@ impl Run {
 
     fn work(&self, session: &Session<'_>, output: &mut Output) -> Result<ExitCode, Failure> {
         let prompt = self.prompt()?;
-        let mut config = session.load(output)?.config;
-        self.flags.apply(&mut config);
-        let threads = watch::threads()?;
-        let store = if self.flags.no_journal { None } else { session.store(output) };
-        let kind = self.workspace.workspace.unwrap_or(config.agent.workspace);
-        let (id, own) = workspace::prepare(kind, store.is_some(), session, &config, &threads)?;
-        let place = Place { config, store, workspace: own.clone(), id };
-        let ended = self.work_in(place, prompt, session, &threads, output);
-        workspace::leave(own.as_ref(), &threads, output);
-        threads.shutdown_timeout(Duration::from_millis(200));
-        ended
+        work_in_place(&self.flags, &self.workspace, session, output, |place, threads, output| {
+            self.work_in(place, prompt, session, threads, output)
+        })
     }
 
     fn work_in(
@@ -114,7 +94,7 @@ impl Run {
         let runtime = self.flags.runtime(session, mode, config, store, workspace)?;
         Session::warn_of_programs(&runtime, output);
         Session::warn_of_agents(&runtime, output);
-        let agent = find(&self.name, &runtime)?;
+        let agent = runtime.find_agent(&self.name).map_err(|error| explained(&error, session))?;
         let inputs = self.inputs(&agent, prompt.as_ref(), session)?;
         let usual = agent.model.model.as_deref();
         let chosen = self.flags.choose_or(usual, session, &runtime, threads, output)?;
@@ -122,14 +102,10 @@ impl Run {
         let made = runtime.acting_as(&agent, Arc::clone(&chosen.model), &inputs, &id, |tools| {
             tools.approver(approvals.approver())
         });
-        let (builder, mut task) = threads.block_on(made).map_err(|error| not_started(&error))?;
+        let (builder, task) = threads.block_on(made).map_err(|error| not_started(&error))?;
         let builder = builder.build().map_err(|error| cannot_start(&error))?;
-        if let Some(input) = prompt.and_then(|prompt| prompt.input) {
-            task = task.attach(Part::text(format!("Standard input:\n{input}")));
-        }
-        for file in &self.flags.file {
-            task = task.attach(attach::read(&session.absolute(file), file)?);
-        }
+        let input = prompt.and_then(|prompt| prompt.input);
+        let task = attach::to(task, input, &self.flags.file, session)?;
         let view = self.output.view(&self.flags, output).kept(runtime.journals().is_some());
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
         watch.until_the_end(threads, builder.start_as(id, task), output)

@@ -1,18 +1,20 @@
 //! `convoke agents show`: everything about an agent, as it is below the main agent.
 
 use clap::Args;
+use convoke::{AgentOff, KnownAgent};
 use convoke_core::ExitCode;
 use serde_json::{Map, Value, json};
 
 use super::effective::Effective;
-use super::{find, shown, source, whose};
+use super::{known, shown, whose};
 use crate::failure::{self, Failure};
 use crate::output::{Output, Style, Table};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 What is shown is what holds: the definition with what agents.overrides changes, and then what the agent has \
-and may do below the main agent.
+and may do below the main agent. One that is switched off is shown with the key that does it; `cut` is what \
+of its limits it does not get.
 
 Examples:
   convoke agents show codebase_investigator
@@ -38,8 +40,8 @@ impl Show {
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
         Session::warn_of_agents(&runtime, output);
-        let agent = find(&self.name, &runtime)?;
-        let source = source(&agent, &runtime);
+        let KnownAgent { agent, source, off, .. } = known(&self.name, &runtime, session)?;
+        let source = source.as_ref();
         let effective = Effective::of(&agent, &runtime);
         if self.json {
             let fields = agent.outline().fields();
@@ -50,6 +52,8 @@ impl Show {
                 "source": whose(source),
                 "path": source.map(|source| source.path.display().to_string()),
                 "format": source.map(|source| source.format.as_str()),
+                "enabled": off.is_none(),
+                "offBy": off.as_ref().map(AgentOff::key),
                 "definition": definition,
                 "inputSchema": agent.input.schema(),
                 "effective": effective,
@@ -63,14 +67,13 @@ impl Show {
             None => whose(None).to_owned(),
         };
         output.out.line(output.out.paint(Style::Heading, "below the main agent"));
-        let mut table = Table::indented(2);
-        for (name, text) in [("source", from)].into_iter().chain(effective.lines()) {
-            table.row([
-                (name.to_owned(), Some(Style::Name)),
-                (output.out.printable(&text).to_string(), None),
-            ]);
+        let mut facts = vec![("source", from)];
+        facts.extend(off.map(|off| ("off", off.to_string())));
+        facts.extend(effective.lines());
+        if !effective.cut.is_empty() {
+            facts.push(("cut", effective.cut.join(", ")));
         }
-        table.print(&output.out);
+        Table::facts(facts, &output.out);
         if let Some(why) = &effective.no_model {
             failure::warning(output, why);
         }

@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use convoke::agent::files::usual_directories;
+use convoke::agent::files::{list, usual_directories};
 use convoke::config::{Grant, Grants, PROJECT_FILE_NAMES, Trust as State, grants};
 use convoke_core::ExitCode;
 
@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 use crate::trust::{TrustFile, listed_as};
+use crate::view::amounts;
 
 const AFTER_TRUST: &str = "\
 A file that is not trusted may set harmless values only: nothing that runs a program, names a server or \
@@ -92,10 +93,16 @@ fn tell(file: &Path, grants: &Grants, output: &Output) {
     const MAX_CHARACTERS: usize = 200;
     let shown = file.display();
     let line = |text: &str| output.err.line(output.err.printable(text));
-    let usual = usual_directories(file.parent(), None, None);
-    for agents in usual.iter().filter(|agents| agents.path.is_dir()) {
-        let path = agents.path.display();
-        line(&format!("the agents in {path} can then be called, also after they were changed"));
+    for agents in usual_directories(file.parent(), None, None) {
+        let files = list(&agents).len() as u64;
+        if files > 0 {
+            let (path, format) = (agents.path.display(), agents.format.as_str());
+            let files = amounts::count(files, "file");
+            line(&format!(
+                "the agents in {path} ({files}, written as for {format}) can then be called, also after they \
+                 were changed"
+            ));
+        }
     }
     if grants.granted.is_empty() {
         return line(&format!("{shown} sets harmless values only"));

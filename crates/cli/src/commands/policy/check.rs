@@ -1,19 +1,18 @@
 //! `convoke policy check`: what would be decided about a call.
 
 use clap::Args;
+use convoke::Refusal;
 use convoke_core::hook::Moment;
 use convoke_core::policy::{Decision, Source};
-use convoke_core::{AgentPath, ExitCode, Mode, Permission, ToolError};
+use convoke_core::{ExitCode, Mode, Permission, ToolError};
 use serde_json::{Value, json};
 
-use super::{mode_parser, style_of};
+use super::super::agents;
+use super::mode_parser;
 use crate::failure::Failure;
 use crate::hooks::{self, Called};
-use crate::output::Output;
+use crate::output::{Output, Style};
 use crate::session::Session;
-
-/// What refuses a path whatever the policy says.
-const ROOTS: &str = "the allowed paths (tools.allowedPaths)";
 
 const AFTER_HELP: &str = "\
 After `--` comes a command for run_command: one word is read as a shell would, several are a program \
@@ -25,6 +24,7 @@ Examples:
   convoke policy check -- 'git status && rm -rf build'
   convoke policy check read_file '{\"path\": \"README.md\"}'
   convoke policy check --mode full --json -- make
+  convoke policy check --agent generalist -- git push
 
 Exit codes:
   0 it is allowed, 3 it is asked about or denied";
@@ -45,7 +45,7 @@ pub(crate) struct Check {
     /// How freely the run may act
     #[arg(long, value_parser = mode_parser(), default_value = "default")]
     mode: Mode,
-    /// The agent that would make the call, as main/reviewer
+    /// The agent that would make the call, as reviewer or main/reviewer
     #[arg(long, value_name = "NAME", default_value = "main")]
     agent: String,
     /// Print as JSON
@@ -68,16 +68,17 @@ impl Check {
             let unknown = Failure::usage(runtime.callable().unknown(name).message);
             unknown.hint("`convoke tools list` shows them all").hint(self.with_dashes())
         })?;
-        let agent = AgentPath::new(&*self.agent);
+        let standing =
+            runtime.standing(&self.agent).map_err(|error| agents::explained(&error, session))?;
         let wrong = |error: ToolError| {
             Failure::usage(format!("these are no arguments of `{name}`: {}", error.message))
                 .hint(format!("`convoke tools show {name}` describes them"))
         };
-        let decision = runtime.judge(tool.as_ref(), &arguments, &agent).map_err(wrong)?;
-        let outside = runtime.outside(tool.as_ref(), &arguments).map_err(wrong)?;
-        self.print(&decision, outside.as_ref(), &hooks, output);
+        let decision = runtime.judge(tool.as_ref(), &arguments, &standing).map_err(wrong)?;
+        let refusal = runtime.refusal(tool.as_ref(), &arguments, &standing).map_err(wrong)?;
+        self.print(&decision, refusal.as_ref(), &hooks, output);
         Ok(match decision.permission {
-            Permission::Allow if outside.is_none() => ExitCode::Done,
+            Permission::Allow if refusal.is_none() => ExitCode::Done,
             _ => ExitCode::Denied,
         })
     }
@@ -112,15 +113,16 @@ impl Check {
     fn print(
         &self,
         decision: &Decision,
-        outside: Option<&ToolError>,
+        refusal: Option<&Refusal>,
         hooks: &[Called],
         output: &mut Output,
     ) {
-        // What lies outside is refused before the policy is asked.
-        let permission = outside.map_or(decision.permission, |_| Permission::Deny);
-        let reason = outside.map_or(&decision.reason, |error| &error.message);
-        let source = outside.map_or_else(|| decision.source.to_string(), |_| ROOTS.to_owned());
-        let subject = decision.subject.as_ref().filter(|_| outside.is_none());
+        // Some is refused before the policy is asked.
+        let permission = refusal.map_or(decision.permission, |_| Permission::Deny);
+        let reason = refusal.map_or(&decision.reason, |refusal| &refusal.reason);
+        let source =
+            refusal.map_or_else(|| decision.source.to_string(), |refusal| refusal.by.clone());
+        let subject = decision.subject.as_ref().filter(|_| refusal.is_none());
         // Nobody is called about what is denied.
         let is_called = |hook: &&Called| match permission {
             Permission::Deny => false,
@@ -130,7 +132,7 @@ impl Check {
         let hooks: Vec<&Called> = hooks.iter().filter(is_called).collect();
         if self.json {
             let place = match &decision.source {
-                Source::Rule { place, .. } if outside.is_none() => place.as_deref(),
+                Source::Rule { place, .. } if refusal.is_none() => place.as_deref(),
                 _ => None,
             };
             return output.json(&json!({
@@ -142,7 +144,7 @@ impl Check {
                 "hooks": hooks,
             }));
         }
-        let word = output.out.paint(style_of(permission), permission);
+        let word = output.out.paint(Style::of(permission), permission);
         output.out.line(format_args!("{word}: {reason}"));
         if let Some(subject) = subject {
             output.out.line(format_args!("  for {subject}"));

@@ -1,16 +1,13 @@
 //! `convoke policy show`: the rules that hold, and the table for everything else.
 
-use std::sync::Arc;
-
 use clap::Args;
-use convoke::Runtime;
-use convoke::agent::registry::Registered;
-use convoke_core::policy::{Authority, Rule};
+use convoke::Standing;
+use convoke_core::policy::Rule;
 use convoke_core::{ExitCode, Kind, Mode, Permission};
 use serde_json::{Map, Value, json};
 
 use super::super::agents;
-use super::{mode_parser, style_of};
+use super::mode_parser;
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table};
 use crate::session::Session;
@@ -47,46 +44,17 @@ impl Show {
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
         let runtime = session.runtime_in(self.mode, config, None, None)?;
-        let agent = self.agent.as_deref().map(|name| Agent::find(name, &runtime)).transpose()?;
-        let authority = match agent.as_ref().and_then(|agent| agent.found.as_ref()) {
-            Some(found) => runtime.authority_of(&found.policy).map_err(|error| {
-                Failure::configuration(format!("the rules of `{}` cannot be used", found.name))
-                    .because(&error)
-            })?,
-            None => runtime.authority().clone(),
-        };
-        let concerns = |rule: &Rule| agent.as_ref().is_none_or(|one| rule.concerns(&one.path));
-        let shown = Shown::of(&authority, concerns, agent.as_ref());
+        let standing = runtime.standing(self.agent.as_deref().unwrap_or("main"));
+        let standing = standing.map_err(|error| agents::explained(&error, session))?;
+        let path = self.agent.as_ref().map(|_| standing.path().as_str());
+        let concerns = |rule: &Rule| path.is_none_or(|path| rule.concerns(path));
+        let shown = Shown::of(&standing, concerns);
         if self.json {
             output.json(&shown.json());
         } else {
             shown.print(output);
         }
         Ok(ExitCode::Done)
-    }
-}
-
-/// An agent that was named.
-struct Agent {
-    /// Where it is below the main agent.
-    path: String,
-    /// What it is, if there is one of that name.
-    found: Option<Arc<Registered>>,
-}
-
-impl Agent {
-    /// A path may be one that only rules know; a name is that of an agent.
-    fn find(name: &str, runtime: &Runtime) -> Result<Self, Failure> {
-        match name.rsplit_once('/') {
-            None if name == "main" => Ok(Self { path: name.to_owned(), found: None }),
-            None => {
-                let found = agents::find(name, runtime)?;
-                Ok(Self { path: format!("main/{name}"), found: Some(found) })
-            }
-            Some((_, last)) => {
-                Ok(Self { path: name.to_owned(), found: runtime.find_agent(last).ok() })
-            }
-        }
     }
 }
 
@@ -97,16 +65,13 @@ type Written<'a> = (String, usize, &'a Rule);
 struct Shown<'a> {
     rules: Vec<Written<'a>>,
     kinds: Vec<(Kind, Permission)>,
-    /// The only commands, where there are only some.
-    commands: Option<&'a [String]>,
+    /// The only commands, where there are only some: each list narrows those before it.
+    commands: Vec<&'a [String]>,
 }
 
 impl<'a> Shown<'a> {
-    fn of(
-        authority: &'a Authority,
-        concerns: impl Fn(&Rule) -> bool,
-        agent: Option<&'a Agent>,
-    ) -> Self {
+    fn of(standing: &'a Standing, concerns: impl Fn(&Rule) -> bool) -> Self {
+        let authority = standing.authority();
         let mut rules = Vec::new();
         for (index, policy) in authority.policies().enumerate() {
             // An agent's own policy is the user's again, and in its last layer what is its own.
@@ -120,9 +85,7 @@ impl<'a> Shown<'a> {
         }
         let strictest = |kind: &Kind| authority.policies().map(|policy| policy.kind(*kind)).max();
         let kinds = Kind::ALL.iter().filter_map(|kind| Some((*kind, strictest(kind)?)));
-        let found = agent.and_then(|agent| agent.found.as_ref());
-        let commands = found.and_then(|found| found.policy.commands.as_deref());
-        Self { rules, kinds: kinds.collect(), commands }
+        Self { rules, kinds: kinds.collect(), commands: standing.commands().collect() }
     }
 
     fn json(&self) -> Value {
@@ -131,7 +94,8 @@ impl<'a> Shown<'a> {
         let rule = |(layer, number, rule): &Written<'_>| json!({ "layer": layer, "number": number, "place": rule.place(), "rule": rule.spec() });
         let rules: Vec<Value> = self.rules.iter().map(rule).collect();
         let mut shown = json!({ "rules": rules, "kinds": kinds });
-        if let (Some(commands), Value::Object(fields)) = (self.commands, &mut shown) {
+        // The last list is the agent's own.
+        if let (Some(commands), Value::Object(fields)) = (self.commands.last(), &mut shown) {
             fields.insert("commands".to_owned(), json!(commands));
         }
         shown
@@ -143,7 +107,7 @@ impl<'a> Shown<'a> {
             for (layer, number, rule) in &self.rules {
                 table.row([
                     (format!("{layer} {number}"), Some(Style::Name)),
-                    (rule.effect().to_string(), Some(style_of(rule.effect()))),
+                    (rule.effect().to_string(), Some(Style::of(rule.effect()))),
                     (rule.shown(), None),
                     (rule.place().unwrap_or_default().to_owned(), None),
                 ]);
@@ -152,9 +116,9 @@ impl<'a> Shown<'a> {
             table.print(&output.out);
             output.out.gap();
         }
-        if let Some(commands) = self.commands {
+        for commands in &self.commands {
             output.out.line(output.out.paint(Style::Heading, "only these commands"));
-            for command in commands {
+            for command in *commands {
                 output.out.line(format_args!("  {}", output.out.printable(command)));
             }
             if commands.is_empty() {
@@ -166,7 +130,7 @@ impl<'a> Shown<'a> {
         for (kind, permission) in &self.kinds {
             table.row([
                 (kind.to_string(), Some(Style::Name)),
-                (permission.to_string(), Some(style_of(*permission))),
+                (permission.to_string(), Some(Style::of(*permission))),
             ]);
         }
         output.out.line(output.out.paint(Style::Heading, "kinds"));

@@ -1,13 +1,15 @@
 //! Files that are shown to the model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use convoke::agent::Task;
 use convoke_core::Part;
 
 use crate::failure::Failure;
 use crate::files;
+use crate::session::Session;
 
 /// The largest image or document that is sent.
 const MAX_MEDIA_BYTES: usize = 20 * 1024 * 1024;
@@ -21,6 +23,22 @@ const MEDIA: &[(&[u8], &str)] = &[
     (b"GIF8", "image/gif"),
     (b"%PDF-", "application/pdf"),
 ];
+
+/// Shows the model what was piped in beside its task, and files.
+pub(in crate::commands) fn to(
+    mut task: Task,
+    input: Option<String>,
+    files: &[PathBuf],
+    session: &Session<'_>,
+) -> Result<Task, Failure> {
+    if let Some(input) = input {
+        task = task.attach(Part::text(format!("Standard input:\n{input}")));
+    }
+    for file in files {
+        task = task.attach(read(&session.absolute(file), file)?);
+    }
+    Ok(task)
+}
 
 /// Reads a file: an image or a PDF as what it is, text as text.
 pub(in crate::commands) fn read(path: &Path, shown: &Path) -> Result<Part, Failure> {

@@ -11,6 +11,7 @@ use convoke_core::{Mode, Money, Strategy, WorkspaceKind};
 
 use super::choose::{self, Chosen};
 use super::overrides;
+use crate::cli::one_of;
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -156,8 +157,7 @@ impl AgentFlags {
 }
 
 fn mode_parser() -> impl TypedValueParser<Value = Mode> {
-    PossibleValuesParser::new(Mode::ALL.iter().map(|mode| mode.as_str()))
-        .try_map(|word| word.parse::<Mode>())
+    one_of(Mode::ALL.iter().map(|mode| mode.as_str()))
 }
 
 fn on_ask_parser() -> impl TypedValueParser<Value = OnAsk> {
@@ -168,13 +168,11 @@ fn on_ask_parser() -> impl TypedValueParser<Value = OnAsk> {
 }
 
 fn workspace_parser() -> impl TypedValueParser<Value = WorkspaceKind> {
-    PossibleValuesParser::new(["shared", "readonly", "worktree", "copy"])
-        .try_map(|word| word.parse::<WorkspaceKind>())
+    one_of(["shared", "readonly", "worktree", "copy"])
 }
 
 fn strategy_parser() -> impl TypedValueParser<Value = Strategy> {
-    PossibleValuesParser::new(Strategy::ALL.iter().map(|strategy| strategy.as_str()))
-        .try_map(|word| word.parse::<Strategy>())
+    one_of(Strategy::ALL.iter().map(|strategy| strategy.as_str()))
 }
 
 fn money(text: &str) -> Result<Money, String> {

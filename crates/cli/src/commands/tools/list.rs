@@ -8,10 +8,11 @@ use convoke::Runtime;
 use convoke_core::{Category, ExitCode};
 use convoke_tool::Tool;
 
-use super::{Listed, category_parser, style_of};
+use super::{Listed, category_parser};
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table, first_sentence};
 use crate::session::Session;
+use crate::view::amounts;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -89,7 +90,7 @@ fn row(listed: &Listed<'_>, table: &mut Table) {
         (listed.spec.name.clone(), Some(Style::Name)),
         (mark.to_owned(), Some(Style::Good)),
         (listed.spec.kind.to_string(), None),
-        (listed.permission.to_string(), Some(style_of(listed.permission))),
+        (listed.permission.to_string(), Some(Style::of(listed.permission))),
         (first_sentence(&listed.spec.description).to_owned(), None),
     ]);
 }
@@ -99,10 +100,7 @@ fn excluded(runtime: &Runtime) -> usize {
 }
 
 fn summary(tools: usize, offered: usize, excluded: usize) -> String {
-    let tools = match tools {
-        1 => "1 tool".to_owned(),
-        count => format!("{count} tools"),
-    };
+    let tools = amounts::count(tools as u64, "tool");
     let excluded = match excluded {
         0 => String::new(),
         count => format!(", {count} excluded by configuration"),

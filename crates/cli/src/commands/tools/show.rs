@@ -8,7 +8,7 @@ use convoke::Runtime;
 use convoke_core::{ExitCode, Permission, ToolSpec};
 
 use self::fields::{Field, Side, fields};
-use super::{Listed, permission, style_of, unknown_tool};
+use super::{Listed, permission, unknown_tool};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{Output, Stream, Style, Table, wrap};
@@ -56,7 +56,7 @@ fn print(spec: &ToolSpec, runtime: &Runtime, out: &Stream) {
     let mut table = Table::indented(2);
     for (label, value) in facts(spec, runtime) {
         let is_permission = label == "permission";
-        let style = is_permission.then(|| style_of(permission(runtime, spec.kind)));
+        let style = is_permission.then(|| Style::of(permission(runtime, spec.kind)));
         table.row([(label.to_owned(), None), (value, style)]);
     }
     table.print(out);

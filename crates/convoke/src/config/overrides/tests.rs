@@ -72,7 +72,10 @@ fn mistakes_in_variables_name_the_variable_and_never_its_value() {
     assert_eq!(
         problems,
         [
-            "environment variable CONVOKE__TOOLS__: tools.\"\": there is no such key",
+            "environment variable CONVOKE__TOOLS__: tools.\"\": there is no such key\n  hint: the keys of \
+             `tools` are `allowedPaths`, `commands`, `enabled`, `environment`, `exclude`, `http`, \
+             `maxArgumentBytes`, `maxConcurrent`, `maxListedTokens`, `maxOutputBytes`, `maxReadBytes`, \
+             `mcpFiles`, `mcpServers`, `readCache`, `timeout`, `timeouts`, `webSearch`",
             "environment variable CONVOKE__TOOLS__MAX_CONCURRENT: tools.maxConcurrent: the \
              variable `CONVOKE__TOOLS__MAXCONCURRENT` sets the same key",
             "environment variable CONVOKE__TOOLS__READCACHE: tools.readCache: expected `true` or \

@@ -26,6 +26,7 @@ fn unknown_keys_name_the_nearest() {
     [root]/home/user.yml:7:1: timeout: there is no such key
       hint: did you mean `tools.timeout`?
     [root]/home/user.yml:8:1: zebra: there is no such key
+      hint: the keys are `agent`, `agents`, `budget`, `hooks`, `model`, `policy`, `sandbox`, `tools`
     [root]/home/user.yml:10:11: policy.kinds.reed: there is no such key
       hint: did you mean `policy.kinds.read`?
     ");
@@ -158,7 +159,7 @@ fn mistakes_of_all_layers_are_reported_together() {
     [root]/home/user.yml:1:18: tools.timeout: expected a duration, as 250ms, 90s or 1h30m, or milliseconds from 1 to 86400000, found the text "x"
     environment variable CONVOKE__TOOLS__READ_CACHE: tools.readCache: expected `true` or `false`, found something else
     --set tools.nothing: there is no such key
-      hint: did you mean `policy.kinds.think`?
+      hint: the keys of `tools` are `allowedPaths`, `commands`, `enabled`, `environment`, `exclude`, `http`, `maxArgumentBytes`, `maxConcurrent`, `maxListedTokens`, `maxOutputBytes`, `maxReadBytes`, `mcpFiles`, `mcpServers`, `readCache`, `timeout`, `timeouts`, `webSearch`
     "#);
 }
 

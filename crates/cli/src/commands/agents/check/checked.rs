@@ -1,0 +1,161 @@
+//! What came of checking one agent, and how it is shown.
+
+use std::path::PathBuf;
+
+use convoke::agent::AgentDefinition;
+use convoke::agent::files::{FileNote, KeyLines};
+use convoke::{Remark, Runtime};
+use serde::Serialize;
+
+use super::super::effective::Effective;
+use super::super::shown;
+use crate::output::{Stream, Style, Table, wrap};
+use crate::session::Session;
+
+/// What came of checking one agent.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Checked {
+    /// Its file.
+    #[serde(skip)]
+    pub(super) file: Option<PathBuf>,
+    /// Its file, as people see it from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    /// How its file is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) format: Option<&'static str>,
+    /// Whether nothing is wrong with it.
+    pub(super) ok: bool,
+    /// The file that is used in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) used_instead: Option<String>,
+    pub(super) problems: Vec<Note>,
+    pub(super) warnings: Vec<Note>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) effective: Option<Effective>,
+}
+
+/// What it is in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Right,
+    /// Right, and another agent has its name.
+    Unused,
+    Wrong,
+}
+
+/// Something about a file.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Note {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    message: String,
+}
+
+impl Note {
+    pub(super) fn of(note: &FileNote, session: &Session<'_>) -> Self {
+        Self {
+            path: Some(shown(&note.path, session)),
+            line: note.line,
+            key: note.key.clone(),
+            message: note.message.clone(),
+        }
+    }
+
+    pub(super) fn new(path: Option<&str>, message: impl Into<String>) -> Self {
+        Self { path: path.map(str::to_owned), line: None, key: None, message: message.into() }
+    }
+
+    /// Puts a remark where the file says what it is about.
+    fn placed(remark: &Remark, path: Option<&str>, lines: &KeyLines) -> Self {
+        let found = lines.first(remark.keys);
+        let key = found.map(|(key, _)| key).or_else(|| remark.keys.first().copied());
+        Self {
+            line: found.map(|(_, line)| line),
+            key: key.map(str::to_owned),
+            ..Self::new(path, remark.message.clone())
+        }
+    }
+
+    /// Returns it as people find the place.
+    fn text(&self) -> String {
+        let path = self.path.iter().map(|path| format!("{path}:"));
+        let line = self.line.iter().map(|line| format!("{line}:"));
+        let place: String = path.chain(line).collect();
+        let key = self.key.as_ref().map(|key| format!("key `{key}`: ")).unwrap_or_default();
+        let gap = if place.is_empty() { "" } else { " " };
+        format!("{place}{gap}{key}{}", self.message)
+    }
+}
+
+impl Checked {
+    /// Returns what it is in a word.
+    pub(super) fn state(&self) -> State {
+        match (self.ok, &self.used_instead) {
+            (false, _) => State::Wrong,
+            (true, Some(_)) => State::Unused,
+            (true, None) => State::Right,
+        }
+    }
+
+    /// Adds what there is to say about it in this configuration.
+    pub(super) fn review(&mut self, remarks: &[Remark], lines: &KeyLines) {
+        let path = self.path.as_deref();
+        for remark in remarks {
+            let note = Note::placed(remark, path, lines);
+            if remark.is_problem {
+                self.problems.push(note);
+            } else {
+                self.warnings.push(note);
+            }
+        }
+        for notes in [&mut self.problems, &mut self.warnings] {
+            notes.sort_by_key(|note| note.line.unwrap_or(u64::MAX));
+        }
+        self.ok = self.problems.is_empty();
+    }
+
+    /// Adds what it is below the main agent.
+    pub(super) fn with_effective(&mut self, agent: &AgentDefinition, runtime: &Runtime) {
+        let effective = Effective::of(agent, runtime);
+        // Whether a model can be asked depends on where that is tried, not on the file.
+        let path = self.path.as_deref();
+        self.warnings.extend(effective.no_model.as_deref().map(|why| Note::new(path, why)));
+        self.effective = Some(effective);
+    }
+
+    /// Writes it, with what comes of it where it is right.
+    pub(super) fn print(&self, out: &Stream) {
+        let title = match (&self.path, &self.name) {
+            (Some(path), Some(name)) => format!("{path} ({name})"),
+            (Some(name), None) | (None, Some(name)) => name.clone(),
+            (None, None) => String::new(),
+        };
+        let (word, style) = match self.state() {
+            State::Right => ("ok", Style::Good),
+            State::Unused => ("unused", Style::Warn),
+            State::Wrong => ("wrong", Style::Bad),
+        };
+        out.line(format_args!("{}  {}", out.paint(style, word), out.printable(&title)));
+        let line = |style: Style, label: &str, note: &Note| {
+            let text = out.printable(&note.text()).to_string();
+            let room = out.width().map(|width| width.saturating_sub(label.len() + 4));
+            let mut lines = wrap(&text, room).into_iter();
+            let first = lines.next().unwrap_or_default();
+            out.line(format_args!("  {}: {first}", out.paint(style, label)));
+            lines.for_each(|line| out.line(format_args!("    {line}")));
+        };
+        self.problems.iter().for_each(|note| line(Style::Bad, "error", note));
+        self.warnings.iter().for_each(|note| line(Style::Warn, "warning", note));
+        if let Some(effective) = self.effective.as_ref().filter(|_| self.state() == State::Right) {
+            Table::facts(effective.lines(), out);
+        }
+    }
+}
