@@ -1,1 +1,3 @@
 //! What the programs for the conformance suite share.
+
+pub mod fixture;

@@ -1,0 +1,162 @@
+//! Raw requests: who comes in, and with how much.
+
+use std::net::SocketAddr;
+
+use convoke_mcp::serve::{HttpSettings, ServeError, serve_http};
+use rmcp::{ClientLifecycleMode, ClientServiceExt};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{Server, Way, call, http_client};
+
+const TOKEN: &str = "0123456789abcdef0123";
+
+struct Reply {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Reply {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (key, value) = line.split_once(": ")?;
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+/// Sends one request and reads everything that comes back.
+async fn send(address: SocketAddr, head: &str, body: &str) -> Reply {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let length = body.len();
+    let request = format!("{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = Vec::new();
+    stream.read_to_end(&mut text).await.unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Reply { status, head: head.to_owned(), body: body.to_owned() }
+}
+
+async fn post(address: SocketAddr, headers: &str, body: &str) -> Reply {
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream{headers}"
+    );
+    send(address, &head, body).await
+}
+
+fn hello() -> String {
+    json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "c", "version": "1" },
+        },
+    })
+    .to_string()
+}
+
+const HOST: &str = "\r\nHost: 127.0.0.1";
+
+#[tokio::test]
+async fn a_forged_host_or_a_foreign_page_is_refused() {
+    let mut server = Server::new();
+    let address = server.port(HttpSettings::default()).await;
+    let good = post(address, HOST, &hello()).await;
+    assert_eq!(good.status, 200);
+    assert!(good.header("mcp-session-id").is_some());
+    for bad in [
+        "\r\nHost: evil.example",
+        "\r\nHost: localhost\r\nOrigin: https://evil.example",
+        "\r\nHost: localhost\r\nOrigin: null",
+    ] {
+        let reply = post(address, bad, &hello()).await;
+        assert_eq!(reply.status, 403, "{bad}");
+        assert!(reply.json()["error"]["message"].as_str().unwrap().contains("request"), "{bad}");
+    }
+    let page =
+        post(address, "\r\nHost: localhost\r\nOrigin: http://localhost:5173", &hello()).await;
+    assert_eq!(page.status, 200);
+}
+
+#[tokio::test]
+async fn only_clients_with_the_token_are_served() {
+    let mut server = Server::new();
+    let mut settings = HttpSettings::default();
+    settings.token = Some(TOKEN.into());
+    let address = server.port(settings).await;
+    let none = post(address, HOST, &hello()).await;
+    assert_eq!((none.status, none.header("www-authenticate")), (401, Some("Bearer")));
+    let wrong = format!("{HOST}\r\nAuthorization: Bearer {}", TOKEN.replace('3', "4"));
+    assert_eq!(post(address, &wrong, &hello()).await.status, 401);
+    let right = format!("{HOST}\r\nAuthorization: Bearer {TOKEN}");
+    assert_eq!(post(address, &right, &hello()).await.status, 200);
+    let transport = http_client(address, Some(TOKEN));
+    let client = ().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize).await.unwrap();
+    assert!(client.call_tool(call("talk", json!({}))).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_server_for_everybody_does_not_start_without_a_token() {
+    let server = Server::new();
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let refused = serve_http(server.service(), listener, HttpSettings::default()).await;
+    let Err(error @ ServeError::TokenMissing { .. }) = refused else { panic!("{refused:?}") };
+    assert!(error.to_string().contains("set a token, or listen on 127.0.0.1"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_refused_with_a_reason() {
+    let mut server = Server::new();
+    server.limits.max_message_bytes = 2000;
+    let address = server.port(HttpSettings::default()).await;
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let huge = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(3000));
+    for (body, status, code) in [
+        ("garbage", 400, -32700),
+        (&*format!("[{ping}]"), 400, -32600),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, 400, -32600),
+        (&*huge, 413, -32600),
+    ] {
+        let reply = post(address, HOST, body).await;
+        assert_eq!(reply.status, status, "{body}");
+        assert_eq!(reply.json()["error"]["code"], code, "{body}");
+    }
+    let elsewhere = send(address, &format!("POST /other HTTP/1.1{HOST}"), ping).await;
+    assert_eq!(elsewhere.status, 404);
+    assert!(elsewhere.body.contains("the endpoint is `/mcp`"));
+    let put = send(address, &format!("PUT /mcp HTTP/1.1{HOST}"), ping).await;
+    assert_eq!((put.status, put.header("allow")), (405, Some("GET, POST, DELETE")));
+}
+
+#[tokio::test]
+async fn there_are_no_more_sessions_than_the_limit() {
+    let mut server = Server::new();
+    let mut settings = HttpSettings::default();
+    settings.max_sessions = 2;
+    let address = server.port(settings).await;
+    let first = post(address, HOST, &hello()).await;
+    assert_eq!(post(address, HOST, &hello()).await.status, 200);
+    assert_eq!(post(address, HOST, &hello()).await.status, 503);
+    let id = first.header("mcp-session-id").unwrap();
+    let ended =
+        send(address, &format!("DELETE /mcp HTTP/1.1{HOST}\r\nMcp-Session-Id: {id}"), "").await;
+    assert_eq!(ended.status, 204, "the session is over");
+    assert_eq!(post(address, HOST, &hello()).await.status, 200, "there is room again");
+}
+
+#[tokio::test]
+async fn a_server_stops_although_clients_hold_on() {
+    let mut server = Server::new();
+    let client = server.connect(Way::OldHttp).await;
+    client.running.list_all_tools().await.unwrap();
+    server.stop.cancel();
+    assert!(server.served.join_next().await.unwrap().unwrap().is_ok());
+}
