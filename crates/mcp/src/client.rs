@@ -1,1 +1,51 @@
 //! MCP servers as configured: started when needed, watched, and their tools as ordinary tools.
+//!
+//! [`Servers`] is the handle of all of them. Each is described by a [`ServerConfig`] and reached over the
+//! standard streams of a program that is started here, or over HTTP. A tool of a server is an [`McpTool`];
+//! a program that calls it need not know that it is one. What a server wants from a person or a model in
+//! the middle of a call goes to the [`Elicitor`] and the [`Sampler`] of that call.
+//!
+//! A server is a stranger. What it says about its tools is believed only where the configuration says so;
+//! its lists, texts, schemas and answers are bounded; and whatever it does, or does not do, the calls of
+//! other servers go on.
+
+mod attach;
+mod authorization;
+mod backoff;
+mod calls;
+mod config;
+mod connection;
+mod elicit;
+mod failure;
+mod handler;
+mod http;
+mod import;
+mod lines;
+mod list;
+mod manifest;
+mod name;
+mod negotiate;
+mod offer;
+mod read;
+mod reading_tools;
+mod result;
+mod rounds;
+mod sample;
+mod server;
+mod servers;
+mod state;
+mod stderr;
+mod surroundings;
+mod task;
+mod tool;
+
+pub use authorization::{Authorization, Refusal, Remote};
+pub use config::{Revision, Sampling, ServerConfig, Transport, Trust};
+pub use elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
+pub use import::{Imported, Problem, Severity, import};
+pub use offer::{Prompt, PromptArgument, Resource, ResourceTemplate};
+pub use sample::{Sample, SampleRequest, Sampler, SamplerHandle};
+pub use servers::{ServerStatus, Servers};
+pub use state::{Change, Changes, ServerState, Warning};
+pub use surroundings::Surroundings;
+pub use tool::McpTool;

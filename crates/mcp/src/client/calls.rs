@@ -1,0 +1,170 @@
+//! The calls of a connection that are under way, and how what a server sends finds its way to them.
+//!
+//! Progress names its call. A question does not always: over HTTP it arrives on the answer of its call,
+//! over the streams of a program it may belong to any. It is put to whoever asks the person of *all* calls
+//! under way; if those are different ones, nobody can tell whom it concerns, and nobody is asked.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use convoke_tool::{ProgressSender, ToolContext};
+use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
+use tokio::sync::Notify;
+
+use super::elicit::{Elicitor, ElicitorHandle};
+use super::sample::{Sampler, SamplerHandle};
+
+/// The calls of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Calls(Mutex<HashMap<u64, Arc<CallUnderWay>>>);
+
+/// One call, for as long as it takes.
+#[derive(Debug)]
+pub(super) struct CallUnderWay {
+    progress: ProgressSender,
+    elicitor: Option<Arc<dyn Elicitor>>,
+    sampler: Option<Arc<dyn Sampler>>,
+    sign_of_life: Notify,
+    /// How many questions to a person wait for their answers.
+    asking: AtomicUsize,
+    names: Mutex<Option<(RequestId, ProgressToken)>>,
+}
+
+/// Takes a call out of the list when it is over.
+#[derive(Debug)]
+pub(super) struct Enrolled {
+    calls: Arc<Calls>,
+    /// Its place in the list; requests that no call made have none.
+    number: Option<u64>,
+    call: Arc<CallUnderWay>,
+}
+
+impl Calls {
+    /// Puts a call on the list. What it is known by is told later, once it was sent. What is asked for no
+    /// call is not listed: nobody is asked, and nothing is shown, on its behalf.
+    pub(super) fn enrol(self: &Arc<Self>, context: Option<&ToolContext>) -> Enrolled {
+        let elicitor = context.and_then(ToolContext::extension::<ElicitorHandle>);
+        let sampler = context.and_then(ToolContext::extension::<SamplerHandle>);
+        let call = Arc::new(CallUnderWay {
+            progress: context.map_or_else(ProgressSender::silent, |own| own.progress().clone()),
+            elicitor: elicitor.map(|handle| Arc::clone(&handle.0)),
+            sampler: sampler.map(|handle| Arc::clone(&handle.0)),
+            sign_of_life: Notify::new(),
+            asking: AtomicUsize::new(0),
+            names: Mutex::default(),
+        });
+        let number = context.map(|_| {
+            let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let number = calls.keys().max().map_or(0, |last| last + 1);
+            calls.insert(number, Arc::clone(&call));
+            number
+        });
+        Enrolled { calls: Arc::clone(self), number, call }
+    }
+
+    /// Shows progress to the call it belongs to.
+    pub(super) fn progress(&self, update: &ProgressNotificationParam) {
+        let Some(call) = self.find(|(_, token)| *token == update.progress_token) else {
+            return;
+        };
+        call.sign_of_life.notify_one();
+        let note = update.message.clone().unwrap_or_default();
+        match update.total {
+            Some(total) if total > 0.0 => call.progress.fraction(update.progress / total, note),
+            _ if !note.is_empty() => call.progress.text(note),
+            _ => {}
+        }
+    }
+
+    /// Returns the call a question belongs to: the one it arrived with, or one that stands for all.
+    pub(super) fn concerned(&self, origin: Option<&RequestId>) -> Option<Arc<CallUnderWay>> {
+        if let Some(origin) = origin
+            && let Some(call) = self.find(|(id, _)| id == origin)
+        {
+            return Some(call);
+        }
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = calls.values().next()?;
+        calls.values().all(|call| call.asks_like(first)).then(|| Arc::clone(first))
+    }
+
+    fn find(&self, is: impl Fn(&(RequestId, ProgressToken)) -> bool) -> Option<Arc<CallUnderWay>> {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |call: &&Arc<CallUnderWay>| {
+            call.names.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(&is)
+        };
+        calls.values().find(known).cloned()
+    }
+}
+
+impl CallUnderWay {
+    fn asks_like(&self, other: &Self) -> bool {
+        let elicitors = match (&self.elicitor, &other.elicitor) {
+            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+            (None, None) => true,
+            _ => false,
+        };
+        let samplers = match (&self.sampler, &other.sampler) {
+            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+            (None, None) => true,
+            _ => false,
+        };
+        elicitors && samplers
+    }
+
+    pub(super) fn elicitor(&self) -> Option<Arc<dyn Elicitor>> {
+        self.elicitor.clone()
+    }
+
+    pub(super) fn sampler(&self) -> Option<Arc<dyn Sampler>> {
+        self.sampler.clone()
+    }
+
+    /// Says that a question to a person waits, for as long as what is returned lives.
+    pub(super) fn asks(self: Arc<Self>) -> Asking {
+        self.asking.fetch_add(1, Ordering::AcqRel);
+        self.sign_of_life.notify_one();
+        Asking(self)
+    }
+
+    /// Tells whether a question to a person waits. Time stands still for the call meanwhile.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Acquire) > 0
+    }
+
+    /// Waits for progress, or for a question to begin or end.
+    pub(super) async fn sign_of_life(&self) {
+        self.sign_of_life.notified().await;
+    }
+
+    /// Says what the call is known by to the server.
+    pub(super) fn is_known_by(&self, id: RequestId, token: ProgressToken) {
+        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, token));
+    }
+}
+
+impl Enrolled {
+    pub(super) fn call(&self) -> &Arc<CallUnderWay> {
+        &self.call
+    }
+}
+
+impl Drop for Enrolled {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.calls.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        }
+    }
+}
+
+/// A question to a person that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Asking(Arc<CallUnderWay>);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+        self.0.sign_of_life.notify_one();
+    }
+}

@@ -1,0 +1,110 @@
+//! Watches over an open connection, ends it when it has to end, and finds out how it did.
+
+use std::process::ExitStatus;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use convoke_tool::Process;
+use rmcp::service::{RoleClient, RunningService};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::handler::Handler;
+use crate::client::lines::Notes;
+use crate::client::stderr::Stderr;
+
+/// How long a program may take to end once its input is closed.
+const CLOSE_GRACE: Duration = Duration::from_secs(2);
+/// How long it may take once it was asked to.
+const TERMINATE_GRACE: Duration = Duration::from_secs(1);
+/// How long an end may take to be seen from all sides.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// What is needed to watch over a connection.
+pub(super) struct Keeping {
+    pub(super) running: RunningService<RoleClient, Handler>,
+    /// Ends the service, and with it the program's input.
+    pub(super) service: CancellationToken,
+    pub(super) stop: CancellationToken,
+    pub(super) end: watch::Sender<Option<Arc<str>>>,
+    pub(super) given_up: Arc<OnceLock<String>>,
+    pub(super) program: Option<(Box<dyn Process>, Stderr, Arc<Notes>)>,
+}
+
+/// Watches until the connection has ended, and says how.
+pub(super) async fn keep(keeping: Keeping) {
+    let Keeping { running, service, stop, end, given_up, program } = keeping;
+    let mut served = Box::pin(running.waiting());
+    let how = match program {
+        None => {
+            tokio::select! {
+                _ = &mut served => "it closed the connection".to_owned(),
+                () = stop.cancelled() => {
+                    service.cancel();
+                    // The session is given back if that can be done soon.
+                    drop(tokio::time::timeout(CLOSE_GRACE, &mut served).await);
+                    given_up.get().cloned().unwrap_or_else(|| "it was stopped".to_owned())
+                }
+            }
+        }
+        Some((mut process, mut stderr, notes)) => {
+            let how = tokio::select! {
+                status = process.wait() => {
+                    // What it said last may still be on the way.
+                    drop(tokio::time::timeout(SETTLE, &mut served).await);
+                    // It may have ended only because nobody read what it wrote.
+                    let broken = notes.broken().map(str::to_owned);
+                    Some(broken.unwrap_or_else(|| exited(status.ok())))
+                }
+                _ = &mut served => match notes.broken() {
+                    Some(why) => Some(why.to_owned()),
+                    None => exit(process.as_mut()).await,
+                },
+                () = stop.cancelled() => {
+                    service.cancel();
+                    // Closing its input is how a program of this kind is told to end.
+                    drop(tokio::time::timeout(CLOSE_GRACE, process.wait()).await);
+                    Some(given_up.get().cloned().unwrap_or_else(|| "it was stopped".to_owned()))
+                }
+            };
+            stop_process(process.as_mut()).await;
+            stderr.settle(SETTLE).await;
+            let how = how.unwrap_or_else(|| "it closed its output".to_owned());
+            match stderr.last_line() {
+                Some(line) => format!("{how}; the last it complained about: {line}"),
+                None => how,
+            }
+        }
+    };
+    service.cancel();
+    end.send_replace(Some(how.into()));
+}
+
+/// Returns how a process that closed its output ended, if it ends soon.
+pub(super) async fn exit(process: &mut dyn Process) -> Option<String> {
+    let status = tokio::time::timeout(SETTLE, process.wait()).await.ok()?;
+    Some(exited(status.ok()))
+}
+
+/// Ends a process and what it started, gently first.
+pub(super) async fn stop_process(process: &mut dyn Process) {
+    process.terminate();
+    if tokio::time::timeout(TERMINATE_GRACE, process.wait()).await.is_err() {
+        process.kill();
+        // The kernel ends it; collecting it cannot take long.
+        drop(tokio::time::timeout(TERMINATE_GRACE, process.wait()).await);
+    }
+    process.kill();
+}
+
+fn exited(status: Option<ExitStatus>) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match status {
+        None => "it ended, nobody knows how".to_owned(),
+        Some(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("it exited with status {code}"),
+            (None, Some(signal)) => format!("it was killed by signal {signal}"),
+            (None, None) => "it ended".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,241 @@
+//! Opens connections: starts the program or finds the address, and agrees on the protocol.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use convoke_tool::{Process, Program};
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::ClientHandler;
+use rmcp::service::{RoleClient, serve_directly_with_ct};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
+};
+use rmcp::transport::{IntoTransport, Transport as _};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Connection;
+use super::keep::{Keeping, exit, keep, stop_process};
+use crate::client::authorization::Remote;
+use crate::client::config::{ServerConfig, Transport};
+use crate::client::handler::Handler;
+use crate::client::http::{HttpClient, HttpFailure};
+use crate::client::lines::{Lines, Notes};
+use crate::client::manifest::Facts;
+use crate::client::name::file_name;
+use crate::client::negotiate::{Disagreement, Opening, negotiate};
+use crate::client::stderr::Stderr;
+use crate::client::surroundings::Surroundings;
+use crate::client::task::Background;
+
+/// How long what a program said last may take to arrive.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// Why a connection could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::client) struct OpenFailure {
+    /// For a person.
+    pub(in crate::client) why: String,
+    /// The server went away when it was asked something: it may be asked something else.
+    pub(in crate::client) hung_up: bool,
+    /// A person has to do something first.
+    pub(in crate::client) unauthorized: bool,
+    /// There was no time left.
+    late: bool,
+}
+
+impl OpenFailure {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), hung_up: false, unauthorized: false, late: false }
+    }
+
+    fn late(why: impl Into<String>) -> Self {
+        Self { late: true, ..Self::new(why) }
+    }
+
+    /// Tells whether the answer might be another if something else were asked.
+    pub(in crate::client) const fn may_be_asked_otherwise(&self) -> bool {
+        !self.unauthorized && !self.late
+    }
+}
+
+/// Opens a connection, before the deadline.
+pub(in crate::client) async fn open(
+    config: &ServerConfig,
+    surroundings: &Surroundings,
+    handler: Handler,
+    opening: Opening,
+    deadline: Instant,
+) -> Result<Connection, OpenFailure> {
+    match &config.transport {
+        Transport::Program { command, args, env, cwd } => {
+            let mut line = vec![command.clone()];
+            line.extend(args.iter().cloned());
+            let directory = cwd.clone().unwrap_or_default();
+            let directory = surroundings.working_directory.join(directory);
+            let mut environment = surroundings.environment.clone();
+            environment.extend(env.clone());
+            let program = Program::new(line, directory).environment(environment);
+            let log = surroundings.log_directory.as_ref();
+            let log = log.map(|logs| logs.join(format!("{}.log", file_name(&config.name))));
+            let spawned = surroundings.spawner.spawn(program).await;
+            let process = spawned.map_err(|error| OpenFailure::new(error.message))?;
+            open_program(process, log, handler, opening, deadline).await
+        }
+        Transport::Http { url, headers } => {
+            let remote = Remote { name: config.name.clone(), url: url.clone() };
+            open_http(remote, headers, surroundings, handler, opening, deadline).await
+        }
+    }
+}
+
+async fn open_program(
+    mut process: Box<dyn Process>,
+    log: Option<PathBuf>,
+    handler: Handler,
+    opening: Opening,
+    deadline: Instant,
+) -> Result<Connection, OpenFailure> {
+    let Some(streams) = process.take_streams() else {
+        return Err(OpenFailure::new("the program was started without its streams"));
+    };
+    let mut stderr = Stderr::follow(streams.stderr, log);
+    let notes = Arc::new(Notes::default());
+    let mut lines = Lines::new(streams.stdout, streams.stdin, Arc::clone(&notes));
+    let own = handler.get_info();
+    let agreed = tokio::time::timeout_at(deadline, negotiate(&mut lines, opening, &own)).await;
+    let agreed = match agreed {
+        Ok(Ok(agreed)) => agreed,
+        Ok(Err(disagreement)) => {
+            let hung_up = matches!(disagreement, Disagreement::Closed | Disagreement::Unsent(_));
+            let how = if hung_up { exit(process.as_mut()).await } else { None };
+            stop_process(process.as_mut()).await;
+            stderr.settle(LAST_WORDS).await;
+            let what = notes.broken().map(str::to_owned).or(how);
+            let what = what.unwrap_or_else(|| disagreement.to_string());
+            let why = with_last_words(&what, &stderr, &notes);
+            return Err(OpenFailure { hung_up, ..OpenFailure::new(why) });
+        }
+        Err(_) => {
+            process.kill();
+            stderr.settle(LAST_WORDS).await;
+            let why = with_last_words("it did not answer in time", &stderr, &notes);
+            return Err(OpenFailure::late(why));
+        }
+    };
+    let stop = CancellationToken::new();
+    let (end, ended) = watch::channel(None);
+    let service = CancellationToken::new();
+    let facts = Facts::of(&agreed);
+    let running = serve_directly_with_ct(handler.clone(), lines, Some(agreed), service.clone());
+    let peer = running.peer().clone();
+    let given_up = Arc::<OnceLock<String>>::default();
+    let keeping = Keeping {
+        running,
+        service,
+        stop: stop.clone(),
+        end,
+        given_up: Arc::clone(&given_up),
+        program: Some((process, stderr, notes)),
+    };
+    let keeper = Background::spawn(keep(keeping));
+    Ok(Connection { peer, handler, facts, ended, stop, given_up, _keeper: keeper })
+}
+
+/// Says what happened, and what the program said itself.
+fn with_last_words(what: &str, stderr: &Stderr, notes: &Notes) -> String {
+    let mut why = what.to_owned();
+    if let Some(line) = notes.nonsense() {
+        why.push_str(&format!("; on its output it wrote what is no message: `{line}`"));
+    }
+    let lines = stderr.last_lines();
+    if !lines.is_empty() {
+        why.push_str("; the last it complained about: ");
+        why.push_str(&lines.join(" | "));
+    }
+    why
+}
+
+async fn open_http(
+    remote: Remote,
+    headers: &BTreeMap<String, String>,
+    surroundings: &Surroundings,
+    handler: Handler,
+    opening: Opening,
+    deadline: Instant,
+) -> Result<Connection, OpenFailure> {
+    let parsed = url::Url::parse(&remote.url).ok();
+    if !parsed.is_some_and(|url| matches!(url.scheme(), "http" | "https")) {
+        return Err(OpenFailure::new("its address is not an http or https URL"));
+    }
+    let custom_headers = readable(headers)?;
+    let mut transport_config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
+    transport_config.custom_headers = custom_headers;
+    let setup = Arc::clone(&surroundings.http);
+    let authorization = surroundings.authorization.clone();
+    // Certificates are read from files.
+    let client =
+        tokio::task::spawn_blocking(move || HttpClient::new(remote, setup.as_ref(), authorization));
+    let client = client.await.unwrap_or_else(|_| Err("the runtime is shutting down".to_owned()));
+    let client = client.map_err(OpenFailure::new)?;
+    let transport = StreamableHttpClientTransport::with_client(client, transport_config);
+    let mut transport = IntoTransport::<RoleClient, _, _>::into_transport(transport);
+    let own = handler.get_info();
+    let agreed = tokio::time::timeout_at(deadline, negotiate(&mut transport, opening, &own)).await;
+    let agreed = match agreed {
+        Ok(Ok(agreed)) => agreed,
+        Ok(Err(disagreement)) => {
+            // There is nobody to tell that it did not close.
+            drop(transport.close().await);
+            return Err(explained(&disagreement));
+        }
+        Err(_) => return Err(OpenFailure::late("it did not answer in time")),
+    };
+    let stop = CancellationToken::new();
+    let (end, ended) = watch::channel(None);
+    let service = CancellationToken::new();
+    let facts = Facts::of(&agreed);
+    let running = serve_directly_with_ct(handler.clone(), transport, Some(agreed), service.clone());
+    let peer = running.peer().clone();
+    let given_up = Arc::<OnceLock<String>>::default();
+    let keeping = Keeping {
+        running,
+        service,
+        stop: stop.clone(),
+        end,
+        given_up: Arc::clone(&given_up),
+        program: None,
+    };
+    let keeper = Background::spawn(keep(keeping));
+    Ok(Connection { peer, handler, facts, ended, stop, given_up, _keeper: keeper })
+}
+
+fn readable(
+    headers: &BTreeMap<String, String>,
+) -> Result<HashMap<HeaderName, HeaderValue>, OpenFailure> {
+    let read = headers.iter().map(|(name, text)| {
+        let wrong = || OpenFailure::new(format!("its header `{name}` cannot be sent as it is"));
+        let read = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        let mut value = HeaderValue::from_str(text).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        Ok((read, value))
+    });
+    read.collect()
+}
+
+fn explained(disagreement: &Disagreement) -> OpenFailure {
+    let Disagreement::Unsent(error) = disagreement else {
+        return OpenFailure::new(disagreement.to_string());
+    };
+    match error.downcast_ref::<StreamableHttpError<HttpFailure>>() {
+        Some(StreamableHttpError::Client(failure)) => OpenFailure {
+            unauthorized: matches!(failure, HttpFailure::Unauthorized(_)),
+            ..OpenFailure::new(failure.to_string())
+        },
+        Some(other) => OpenFailure::new(other.to_string()),
+        None => OpenFailure::new(error.to_string()),
+    }
+}

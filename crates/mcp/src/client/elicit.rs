@@ -1,0 +1,297 @@
+//! Questions that servers put to a person in the middle of a call.
+//!
+//! Who answers is the caller's business: an [`Elicitor`] in the context of the call. Where there is none,
+//! every question is declined and the call goes on. What a server gets always fits the schema it asked
+//! with; an answer that does not is asked for again, and after a few times it counts as declined.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use convoke_tool::floor_char_boundary;
+use serde_json::{Map, Value, json};
+
+/// How often a person is asked for an answer that fits.
+const MAX_TRIES: usize = 3;
+const MAX_MESSAGE_BYTES: usize = 8 * 1024;
+
+/// Puts questions of servers to a person.
+#[async_trait]
+pub trait Elicitor: Send + Sync + Debug {
+    /// Asks, and returns what was answered. If nobody answers in time, that is [`Elicited::Cancel`].
+    async fn elicit(&self, question: Elicitation) -> Elicited;
+}
+
+/// An [`Elicitor`] as the context of a call holds it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use async_trait::async_trait;
+/// use convoke_mcp::client::{Elicitation, Elicited, Elicitor, ElicitorHandle};
+/// use convoke_tool::ToolContext;
+///
+/// #[derive(Debug)]
+/// struct Never;
+///
+/// #[async_trait]
+/// impl Elicitor for Never {
+///     async fn elicit(&self, _: Elicitation) -> Elicited {
+///         Elicited::Decline
+///     }
+/// }
+///
+/// let context = ToolContext::builder("task").extension(ElicitorHandle(Arc::new(Never))).build();
+/// assert!(context.extension::<ElicitorHandle>().is_some());
+/// ```
+#[derive(Clone, Debug)]
+pub struct ElicitorHandle(pub Arc<dyn Elicitor>);
+
+/// A question of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elicitation {
+    /// The server that asks, as it is called here.
+    pub server: String,
+    /// What it says, for a person. It is the server's text: it may say anything.
+    pub message: String,
+    /// What it wants.
+    pub wanted: Wanted,
+    /// What was wrong with the last answer, if this is asked again.
+    pub problem: Option<String>,
+}
+
+/// What a server wants from a person.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Wanted {
+    /// The fields of a form: a JSON Schema of a flat object.
+    Form {
+        /// The schema.
+        schema: Value,
+    },
+    /// A visit to a page. What is entered there does not pass through here.
+    Visit {
+        /// Its address.
+        url: String,
+    },
+}
+
+/// What a person answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Elicited {
+    /// Yes, with these fields. Fields that are left out get their defaults. For a visit there are none.
+    Accept(Map<String, Value>),
+    /// No.
+    Decline,
+    /// No answer at all.
+    Cancel,
+}
+
+/// A question that cannot be put to anybody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unaskable(pub(super) String);
+
+/// Reads a question from the parameters of the request, and has it answered.
+pub(super) async fn answer(
+    server: &str,
+    params: &Value,
+    elicitor: Option<Arc<dyn Elicitor>>,
+) -> Result<Value, Unaskable> {
+    let wanted = wanted(params)?;
+    let Some(elicitor) = elicitor else {
+        return Ok(json!({ "action": "decline" }));
+    };
+    let form = Form::of(&wanted)?;
+    let mut question = Elicitation {
+        server: server.to_owned(),
+        message: shorten(params.get("message").and_then(Value::as_str).unwrap_or_default()),
+        wanted,
+        problem: None,
+    };
+    for _ in 0..MAX_TRIES {
+        let fields = match elicitor.elicit(question.clone()).await {
+            Elicited::Decline => return Ok(json!({ "action": "decline" })),
+            Elicited::Cancel => return Ok(json!({ "action": "cancel" })),
+            Elicited::Accept(fields) => fields,
+        };
+        let Some(form) = &form else {
+            return Ok(json!({ "action": "accept" }));
+        };
+        match form.filled(fields) {
+            Ok(content) => return Ok(json!({ "action": "accept", "content": content })),
+            Err(problem) => question.problem = Some(problem),
+        }
+    }
+    Ok(json!({ "action": "decline" }))
+}
+
+fn wanted(params: &Value) -> Result<Wanted, Unaskable> {
+    let text = |name: &str| params.get(name).and_then(Value::as_str);
+    if text("mode") == Some("url") {
+        let url = text("url").ok_or_else(|| Unaskable("`url` is missing".to_owned()))?;
+        let is_page =
+            url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        if !is_page {
+            return Err(Unaskable("`url` is not the address of a page".to_owned()));
+        }
+        return Ok(Wanted::Visit { url: url.to_owned() });
+    }
+    match params.get("requestedSchema") {
+        Some(schema @ Value::Object(_)) => Ok(Wanted::Form { schema: schema.clone() }),
+        _ => Err(Unaskable("`requestedSchema` is missing".to_owned())),
+    }
+}
+
+/// A schema that answers are checked against.
+struct Form {
+    check: jsonschema::Validator,
+    defaults: Map<String, Value>,
+}
+
+impl Form {
+    fn of(wanted: &Wanted) -> Result<Option<Self>, Unaskable> {
+        let Wanted::Form { schema } = wanted else {
+            return Ok(None);
+        };
+        let empty = Map::new();
+        let fields = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+        if let Some((name, _)) = fields.iter().find(|(_, field)| !is_flat(field)) {
+            return Err(Unaskable(format!("field `{name}` is not of a simple type")));
+        }
+        let check = jsonschema::validator_for(schema)
+            .map_err(|error| Unaskable(format!("`requestedSchema` is not a schema: {error}")))?;
+        let default = |(name, field): (&String, &Value)| {
+            field.get("default").map(|value| (name.clone(), value.clone()))
+        };
+        Ok(Some(Self { check, defaults: fields.iter().filter_map(default).collect() }))
+    }
+
+    /// Returns the fields with the defaults of those that were left out, or what is wrong with them.
+    fn filled(&self, fields: Map<String, Value>) -> Result<Value, String> {
+        let mut content = self.defaults.clone();
+        content.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+        let content = Value::Object(content);
+        let problems: Vec<String> = self
+            .check
+            .iter_errors(&content)
+            .take(5)
+            .map(|error| match error.instance_path().as_str() {
+                "" => error.to_string(),
+                path => format!("{}: {error}", path.trim_start_matches('/')),
+            })
+            .collect();
+        if problems.is_empty() { Ok(content) } else { Err(problems.join("; ")) }
+    }
+}
+
+/// Forms have no forms inside them; a choice of several words is a list of words.
+fn is_flat(field: &Value) -> bool {
+    match field.get("type").and_then(Value::as_str) {
+        Some("string" | "number" | "integer" | "boolean") => true,
+        Some("array") => field.get("items").is_some_and(|items| {
+            let kind = items.get("type").and_then(Value::as_str);
+            kind == Some("string") || (kind.is_none() && items.get("anyOf").is_some())
+        }),
+        None => field.get("enum").is_some() || field.get("oneOf").is_some(),
+        Some(_) => false,
+    }
+}
+
+fn shorten(message: &str) -> String {
+    let cut = floor_char_boundary(message, MAX_MESSAGE_BYTES);
+    message.get(..cut).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Says {
+        answers: Mutex<VecDeque<Elicited>>,
+        problems: Mutex<Vec<Option<String>>>,
+    }
+
+    #[async_trait]
+    impl Elicitor for Says {
+        async fn elicit(&self, question: Elicitation) -> Elicited {
+            self.problems.lock().unwrap().push(question.problem);
+            self.answers.lock().unwrap().pop_front().unwrap_or(Elicited::Cancel)
+        }
+    }
+
+    fn fields(value: Value) -> Elicited {
+        let Value::Object(map) = value else { panic!("an object") };
+        Elicited::Accept(map)
+    }
+
+    fn form() -> Value {
+        json!({ "message": "Who?", "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "name": { "type": "string" },
+                "age": { "type": "integer", "minimum": 0, "default": 7 },
+                "tags": { "type": "array", "items": { "type": "string", "enum": ["a", "b"] } },
+            },
+            "required": ["name"],
+        } })
+    }
+
+    async fn ask(params: Value, answers: impl IntoIterator<Item = Elicited>) -> (Value, Arc<Says>) {
+        let says = Arc::new(Says::default());
+        says.answers.lock().unwrap().extend(answers);
+        let answer = answer("s", &params, Some(says.clone())).await.unwrap();
+        (answer, says)
+    }
+
+    #[tokio::test]
+    async fn what_is_left_out_gets_its_default() {
+        let (answer, _) = ask(form(), [fields(json!({ "name": "Ada", "age": null }))]).await;
+        let content = json!({ "name": "Ada", "age": 7 });
+        assert_eq!(answer, json!({ "action": "accept", "content": content }));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_fit_is_asked_for_again_and_then_declined() {
+        let wrong = fields(json!({ "age": -1 }));
+        let right = fields(json!({ "name": "Ada" }));
+        let (answer, says) = ask(form(), [wrong.clone(), right]).await;
+        assert_eq!(answer["action"], "accept");
+        let problems = says.problems.lock().unwrap().clone();
+        assert_eq!(problems[0], None);
+        assert!(problems[1].as_ref().unwrap().contains("name"), "{problems:?}");
+
+        let (answer, says) = ask(form(), vec![wrong; 9]).await;
+        assert_eq!(answer, json!({ "action": "decline" }));
+        assert_eq!(says.problems.lock().unwrap().len(), MAX_TRIES);
+    }
+
+    #[tokio::test]
+    async fn nobody_to_ask_declines_and_no_answer_cancels() {
+        let declined = json!({ "action": "decline" });
+        assert_eq!(answer("s", &form(), None).await, Ok(declined.clone()));
+        assert_eq!(ask(form(), [Elicited::Decline]).await.0, declined);
+        assert_eq!(ask(form(), []).await.0, json!({ "action": "cancel" }));
+    }
+
+    #[tokio::test]
+    async fn a_page_has_no_fields_and_must_be_a_page() {
+        let visit = json!({ "mode": "url", "url": "https://a.example/x", "message": "Sign in" });
+        let (answer_to_visit, _) = ask(visit, [fields(json!({ "ignored": 1 }))]).await;
+        assert_eq!(answer_to_visit, json!({ "action": "accept" }));
+        let odd = json!({ "mode": "url", "url": "file:///etc/passwd", "message": "" });
+        assert!(answer("s", &odd, None).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_form_inside_a_form_is_refused() {
+        let nested = json!({ "message": "", "requestedSchema": { "type": "object",
+            "properties": { "inner": { "type": "object" } } } });
+        let nobody: Arc<dyn Elicitor> = Arc::new(Says::default());
+        let refused = answer("s", &nested, Some(nobody)).await.unwrap_err();
+        assert!(refused.0.contains("`inner`"), "{refused:?}");
+    }
+}

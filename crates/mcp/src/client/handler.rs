@@ -1,0 +1,193 @@
+//! What a server may ask of us, and what it may tell us.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use rmcp::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
+    ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
+    Implementation, ProgressNotificationParam, ProtocolVersion, RequestId, SamplingCapability,
+    UrlElicitationCapability,
+};
+use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::calls::{CallUnderWay, Calls};
+use super::config::Sampling;
+use super::{elicit, sample};
+
+/// What the specification answers with when a person says no to sampling.
+const REFUSED: ErrorCode = ErrorCode(-1);
+
+/// Which lists a server said to have changed.
+#[derive(Debug, Default)]
+pub(super) struct Dirty {
+    lists: AtomicU8,
+    woken: Notify,
+}
+
+/// The lists of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    /// Tools.
+    Tools = 1,
+    /// Resources and their templates.
+    Resources = 2,
+    /// Prompts.
+    Prompts = 4,
+}
+
+impl Dirty {
+    pub(super) fn mark(&self, list: List) {
+        self.lists.fetch_or(list as u8, Ordering::AcqRel);
+        self.woken.notify_one();
+    }
+
+    /// Waits until a list has changed.
+    pub(super) async fn changed(&self) {
+        while self.lists.load(Ordering::Acquire) == 0 {
+            self.woken.notified().await;
+        }
+    }
+
+    /// Returns which have changed since this was last asked.
+    pub(super) fn take(&self) -> Vec<List> {
+        let marked = self.lists.swap(0, Ordering::AcqRel);
+        let all = [List::Tools, List::Resources, List::Prompts];
+        all.into_iter().filter(|list| marked & *list as u8 != 0).collect()
+    }
+}
+
+/// Answers one server.
+#[derive(Clone, Debug)]
+pub(super) struct Handler {
+    pub(super) server: Arc<str>,
+    pub(super) sampling: Sampling,
+    pub(super) calls: Arc<Calls>,
+    pub(super) dirty: Arc<Dirty>,
+}
+
+impl Handler {
+    /// Answers a question for a person, whichever way it came.
+    pub(super) async fn elicit(
+        &self,
+        params: &Value,
+        origin: Option<&RequestId>,
+    ) -> Result<Value, elicit::Unaskable> {
+        let call = self.calls.concerned(origin);
+        let elicitor = call.as_ref().and_then(|call| call.elicitor());
+        let _asking = call.map(CallUnderWay::asks);
+        elicit::answer(&self.server, params, elicitor).await
+    }
+
+    /// Answers a question for a model.
+    pub(super) async fn sample(
+        &self,
+        params: &Value,
+        origin: Option<&RequestId>,
+    ) -> Result<Value, String> {
+        if self.sampling == Sampling::Refused {
+            return Err("this server is not granted answers of a model".to_owned());
+        }
+        let call = self.calls.concerned(origin);
+        let sampler = call.as_ref().and_then(|call| call.sampler());
+        let _asking = call.map(CallUnderWay::asks);
+        sample::answer(&self.server, params, sampler).await
+    }
+}
+
+fn origin(context: &RequestContext<RoleClient>) -> Option<&RequestId> {
+    match context.extensions.get::<InboundStreamOrigin>() {
+        Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id),
+        _ => None,
+    }
+}
+
+fn as_value(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+fn wrong(why: impl Into<std::borrow::Cow<'static, str>>) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_PARAMS, why, None)
+}
+
+#[expect(deprecated, reason = "servers of earlier revisions sample")]
+impl ClientHandler for Handler {
+    async fn create_message(
+        &self,
+        params: rmcp::model::CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
+        let answered = self.sample(&as_value(&params), origin(&context)).await;
+        let answer = answered.map_err(|why| ErrorData::new(REFUSED, why, None))?;
+        serde_json::from_value(answer).map_err(|error| wrong(error.to_string()))
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        Ok(rmcp::model::ListRootsResult::default())
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let answered = self.elicit(&as_value(&request), origin(&context)).await;
+        let answer = answered.map_err(|unaskable| wrong(unaskable.0))?;
+        serde_json::from_value(answer).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Questions of a shape the library does not know end up here.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != "elicitation/create" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        let params = request.params.clone().unwrap_or_default();
+        let answered = self.elicit(&params, origin(&context)).await;
+        answered.map(CustomResult).map_err(|unaskable| wrong(unaskable.0))
+    }
+
+    async fn on_progress(
+        &self,
+        update: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.calls.progress(&update);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.dirty.mark(List::Tools);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.dirty.mark(List::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.dirty.mark(List::Prompts);
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(
+            ElicitationCapability::new()
+                .with_form(FormElicitationCapability::new().with_schema_validation(true))
+                .with_url(UrlElicitationCapability::new()),
+        );
+        if self.sampling == Sampling::Granted {
+            capabilities.sampling = Some(SamplingCapability::default());
+        }
+        let own = Implementation::new("convoke", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, own)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}

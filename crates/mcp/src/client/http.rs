@@ -1,0 +1,455 @@
+//! Requests to servers over HTTP.
+//!
+//! The library decides what is sent and when; here it is sent, with the headers of the moment, and what
+//! comes back is read up to a limit. A redirect is followed only to where the request was going anyway: a
+//! header must not reach anybody else.
+
+mod events;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, Method, Response, StatusCode};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::common::client_side_sse::BoxedSseResponse;
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
+use rmcp::transport::streamable_http_client::{
+    HttpStatusError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+
+use super::authorization::{Authorization, Refusal, Remote};
+use super::lines::MAX_MESSAGE_BYTES;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take to answer whether it speaks without a handshake. An old one may not answer at
+/// all, and nothing else can be asked over the library's transport meanwhile.
+const DISCOVER_PATIENCE: Duration = Duration::from_secs(8);
+const MAX_REDIRECTS: usize = 5;
+/// How much is read of an answer that only says what went wrong.
+const MAX_COMPLAINT_BYTES: usize = 64 * 1024;
+const SHOWN_BYTES: usize = 300;
+/// What an answer that was cut off is failed with.
+pub(super) const CUT_OFF: ErrorCode = ErrorCode(-32_098);
+
+type Headers = HashMap<HeaderName, HeaderValue>;
+type Outcome<T> = Result<T, StreamableHttpError<HttpFailure>>;
+
+/// Why a request got no answer that could be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpFailure {
+    /// The server cannot be reached.
+    #[error("it cannot be reached at {url}: {why}")]
+    Unreachable { url: String, why: String },
+    /// The connection broke after the request was sent.
+    #[error("the connection to {url} broke: {why}")]
+    Broken { url: String, why: String },
+    /// It wants to know who asks; this is what a person has to do.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// It refused.
+    #[error("it answered with HTTP {status}{said}")]
+    Status { status: u16, said: String },
+    /// It answered what nobody can read.
+    #[error("its answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// Sends requests to one server. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct HttpClient {
+    client: Client,
+    remote: Arc<Remote>,
+    authorization: Option<Arc<dyn Authorization>>,
+    limit: usize,
+    patience: Duration,
+}
+
+impl HttpClient {
+    pub(super) fn new(
+        remote: Remote,
+        setup: &(dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync),
+        authorization: Option<Arc<dyn Authorization>>,
+    ) -> Result<Self, String> {
+        // Fails if there is a provider already, and then that one is used.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let builder = Client::builder()
+            .no_proxy()
+            .tcp_nodelay(true)
+            .referer(false)
+            .connect_timeout(CONNECT_TIMEOUT);
+        let client =
+            setup(builder).redirect(same_origin()).retry(reqwest::retry::never()).build().map_err(
+                |error| format!("the HTTP client could not be set up: {}", root(&error)),
+            )?;
+        let remote = Arc::new(remote);
+        let (limit, patience) = (MAX_MESSAGE_BYTES, DISCOVER_PATIENCE);
+        Ok(Self { client, remote, authorization, limit, patience })
+    }
+
+    /// Sends a request; if the server wants to know who asks, once more with what it wants.
+    async fn send(
+        &self,
+        method: Method,
+        headers: &Headers,
+        body: Option<&Bytes>,
+    ) -> Outcome<Response> {
+        let mut told = false;
+        loop {
+            let mut request = self.client.request(method.clone(), &self.remote.url);
+            if let Some(body) = body {
+                request = request.header(CONTENT_TYPE, JSON_MIME_TYPE).body(body.clone());
+            }
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            if let Some(authorization) = &self.authorization {
+                for (name, value) in authorization.headers(&self.remote).await {
+                    request = request.header(name, value);
+                }
+            }
+            let response = request.send().await.map_err(|error| self.lost(&error))?;
+            let Some(refusal) = refusal(&response) else {
+                return Ok(response);
+            };
+            if told {
+                return Err(unauthorized(unanswered(&refusal)));
+            }
+            told = true;
+            match &self.authorization {
+                Some(authorization) => {
+                    authorization.refused(&self.remote, refusal).await.map_err(unauthorized)?;
+                }
+                None => return Err(unauthorized(unanswered(&refusal))),
+            }
+        }
+    }
+
+    fn lost(&self, error: &reqwest::Error) -> StreamableHttpError<HttpFailure> {
+        let (url, why) = (without_secrets(&self.remote.url), root(error));
+        StreamableHttpError::Client(if error.is_connect() {
+            HttpFailure::Unreachable { url, why }
+        } else {
+            HttpFailure::Broken { url, why }
+        })
+    }
+
+    /// Reads an answer as a whole; `None` if it is longer than may be read.
+    async fn read(&self, response: Response, limit: usize) -> Outcome<Option<Bytes>> {
+        let announced = response.content_length().unwrap_or_default();
+        if announced > limit as u64 {
+            return Ok(None);
+        }
+        let mut body = BytesMut::new();
+        let mut pieces = response.bytes_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| self.lost(&error))?;
+            if body.len() + piece.len() > limit {
+                return Ok(None);
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(Some(body.freeze()))
+    }
+
+    /// An answer that says no.
+    async fn refused(
+        &self,
+        response: Response,
+        asked: &ClientJsonRpcMessage,
+        has_session: bool,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && has_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let retry_after = text_of(&response, &RETRY_AFTER);
+        let location = text_of(&response, &LOCATION);
+        let body = self.read(response, MAX_COMPLAINT_BYTES).await.unwrap_or_default();
+        let body = body.unwrap_or_default();
+        let error = match serde_json::from_slice(&body) {
+            Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+            _ => None,
+        };
+        // An old server does not know the question, and may refuse it in any way it likes.
+        let unknown = status.is_client_error()
+            || matches!(status, StatusCode::INTERNAL_SERVER_ERROR | StatusCode::NOT_IMPLEMENTED);
+        if let Some(id) = discovery(asked).filter(|_| unknown) {
+            return Ok(fails(error.unwrap_or_else(unknown_here), id));
+        }
+        if let (Some(error), Some(id)) = (error, asked_id(asked)) {
+            return Ok(fails(error, id));
+        }
+        if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+            return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
+        }
+        let said = match location {
+            Some(location) if status.is_redirection() => format!(
+                " and wants to be asked at `{}`, which is somewhere else: change the configured \
+                 address if that is right",
+                without_secrets(&location)
+            ),
+            _ => said(&body),
+        };
+        Err(StreamableHttpError::Client(HttpFailure::Status { status: status.as_u16(), said }))
+    }
+
+    async fn post(
+        &self,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        mut headers: Headers,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        let body = serde_json::to_vec(&message).map(Bytes::from)?;
+        accept(&mut headers);
+        insert(&mut headers, HEADER_SESSION_ID, session.as_deref());
+        let sending = self.send(Method::POST, &headers, Some(&body));
+        let response = match discovery(&message) {
+            None => sending.await?,
+            Some(id) => match tokio::time::timeout(self.patience, sending).await {
+                Ok(response) => response?,
+                Err(_) => return Ok(fails(unknown_here(), id)),
+            },
+        };
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !status.is_success() {
+            return self.refused(response, &message, session.is_some()).await;
+        }
+        let new_session = response.headers().get(HEADER_SESSION_ID);
+        let new_session = new_session.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let Some(id) = asked_id(&message) else {
+            // Nobody waits for an answer to a notice.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        };
+        match text_of(&response, &CONTENT_TYPE).unwrap_or_default() {
+            kind if kind.starts_with(EVENT_STREAM_MIME_TYPE) => {
+                let events = events::answer(response.bytes_stream(), self.limit, id);
+                Ok(StreamableHttpPostResponse::Sse(events, new_session))
+            }
+            kind if kind.starts_with(JSON_MIME_TYPE) => {
+                let Some(body) = self.read(response, self.limit).await? else {
+                    return Ok(fails(too_long(self.limit), id));
+                };
+                let read = serde_json::from_slice(&body).map_err(|error| {
+                    let why = format!("{error}{}", said(&body));
+                    StreamableHttpError::Client(HttpFailure::Unreadable(why))
+                })?;
+                Ok(StreamableHttpPostResponse::Json(read, new_session))
+            }
+            kind => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
+        }
+    }
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = HttpFailure;
+
+    async fn post_message(
+        &self,
+        _: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: Headers,
+    ) -> Outcome<StreamableHttpPostResponse> {
+        self.post(message, session, headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        _: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        mut headers: Headers,
+    ) -> Outcome<()> {
+        insert(&mut headers, HEADER_SESSION_ID, Some(&*session));
+        // The server forgets the session sooner or later anyway.
+        self.send(Method::DELETE, &headers, None).await.map(drop)
+    }
+
+    async fn get_stream(
+        &self,
+        _: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        _: Option<String>,
+        mut headers: Headers,
+    ) -> Outcome<BoxedSseResponse> {
+        accept(&mut headers);
+        insert(&mut headers, HEADER_SESSION_ID, session.as_deref());
+        insert(&mut headers, HEADER_LAST_EVENT_ID, last_event.as_deref());
+        let response = self.send(Method::GET, &headers, None).await?;
+        let kind = text_of(&response, &CONTENT_TYPE).unwrap_or_default();
+        if !response.status().is_success() || !kind.starts_with(EVENT_STREAM_MIME_TYPE) {
+            // Whatever it says instead: there is no stream to be had.
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        Ok(events::notices(response.bytes_stream(), self.limit))
+    }
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("HttpClient").field("remote", &self.remote).finish_non_exhaustive()
+    }
+}
+
+/// Follows a redirect that keeps the request as it is and stays with the same server.
+fn same_origin() -> Policy {
+    Policy::custom(|attempt| {
+        let keeps = matches!(
+            attempt.status(),
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
+        let stays = attempt
+            .previous()
+            .first()
+            .is_some_and(|first| first.origin() == attempt.url().origin());
+        if keeps && stays && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
+}
+
+fn refusal(response: &Response) -> Option<Refusal> {
+    let status = response.status();
+    let challenge = text_of(response, &WWW_AUTHENTICATE);
+    let refuses = status == StatusCode::UNAUTHORIZED
+        || (status == StatusCode::FORBIDDEN && challenge.is_some());
+    refuses.then(|| Refusal { status: status.as_u16(), challenge })
+}
+
+fn unanswered(refusal: &Refusal) -> String {
+    let challenge = refusal.challenge.as_deref().map(|text| format!(" ({text})"));
+    format!(
+        "it answered with HTTP {}{}; give it a header with a valid token, or sign in to it",
+        refusal.status,
+        challenge.unwrap_or_default()
+    )
+}
+
+fn unauthorized(what: String) -> StreamableHttpError<HttpFailure> {
+    StreamableHttpError::Client(HttpFailure::Unauthorized(what))
+}
+
+fn accept(headers: &mut Headers) {
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+}
+
+fn insert(headers: &mut Headers, name: &'static str, value: Option<&str>) {
+    if let (Ok(name), Some(Ok(value))) =
+        (HeaderName::from_bytes(name.as_bytes()), value.map(HeaderValue::from_str))
+    {
+        headers.insert(name, value);
+    }
+}
+
+fn text_of(response: &Response, name: &HeaderName) -> Option<String> {
+    response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+fn asked_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+        _ => None,
+    }
+}
+
+fn discovery(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => {
+            matches!(request.request, ClientRequest::DiscoverRequest(_)).then(|| request.id.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Answers a request in the server's place.
+fn fails(error: ErrorData, id: RequestId) -> StreamableHttpPostResponse {
+    StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(id)), None)
+}
+
+fn unknown_here() -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "not known here", None)
+}
+
+fn too_long(limit: usize) -> ErrorData {
+    ErrorData::new(
+        CUT_OFF,
+        format!("the answer is longer than {limit} bytes and was cut off"),
+        None,
+    )
+}
+
+/// Returns what a body says, as the end of a sentence.
+fn said(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body.get(..SHOWN_BYTES).unwrap_or(body)).into_owned();
+    match text.trim() {
+        "" => String::new(),
+        text => format!(": {text}"),
+    }
+}
+
+/// Returns an address without what may be a password in it.
+fn without_secrets(address: &str) -> String {
+    match url::Url::parse(address) {
+        Ok(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
+        Err(_) => "an address that is none".to_owned(),
+    }
+}
+
+/// Returns the last cause, which is the one that says something.
+fn root(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{DiscoverRequest, DiscoverRequestParams};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_the_first_question_is_taken_for_an_old_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let remote = Remote { name: "s".into(), url };
+        let mut client = HttpClient::new(remote, &|builder| builder, None).unwrap();
+        client.patience = Duration::from_millis(20);
+        let request = DiscoverRequest::new(DiscoverRequestParams {});
+        let request = ClientRequest::DiscoverRequest(request);
+        let message = ClientJsonRpcMessage::request(request, RequestId::Number(1));
+        let answer = client.post(message, None, Headers::new()).await.unwrap();
+        let StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), _) = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(error.error.code, ErrorCode::METHOD_NOT_FOUND);
+    }
+
+    #[test]
+    fn passwords_in_addresses_are_not_shown() {
+        let shown = without_secrets("https://me:hush@a.example/mcp?key=hush");
+        assert_eq!(shown, "https://a.example/mcp");
+    }
+}

@@ -1,0 +1,92 @@
+use super::*;
+
+/// Shows what was read, one line each.
+fn shown(text: &str) -> String {
+    let read = import(text);
+    let server = |config: &ServerConfig| {
+        let Transport::Program { command, args, env, cwd } = &config.transport else {
+            let Transport::Http { url, headers } = &config.transport else {
+                return String::new();
+            };
+            return format!("{}: {url} {headers:?} {:?}", config.name, config.timeout);
+        };
+        let ServerConfig { name, enabled, include, exclude, trust, timeout, .. } = config;
+        format!(
+            "{name}: {command} {args:?} env {env:?} cwd {cwd:?} enabled {enabled} include {include:?} \
+             exclude {exclude:?} trust {trust:?} timeout {timeout:?}"
+        )
+    };
+    let servers = read.servers.iter().map(server);
+    let problems = read.problems.iter().map(|problem| format!("{:?} {problem}", problem.severity));
+    servers.chain(problems).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_common_dialect_is_read() {
+    insta::assert_snapshot!(shown(
+        r#"{ "mcpServers": {
+            "files": { "command": "npx", "args": ["-y", "server-files", "${HOME}/docs"],
+                "env": { "KEY": "${KEY:-none}", "DEPTH": 3 } },
+            "search": { "type": "http", "url": "https://mcp.example/mcp",
+                "headers": { "Authorization": "Bearer ${TOKEN}" } },
+            "old": { "type": "sse", "url": "https://mcp.example/sse" },
+            "off": { "type": "stdio", "command": "x", "disabled": true, "arg": ["y"] },
+            "empty": {},
+            "odd": { "type": "carrier-pigeon" },
+            "wrong": []
+        } }"#
+    ), @r#"
+    files: npx ["-y", "server-files", "${HOME}/docs"] env {"DEPTH": "3", "KEY": "${KEY:-none}"} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    off: x [] env {} cwd None enabled false include [] exclude [] trust Nothing timeout 60s
+    search: https://mcp.example/mcp {"Authorization": "Bearer ${TOKEN}"} 60s
+    Error mcpServers.empty: there is neither a `command` nor a `url`
+    Error mcpServers.odd.type: `carrier-pigeon` is not a type; there are `stdio` and `http`
+    Warning mcpServers.off.arg: this key is not known and was left out; did you mean `args`?
+    Error mcpServers.old.type: this server speaks the old HTTP+SSE transport, which is not spoken here; most servers offer streamable HTTP at another address (often `/mcp`)
+    Error mcpServers.wrong: this has to be an object
+    "#);
+}
+
+#[test]
+fn the_dialect_of_gemini_is_read() {
+    insta::assert_snapshot!(shown(
+        r#"{ "theme": "dark", "mcpServers": {
+            "a": { "command": "python", "args": ["s.py"], "cwd": "./s", "timeout": 15000, "trust": true,
+                "includeTools": ["read_*"], "excludeTools": ["read_secret"] },
+            "b": { "httpUrl": "https://b.example/mcp", "timeout": 5000 },
+            "c": { "url": "https://c.example/sse" },
+            "d": { "command": "x", "timeout": "soon", "args": "not a list" }
+        } }"#
+    ), @r#"
+    a: python ["s.py"] env {} cwd Some("./s") enabled true include ["read_*"] exclude ["read_secret"] trust Annotations timeout 15s
+    b: https://b.example/mcp {} 5s
+    d: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    Error mcpServers.c.url: this server speaks the old HTTP+SSE transport, which is not spoken here; most servers offer streamable HTTP at another address (often `/mcp`)
+    Warning mcpServers.d.args: this has to be a list of texts
+    Warning mcpServers.d.timeout: this has to be a number of milliseconds; the default is used
+    "#);
+}
+
+#[test]
+fn the_dialect_of_vs_code_is_read() {
+    insta::assert_snapshot!(shown(
+        r#"{ "inputs": [{ "id": "key", "type": "promptString" }], "servers": {
+            "a": { "type": "stdio", "command": "uvx", "args": ["server"], "env": { "K": "${input:key}" } },
+            "b": { "type": "http", "url": "https://b.example/mcp" }
+        } }"#
+    ), @r#"
+    a: uvx ["server"] env {"K": "${input:key}"} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    b: https://b.example/mcp {} 60s
+    Warning inputs: values that are asked for (`${input:…}`) are not known here: put them into the environment and write `${NAME}`
+    Warning servers.a.env: `${input:…}` is not filled in here: write `${NAME}` and set the variable
+    "#);
+}
+
+#[test]
+fn what_is_not_json_is_said_with_its_place() {
+    let read = import("{\n  \"mcpServers\": {,}\n}");
+    assert!(read.servers.is_empty());
+    let said = read.problems[0].to_string();
+    assert!(said.starts_with("line 2, column 18: this is not JSON"), "{said}");
+    assert!(import("[]").problems[0].message.contains("neither `mcpServers` nor `servers`"));
+}

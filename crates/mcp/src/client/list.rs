@@ -1,0 +1,115 @@
+//! Reads a server's lists, page by page, and never without an end.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use rmcp::model::{
+    ClientRequest, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams,
+};
+use serde_json::Value;
+
+use super::connection::{Connection, Terms};
+use super::failure::Failure;
+
+const MAX_PAGES: usize = 100;
+const MAX_ENTRIES: usize = 2_000;
+
+/// A list of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listed {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl Listed {
+    /// What the list is called in its answers.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    fn request(self, cursor: Option<String>) -> ClientRequest {
+        // Some servers do not take empty parameters.
+        let params =
+            cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        match self {
+            Self::Tools => ClientRequest::ListToolsRequest(ListToolsRequest {
+                method: rmcp::model::ListToolsRequestMethod,
+                params,
+                extensions: rmcp::model::Extensions::default(),
+            }),
+            Self::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest {
+                method: rmcp::model::ListResourcesRequestMethod,
+                params,
+                extensions: rmcp::model::Extensions::default(),
+            }),
+            Self::Templates => {
+                ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+                    method: rmcp::model::ListResourceTemplatesRequestMethod,
+                    params,
+                    extensions: rmcp::model::Extensions::default(),
+                })
+            }
+            Self::Prompts => ClientRequest::ListPromptsRequest(ListPromptsRequest {
+                method: rmcp::model::ListPromptsRequestMethod,
+                params,
+                extensions: rmcp::model::Extensions::default(),
+            }),
+        }
+    }
+}
+
+/// A list as it was read.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) entries: Vec<Value>,
+    /// How long the server says that it holds; the shortest of its pages.
+    pub(super) lifetime: Option<Duration>,
+    /// Why it is not whole, if it is not.
+    pub(super) cut: Option<String>,
+}
+
+/// Reads a list.
+pub(super) async fn list(
+    connection: &Connection,
+    listed: Listed,
+    terms: Terms<'_>,
+) -> Result<Listing, Failure> {
+    let mut listing = Listing::default();
+    let mut seen = HashSet::new();
+    let mut cursor = None;
+    for _ in 0..MAX_PAGES {
+        let mut page = connection.request(listed.request(cursor.take()), terms).await?;
+        let lifetime = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
+        listing.lifetime = match (listing.lifetime, lifetime) {
+            (Some(known), Some(new)) => Some(known.min(new)),
+            (known, new) => known.or(new),
+        };
+        if let Some(Value::Array(entries)) = page.get_mut(listed.key()).map(Value::take) {
+            listing.entries.extend(entries);
+        }
+        if listing.entries.len() > MAX_ENTRIES {
+            listing.entries.truncate(MAX_ENTRIES);
+            listing.cut = Some(format!("it has more than {MAX_ENTRIES} entries"));
+            return Ok(listing);
+        }
+        let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+        let Some(next) = next.filter(|next| !next.is_empty()) else {
+            return Ok(listing);
+        };
+        if !seen.insert(next.clone()) {
+            listing.cut = Some("its pages go round in a circle".to_owned());
+            return Ok(listing);
+        }
+        cursor = Some(next);
+    }
+    listing.cut = Some(format!("it has more than {MAX_PAGES} pages"));
+    Ok(listing)
+}

@@ -1,0 +1,213 @@
+//! What a server offers, as it is kept from one run to the next.
+//!
+//! One file a server, whole or not there, for its owner alone. A file that cannot be read, that is of
+//! another form, that was made for a server reached differently, or that is too old is as good as none.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use convoke_core::Timestamp;
+use convoke_tool::floor_char_boundary;
+use rmcp::model::{ProtocolVersion, ServerPeerInfo};
+use serde::{Deserialize, Serialize};
+
+use super::name::file_name;
+use super::offer::{Prompt, Resource, ResourceTemplate, ToolEntry};
+
+/// The form of the file. Another one is not read.
+const FORM: u32 = 1;
+const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+/// A server that was not seen for so long may offer anything by now.
+const OLDEST: Duration = Duration::from_hours(24 * 30);
+const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
+
+/// What a server said about itself when it was last spoken to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Facts {
+    /// The revision of the protocol.
+    pub(super) revision: String,
+    /// Its own name.
+    pub(super) name: Option<String>,
+    /// Its version.
+    pub(super) version: Option<String>,
+    /// What it says about its use.
+    pub(super) instructions: Option<String>,
+    /// What there is to be asked for.
+    pub(super) tools: Capability,
+    pub(super) resources: Capability,
+    pub(super) prompts: Capability,
+}
+
+/// Whether a server offers something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Capability {
+    /// It does not.
+    #[default]
+    Absent,
+    /// It does.
+    Offered,
+    /// It does, and says when the list changes.
+    Announced,
+}
+
+impl Capability {
+    const fn offered(announces: Option<bool>) -> Self {
+        match announces {
+            Some(true) => Self::Announced,
+            _ => Self::Offered,
+        }
+    }
+}
+
+impl Facts {
+    pub(super) fn of(agreed: &ServerPeerInfo) -> Self {
+        let instructions = agreed.instructions.as_deref().map(|text| {
+            let cut = floor_char_boundary(text, MAX_INSTRUCTIONS_BYTES);
+            text.get(..cut).unwrap_or_default().to_owned()
+        });
+        let capabilities = &agreed.capabilities;
+        Self {
+            revision: agreed.protocol_version.to_string(),
+            name: agreed.server_info.as_ref().map(|info| info.name.clone()),
+            version: agreed.server_info.as_ref().map(|info| info.version.clone()),
+            instructions,
+            tools: capabilities
+                .tools
+                .as_ref()
+                .map_or(Capability::Absent, |all| Capability::offered(all.list_changed)),
+            resources: capabilities
+                .resources
+                .as_ref()
+                .map_or(Capability::Absent, |all| Capability::offered(all.list_changed)),
+            prompts: capabilities
+                .prompts
+                .as_ref()
+                .map_or(Capability::Absent, |all| Capability::offered(all.list_changed)),
+        }
+    }
+
+    /// Tells whether the server is spoken to without a handshake.
+    pub(super) fn is_stateless(&self) -> bool {
+        self.revision == ProtocolVersion::V_2026_07_28.as_str()
+    }
+}
+
+/// All that is known of what a server offers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    form: u32,
+    /// What it was made for.
+    fingerprint: String,
+    /// When the server was asked.
+    at: Timestamp,
+    /// How long the server said that this holds.
+    pub(super) lifetime_ms: Option<u64>,
+    pub(super) facts: Facts,
+    pub(super) tools: Vec<ToolEntry>,
+    pub(super) resources: Vec<Resource>,
+    pub(super) templates: Vec<ResourceTemplate>,
+    pub(super) prompts: Vec<Prompt>,
+}
+
+impl Manifest {
+    pub(super) fn new(fingerprint: String, at: Timestamp, facts: Facts) -> Self {
+        Self { form: FORM, fingerprint, at, facts, ..Self::default() }
+    }
+}
+
+/// Where manifests are kept.
+#[derive(Clone, Debug)]
+pub(super) struct Cache {
+    path: Option<PathBuf>,
+    fingerprint: String,
+}
+
+impl Cache {
+    pub(super) fn of(directory: Option<&Path>, server: &str, fingerprint: String) -> Self {
+        let path = directory.map(|place| place.join(format!("{}.json", file_name(server))));
+        Self { path, fingerprint }
+    }
+
+    pub(super) fn fingerprint(&self) -> String {
+        self.fingerprint.clone()
+    }
+
+    /// Returns what was kept, if it still means anything.
+    pub(super) fn read(&self, now: Timestamp) -> Option<Manifest> {
+        let mut file = OpenOptions::new().read(true).open(self.path.as_ref()?).ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut text = Vec::new();
+        let length = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut text).ok()?;
+        let kept: Manifest = serde_json::from_slice(&text).ok()?;
+        let usable = length as u64 <= MAX_FILE_BYTES
+            && kept.form == FORM
+            && kept.fingerprint == self.fingerprint
+            && now <= kept.at.after(OLDEST);
+        usable.then_some(kept)
+    }
+
+    /// Keeps it, whole or not at all.
+    pub(super) fn write(&self, manifest: &Manifest) -> io::Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        let directory = path.parent().unwrap_or(Path::new("."));
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        // Such a file is for its owner alone from the beginning.
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(&serde_json::to_vec(manifest)?)?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn cache(directory: &Path, fingerprint: &str) -> Cache {
+        Cache::of(Some(directory), "files", fingerprint.to_owned())
+    }
+
+    #[test]
+    fn what_was_kept_is_read_again_by_its_owner_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(&directory.path().join("deep/down"), "f");
+        let now = Timestamp::from_millis(1_000);
+        let manifest = Manifest::new("f".into(), now, Facts::default());
+        cache.write(&manifest).unwrap();
+        assert_eq!(cache.read(now), Some(manifest));
+        let path = directory.path().join("deep/down/files.json");
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_is_broken_old_or_made_for_another_server_is_ignored() {
+        let directory = tempfile::tempdir().unwrap();
+        let own = cache(directory.path(), "f");
+        let now = Timestamp::from_millis(1_000);
+        assert_eq!(own.read(now), None);
+        own.write(&Manifest::new("f".into(), now, Facts::default())).unwrap();
+        assert!(own.read(now.after(OLDEST)).is_some());
+        assert_eq!(own.read(now.after(OLDEST + Duration::from_millis(1))), None);
+        assert_eq!(cache(directory.path(), "g").read(now), None);
+
+        let other_form = Manifest { form: 0, ..Manifest::new("f".into(), now, Facts::default()) };
+        own.write(&other_form).unwrap();
+        assert_eq!(own.read(now), None);
+        let path = directory.path().join("files.json");
+        for broken in ["", "{", "[]", "{\"form\":1}"] {
+            let mut file = OpenOptions::new().write(true).truncate(true).open(&path).unwrap();
+            file.write_all(broken.as_bytes()).unwrap();
+            assert_eq!(own.read(now), None, "{broken}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The names under which models know the tools of servers.
+//!
+//! A name depends on the server and the tool alone, so it stays the same from run to run and whatever
+//! other servers there are. It is `mcp__SERVER__TOOL` where that can be read in one way only; otherwise
+//! odd characters are replaced, what is too long is cut, and a hash of both names is put at the end.
+
+use sha2::{Digest, Sha256};
+
+/// What providers take.
+const MAX_BYTES: usize = 64;
+const PREFIX: &str = "mcp__";
+/// Hexadecimal digits of the hash: forty bits.
+const HASH_DIGITS: usize = 10;
+/// A long server name leaves room for the tool's.
+const MAX_SERVER_BYTES: usize = 24;
+
+/// Returns the name of a tool for models.
+pub(super) fn model_name(server: &str, tool: &str) -> String {
+    let plain = format!("{PREFIX}{server}__{tool}");
+    if plain.len() <= MAX_BYTES && reads_one_way(server, tool) {
+        return plain;
+    }
+    let hash = short_hash(&[server, tool]);
+    let server = replaced(server, MAX_SERVER_BYTES);
+    let room = MAX_BYTES - PREFIX.len() - server.len() - 2 - 2 - HASH_DIGITS;
+    format!("{PREFIX}{server}__{}__{hash}", replaced(tool, room))
+}
+
+/// Returns a file name for a server: its own where that is harmless.
+pub(super) fn file_name(server: &str) -> String {
+    let harmless = !server.is_empty()
+        && server.len() <= MAX_BYTES
+        && server.chars().all(is_usual)
+        && !ends_like_a_hash(server);
+    if harmless {
+        return server.to_owned();
+    }
+    format!("{}__{}", replaced(server, MAX_SERVER_BYTES), short_hash(&[server]))
+}
+
+/// Tells whether both names can be told from the whole, and the whole from one with a hash.
+fn reads_one_way(server: &str, tool: &str) -> bool {
+    let usual = |name: &str| !name.is_empty() && name.chars().all(is_usual);
+    usual(server)
+        && usual(tool)
+        && !server.contains("__")
+        && !server.ends_with('_')
+        && !tool.starts_with('_')
+        && !ends_like_a_hash(tool)
+}
+
+fn ends_like_a_hash(name: &str) -> bool {
+    name.rsplit_once("__").is_some_and(|(_, end)| {
+        end.len() == HASH_DIGITS && end.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
+const fn is_usual(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-')
+}
+
+fn replaced(name: &str, limit: usize) -> String {
+    name.chars().take(limit).map(|letter| if is_usual(letter) { letter } else { '_' }).collect()
+}
+
+fn short_hash(names: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for name in names {
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name.as_bytes());
+    }
+    hex(&hash.finalize()).chars().take(HASH_DIGITS).collect()
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |half: u8| DIGITS.get(usize::from(half)).copied().unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn usual_names_are_kept_and_odd_ones_get_a_hash() {
+        assert_eq!(model_name("files", "read_file"), "mcp__files__read_file");
+        assert_eq!(model_name("my-db", "q"), "mcp__my-db__q");
+        let odd = model_name("my db", "run.query");
+        assert!(odd.starts_with("mcp__my_db__run_query__"), "{odd}");
+        assert_ne!(odd, model_name("my db", "run/query"));
+    }
+
+    #[test]
+    fn names_that_could_be_read_in_two_ways_are_told_apart() {
+        assert_ne!(model_name("a__b", "c"), model_name("a", "b__c"));
+        assert_ne!(model_name("a_", "b"), model_name("a", "_b"));
+        let hashed = model_name("a", "b!");
+        let tool = hashed.strip_prefix("mcp__a__").unwrap();
+        assert_ne!(model_name("a", tool), hashed);
+    }
+
+    #[test]
+    fn file_names_stay_in_their_directory() {
+        assert_eq!(file_name("files"), "files");
+        for odd in ["../up", "", "a/b", "a\0b", ".."] {
+            let name = file_name(odd);
+            assert!(name.chars().all(is_usual) && !name.is_empty(), "{odd}: {name}");
+        }
+        assert_ne!(file_name("a/b"), file_name("a:b"));
+    }
+
+    fn names() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-c_]{0,4}",
+            "[a-z_-]{1,40}",
+            ".{0,80}",
+            Just("x".repeat(300)),
+            "[ab_]{1,3}__[0-9a-f]{10}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn names_are_valid_short_unique_and_stable(
+            pairs in prop::collection::hash_set((names(), names()), 1..40)
+        ) {
+            let mut seen: HashMap<String, (String, String)> = HashMap::new();
+            for (server, tool) in pairs {
+                let name = model_name(&server, &tool);
+                prop_assert_eq!(&name, &model_name(&server, &tool));
+                prop_assert!(name.len() <= 64 && name.starts_with("mcp__"), "{}", name);
+                prop_assert!(name.chars().all(is_usual), "{}", name);
+                if let Some(other) = seen.insert(name.clone(), (server.clone(), tool.clone())) {
+                    prop_assert!(false, "{} stands for {:?} and {:?}", name, other, (server, tool));
+                }
+            }
+        }
+    }
+}

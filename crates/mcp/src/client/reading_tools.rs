@@ -1,0 +1,170 @@
+//! Three tools over all servers, for models: what can be read, reading it, and filling in prompts.
+//!
+//! They exist only where there is something to read, so that nobody pays for their descriptions for
+//! nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use convoke_core::{Category, Kind, Part, Role, ToolError};
+use convoke_tool::{Content, FunctionTool, Tool, ToolContext, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::offer::Resource;
+use super::read::{get_prompt, read_resource};
+use super::server::Server;
+use super::servers::find;
+use super::state::ServerState;
+
+/// How many entries a model is told of at once.
+const PAGE: usize = 100;
+
+type All = Arc<[Arc<Server>]>;
+
+/// Returns the tools that have something to read.
+pub(super) fn reading_tools(servers: &All) -> Vec<Arc<dyn Tool>> {
+    let offers: Vec<_> = usable(servers).map(|server| server.offer()).collect();
+    let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+    let resources = |manifest: &super::manifest::Manifest| {
+        !manifest.resources.is_empty() || !manifest.templates.is_empty()
+    };
+    if offers.iter().any(|offer| resources(&offer.manifest)) {
+        tools.push(Arc::new(list_tool(Arc::clone(servers))));
+        tools.push(Arc::new(read_tool(Arc::clone(servers))));
+    }
+    if offers.iter().any(|offer| !offer.manifest.prompts.is_empty()) {
+        tools.push(Arc::new(prompt_tool(Arc::clone(servers))));
+    }
+    tools
+}
+
+fn usable(servers: &All) -> impl Iterator<Item = &Arc<Server>> {
+    servers.iter().filter(|server| server.config.enabled && server.state() != ServerState::Stopped)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Only those of this server.
+    server: Option<String>,
+    /// Only those whose address or name contains this.
+    contains: Option<String>,
+}
+
+fn list_tool(servers: All) -> FunctionTool<List> {
+    let description = "Lists what can be read from MCP servers with `mcp_read_resource`: addresses \
+                       (URIs), and templates of addresses to fill in.";
+    FunctionTool::new("mcp_list_resources", description, move |wanted: List, _: ToolContext| {
+        let listed = list(&servers, &wanted);
+        async move { listed }
+    })
+    .kind(Kind::Read)
+    .category(Category::Mcp)
+}
+
+fn list(servers: &All, wanted: &List) -> Result<Value, ToolError> {
+    if let Some(name) = &wanted.server {
+        find(servers, name)?;
+    }
+    let contains = wanted.contains.as_deref().unwrap_or_default();
+    let (mut resources, mut templates) = (Vec::new(), Vec::new());
+    let named = |server: &&Arc<Server>| wanted.server.as_deref().is_none_or(|n| n == server.name());
+    for server in usable(servers).filter(named) {
+        let offer = server.offer();
+        let fits = |resource: &&Resource| {
+            resource.uri.contains(contains) || resource.name.contains(contains)
+        };
+        for resource in offer.manifest.resources.iter().filter(fits) {
+            resources.push(json!({ "server": server.name(), "uri": resource.uri,
+                "name": resource.name, "mimeType": resource.mime_type, "size": resource.size }));
+        }
+        for template in &offer.manifest.templates {
+            templates.push(json!({ "server": server.name(), "uriTemplate": template.uri_template,
+                "name": template.name, "description": template.description }));
+        }
+    }
+    let left_out = resources.len().saturating_sub(PAGE) + templates.len().saturating_sub(PAGE);
+    resources.truncate(PAGE);
+    templates.truncate(PAGE);
+    Ok(json!({ "resources": resources, "templates": templates, "leftOut": left_out }))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    /// The server that has it.
+    server: String,
+    /// Its address, as `mcp_list_resources` gives it.
+    uri: String,
+}
+
+fn read_tool(servers: All) -> FunctionTool<Read> {
+    let description = "Reads a resource of an MCP server.";
+    let body = move |wanted: Read, context: ToolContext| {
+        let servers = Arc::clone(&servers);
+        async move {
+            let server = find(&servers, &wanted.server)?;
+            let parts = read_resource(server, &wanted.uri, Some(&context)).await?;
+            if parts.is_empty() {
+                let Read { server, uri } = wanted;
+                let what = format!("MCP server `{server}` has nothing to show for `{uri}`");
+                return Err(ToolError::not_found(what));
+            }
+            Ok(shown(parts))
+        }
+    };
+    FunctionTool::new("mcp_read_resource", description, body)
+        .kind(Kind::Fetch)
+        .category(Category::Mcp)
+        .describe(|wanted| format!("{}: read {}", wanted.server, wanted.uri))
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Fill {
+    /// The server that has it.
+    server: String,
+    /// Its name. Without it, the prompts of the server are listed.
+    name: Option<String>,
+    /// What is filled in.
+    arguments: Option<BTreeMap<String, String>>,
+}
+
+fn prompt_tool(servers: All) -> FunctionTool<Fill> {
+    let description = "Gets a prepared prompt of an MCP server, with arguments filled in; without a \
+                       name, lists the prompts there are.";
+    let body = move |wanted: Fill, context: ToolContext| {
+        let servers = Arc::clone(&servers);
+        async move {
+            let server = find(&servers, &wanted.server)?;
+            let Some(name) = wanted.name else {
+                let prompts = serde_json::to_value(&server.offer().manifest.prompts);
+                return Ok(ToolOutput::new(prompts.unwrap_or_default()));
+            };
+            let arguments = wanted.arguments.unwrap_or_default();
+            let messages = get_prompt(server, &name, arguments, Some(&context)).await?;
+            let mut parts = Vec::new();
+            for message in messages {
+                let speaker = if message.role == Role::Assistant { "assistant" } else { "user" };
+                parts.push(Part::text(format!("[{speaker}]")));
+                parts.extend(message.parts);
+            }
+            Ok::<_, ToolError>(shown(parts))
+        }
+    };
+    FunctionTool::new("mcp_get_prompt", description, body)
+        .kind(Kind::Fetch)
+        .category(Category::Mcp)
+        .describe(|wanted| match &wanted.name {
+            Some(name) => format!("{}: prompt {name}", wanted.server),
+            None => format!("{}: list prompts", wanted.server),
+        })
+}
+
+fn shown(parts: Vec<Part>) -> ToolOutput {
+    let words: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
+    let value = Value::String(words.join("\n"));
+    ToolOutput { value, content: Content::Parts(parts), ..ToolOutput::default() }
+}

@@ -1,0 +1,109 @@
+//! Requests that a server answers with a question first.
+//!
+//! Since revision 2026-07-28 a server that needs something from a person or a model does not ask on its
+//! own; it answers with what it needs, and is asked again with the answers. That may happen a few times,
+//! not for ever.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_tool::ToolContext;
+use rmcp::model::ClientRequest;
+use serde_json::{Value, json};
+
+use super::config::Sampling;
+use super::connection::{Connection, Terms};
+use super::elicit::{self, ElicitorHandle};
+use super::failure::Failure;
+use super::sample::{self, SamplerHandle};
+
+const MAX_ROUNDS: u32 = 10;
+/// How long a server that only wants to be asked again is left alone.
+const BREATH: Duration = Duration::from_millis(250);
+
+/// What a server is told when it is asked again.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pub(super) responses: Option<BTreeMap<String, Value>>,
+    pub(super) state: Option<String>,
+}
+
+/// Asks until there is a result.
+pub(super) async fn ask(
+    connection: &Connection,
+    terms: Terms<'_>,
+    request: impl Fn(Answers) -> ClientRequest,
+) -> Result<Value, Failure> {
+    let mut answers = Answers::default();
+    for round in 0..MAX_ROUNDS {
+        let result = connection.request(request(answers), terms).await?;
+        match result.get("resultType").and_then(Value::as_str) {
+            None | Some("complete") => return Ok(result),
+            Some("input_required") => {}
+            Some(other) => {
+                return Err(refused(format!("its result is of a kind that nobody knows: {other}")));
+            }
+        }
+        let state = result.get("requestState").and_then(Value::as_str).map(str::to_owned);
+        let responses = match result.get("inputRequests").and_then(Value::as_object) {
+            None => {
+                tokio::time::sleep(BREATH * (round + 1)).await;
+                None
+            }
+            Some(requests) => {
+                let mut responses = BTreeMap::new();
+                for (key, request) in requests {
+                    let response = respond(connection, terms.context, request).await?;
+                    responses.insert(key.clone(), response);
+                }
+                Some(responses)
+            }
+        };
+        answers = Answers { responses, state };
+    }
+    Err(refused(format!("it asked for more after {MAX_ROUNDS} rounds of answers")))
+}
+
+async fn respond(
+    connection: &Connection,
+    context: Option<&ToolContext>,
+    request: &Value,
+) -> Result<Value, Failure> {
+    let handler = connection.handler();
+    let params = request.get("params").cloned().unwrap_or_default();
+    let answering = async {
+        match request.get("method").and_then(Value::as_str).unwrap_or_default() {
+            "elicitation/create" => {
+                let handle = context.and_then(ToolContext::extension::<ElicitorHandle>);
+                let elicitor = handle.map(|handle| Arc::clone(&handle.0));
+                let answered = elicit::answer(&handler.server, &params, elicitor).await;
+                answered.map_err(|unaskable| {
+                    refused(format!("it asked what cannot be asked: {}", unaskable.0))
+                })
+            }
+            "sampling/createMessage" if handler.sampling == Sampling::Granted => {
+                let handle = context.and_then(ToolContext::extension::<SamplerHandle>);
+                let sampler = handle.map(|handle| Arc::clone(&handle.0));
+                let answered = sample::answer(&handler.server, &params, sampler).await;
+                answered.map_err(|why| refused(format!("it wants the answer of a model: {why}")))
+            }
+            "sampling/createMessage" => {
+                Err(refused("it wants the answer of a model, which it is not granted".to_owned()))
+            }
+            "roots/list" => Ok(json!({ "roots": [] })),
+            other => Err(refused(format!("it asked for something that nobody knows: {other}"))),
+        }
+    };
+    match context {
+        None => answering.await,
+        Some(context) => tokio::select! {
+            answer = answering => answer,
+            () = context.cancelled() => Err(Failure::Cancelled),
+        },
+    }
+}
+
+fn refused(message: String) -> Failure {
+    Failure::Refused { code: -1, message, data: None }
+}

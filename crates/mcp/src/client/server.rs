@@ -1,0 +1,349 @@
+//! One server: whether it runs, what it offers, and the way to it.
+//!
+//! It is started when it is first needed, by whoever needs it first; the others wait for the same start.
+//! When it ends, whatever way, what it offers stays known, and the next use starts it again, unless it has
+//! failed several times in a row: then it is left alone for a while, and calls are told for how long.
+
+mod refresh;
+mod start;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use convoke_tool::ToolContext;
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::backoff::{Backoff, STEADY};
+use super::config::ServerConfig;
+use super::connection::{Connection, Terms};
+use super::failure::Failure;
+use super::handler::List;
+use super::manifest::{Cache, Manifest};
+use super::rounds::{Answers, ask};
+use super::state::{Change, News, ServerState};
+use super::surroundings::Surroundings;
+use super::task::Background;
+use super::tool::McpTool;
+
+/// A server need not be asked again sooner, however short the life of its lists is.
+const SHORTEST_LIFETIME: Duration = Duration::from_mins(1);
+/// How long a server may take to end, once it was told to. Longer than all its graces together.
+const STOP_PATIENCE: Duration = Duration::from_secs(8);
+
+/// One server.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) config: ServerConfig,
+    surroundings: Arc<Surroundings>,
+    news: Arc<News>,
+    cache: Cache,
+    slot: Mutex<Slot>,
+    offer: Mutex<Arc<Offer>>,
+}
+
+/// What a server is doing.
+#[derive(Debug, Default)]
+struct Slot {
+    phase: Phase,
+    backoff: Backoff,
+    /// Why it failed, if it did.
+    why: Option<String>,
+}
+
+#[derive(Debug, Default)]
+enum Phase {
+    #[default]
+    Idle,
+    Starting {
+        outcome: watch::Receiver<Option<Outcome>>,
+        _work: Background,
+    },
+    Ready {
+        connection: Arc<Connection>,
+        since: Instant,
+        _watch: Background,
+    },
+    Stopped,
+}
+
+type Outcome = Result<Arc<Connection>, Failure>;
+
+/// What a server offers, ready to be used.
+#[derive(Debug, Default)]
+pub(super) struct Offer {
+    pub(super) manifest: Manifest,
+    pub(super) tools: Vec<McpTool>,
+    /// When the list of tools was read; never, if it comes from an earlier run.
+    listed: Option<Instant>,
+    /// Whether the other lists were read as well since then.
+    whole: bool,
+}
+
+impl Server {
+    pub(super) fn new(
+        config: ServerConfig,
+        surroundings: Arc<Surroundings>,
+        news: Arc<News>,
+    ) -> Arc<Self> {
+        let directory = surroundings.cache_directory.as_deref();
+        let cache = Cache::of(directory, &config.name, config.fingerprint());
+        let known = config.enabled.then(|| cache.read(surroundings.clock.now())).flatten();
+        let (slot, offer) = (Mutex::default(), Mutex::default());
+        let server = Arc::new(Self { config, surroundings, news, cache, slot, offer });
+        if let Some(manifest) = known {
+            server.offers(manifest, None, false);
+        }
+        server
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    pub(super) fn offer(&self) -> Arc<Offer> {
+        Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes note of what it offers now.
+    fn offers(self: &Arc<Self>, manifest: Manifest, listed: Option<Instant>, whole: bool) {
+        let wanted = manifest.tools.iter().filter(|entry| self.config.takes(&entry.name));
+        let usable = wanted.filter(|entry| entry.unusable.is_none());
+        let make = |entry| McpTool::new(Arc::downgrade(self), &self.config, entry);
+        let tools = usable.map(make).collect();
+        let offer = Arc::new(Offer { manifest, tools, listed, whole });
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer;
+        self.news.tell(Change::Offer { server: self.name().to_owned() });
+    }
+
+    /// Returns what it is doing.
+    pub(super) fn state(&self) -> ServerState {
+        self.slot().state()
+    }
+
+    fn slot(&self) -> std::sync::MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell_state(&self, state: ServerState) {
+        self.news.tell(Change::State { server: self.name().to_owned(), state });
+    }
+
+    /// Begins to start it, unless it runs, is being started, or must be left alone.
+    pub(super) fn begin(self: &Arc<Self>) {
+        let mut slot = self.slot();
+        if matches!(slot.phase, Phase::Stopped) {
+            slot.phase = Phase::Idle;
+        }
+        let rests = slot.backoff.wait() > Duration::ZERO;
+        let idle = matches!(slot.phase, Phase::Idle);
+        if self.config.enabled && idle && !rests {
+            drop(self.start_in(&mut slot));
+        }
+    }
+
+    fn start_in(self: &Arc<Self>, slot: &mut Slot) -> watch::Receiver<Option<Outcome>> {
+        let (tell, outcome) = watch::channel(None);
+        let server = Arc::clone(self);
+        let work = Background::spawn(async move {
+            let started = server.start().await;
+            server.started(started, &tell);
+        });
+        slot.phase = Phase::Starting { outcome: outcome.clone(), _work: work };
+        self.tell_state(ServerState::Starting);
+        outcome
+    }
+
+    /// Returns a connection, and starts the server for that if need be.
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Failure> {
+        let mut outcome = {
+            let mut slot = self.slot();
+            if !self.config.enabled {
+                return Err(Failure::Off("is switched off in the configuration"));
+            }
+            self.notice_end(&mut slot);
+            match &slot.phase {
+                Phase::Ready { connection, .. } => return Ok(Arc::clone(connection)),
+                Phase::Starting { outcome, .. } => outcome.clone(),
+                Phase::Stopped => return Err(Failure::Off("was stopped")),
+                Phase::Idle => {
+                    let wait = slot.backoff.wait();
+                    if wait > Duration::ZERO {
+                        let why = slot.why.clone().unwrap_or_default();
+                        return Err(Failure::Resting { why, wait });
+                    }
+                    self.start_in(&mut slot)
+                }
+            }
+        };
+        let started = outcome.wait_for(Option::is_some).await;
+        match started.ok().and_then(|outcome| outcome.clone()) {
+            Some(outcome) => outcome,
+            None => Err(Failure::Off("was stopped while it was being started")),
+        }
+    }
+
+    /// A start has come to its end.
+    fn started(self: &Arc<Self>, outcome: Outcome, tell: &watch::Sender<Option<Outcome>>) {
+        let mut slot = self.slot();
+        if !matches!(slot.phase, Phase::Starting { .. }) {
+            return;
+        }
+        let before;
+        match &outcome {
+            Ok(connection) => {
+                let watch = Background::spawn(Arc::clone(self).watch(Arc::clone(connection)));
+                let (connection, since) = (Arc::clone(connection), Instant::now());
+                slot.why = None;
+                before = std::mem::replace(
+                    &mut slot.phase,
+                    Phase::Ready { connection, since, _watch: watch },
+                );
+            }
+            Err(failure) => {
+                // Who has to sign in first should not have to wait afterwards.
+                if matches!(failure, Failure::Unauthorized(_)) {
+                    slot.backoff.worked();
+                } else {
+                    slot.backoff.failed();
+                }
+                slot.why = Some(failure.reason(self.name()));
+                before = std::mem::take(&mut slot.phase);
+            }
+        }
+        let state = slot.state();
+        drop(slot);
+        tell.send_replace(Some(outcome));
+        self.tell_state(state);
+        // This is the work itself: it goes last.
+        drop(before);
+    }
+
+    /// Finds out whether a connection that was ready has ended.
+    fn notice_end(&self, slot: &mut Slot) {
+        let Phase::Ready { connection, since, .. } = &slot.phase else {
+            return;
+        };
+        let Some(how) = connection.end() else {
+            return;
+        };
+        if since.elapsed() >= STEADY {
+            slot.backoff.worked();
+        }
+        slot.backoff.failed();
+        slot.why = Some(how.to_string());
+        let ended = std::mem::take(&mut slot.phase);
+        let state = slot.state();
+        self.tell_state(state);
+        // What watched over it may be who noticed: it goes last.
+        drop(ended);
+    }
+
+    /// Ends it. It stays so until it is begun again.
+    pub(super) async fn stop(&self) {
+        let ended = self.leave();
+        if let Some(connection) = ended {
+            // It is killed at the end of its graces; there is nothing to wait for after that.
+            drop(tokio::time::timeout(STOP_PATIENCE, connection.ended()).await);
+        }
+    }
+
+    /// Begins to end it, and returns what there was.
+    pub(super) fn leave(&self) -> Option<Arc<Connection>> {
+        let mut slot = self.slot();
+        let before = std::mem::replace(&mut slot.phase, Phase::Stopped);
+        slot.backoff.worked();
+        slot.why = None;
+        drop(slot);
+        if matches!(before, Phase::Stopped) {
+            return None;
+        }
+        self.tell_state(ServerState::Stopped);
+        match &before {
+            Phase::Ready { connection, .. } => {
+                connection.stop();
+                Some(Arc::clone(connection))
+            }
+            _ => None,
+        }
+    }
+
+    /// How long a request may take that is not a call.
+    fn own_terms<'a>(&self, context: Option<&'a ToolContext>) -> Terms<'a> {
+        Terms { idle: self.config.timeout, total: self.config.longest_call, context }
+    }
+
+    /// Sees to it that all lists of a running server are read.
+    pub(super) async fn listed(self: &Arc<Self>) -> Result<(), Failure> {
+        let connection = self.connection().await?;
+        self.freshen(&connection);
+        if !self.offer().whole {
+            self.refresh(&connection, &[List::Resources, List::Prompts]).await;
+        }
+        Ok(())
+    }
+
+    /// Makes a request of a server that may need to be started, and may have questions.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        context: Option<&ToolContext>,
+        request: impl Fn(Answers) -> ClientRequest,
+    ) -> Result<Value, Failure> {
+        let connection = match context {
+            None => self.connection().await?,
+            Some(context) => tokio::select! {
+                biased;
+                () = context.cancelled() => return Err(Failure::Cancelled),
+                connection = self.connection() => connection?,
+            },
+        };
+        self.freshen(&connection);
+        ask(&connection, self.own_terms(context), request).await
+    }
+
+    /// Calls a tool.
+    pub(super) async fn call_tool(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: Map<String, Value>,
+        context: &ToolContext,
+    ) -> Result<Value, Failure> {
+        let request = |answers: Answers| {
+            let mut params =
+                CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());
+            params.input_responses = answers.responses;
+            params.request_state = answers.state;
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        };
+        self.ask(Some(context), request).await
+    }
+
+    /// Has lists read again that have outlived what the server promised of them.
+    fn freshen(&self, connection: &Connection) {
+        let offer = self.offer();
+        let Some((lifetime, listed)) = offer.manifest.lifetime_ms.zip(offer.listed) else {
+            return;
+        };
+        if listed.elapsed() >= Duration::from_millis(lifetime).max(SHORTEST_LIFETIME) {
+            for list in [List::Tools, List::Resources, List::Prompts] {
+                connection.dirty().mark(list);
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn state(&self) -> ServerState {
+        match (&self.phase, &self.why) {
+            (Phase::Idle, None) => ServerState::Configured,
+            (Phase::Idle, Some(why)) => {
+                ServerState::Failed { why: why.clone(), retry_in: self.backoff.wait() }
+            }
+            (Phase::Starting { .. }, _) => ServerState::Starting,
+            (Phase::Ready { .. }, _) => ServerState::Ready,
+            (Phase::Stopped, _) => ServerState::Stopped,
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Keeps what is known of a server's offer in step with the server, for as long as it is connected.
+//!
+//! A change that the server announces is waited out for a moment, since changes come in groups. A server
+//! that announces changes all the time is asked less and less often.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{ServerNotification, SubscriptionFilter};
+use tokio::time::Instant;
+
+use super::{Offer, Server};
+use crate::client::connection::Connection;
+use crate::client::failure::Failure;
+use crate::client::handler::List;
+use crate::client::list::{Listed, Listing, list};
+use crate::client::manifest::{Capability, Manifest};
+use crate::client::offer::{ToolEntry, read_all};
+use crate::client::task::Background;
+
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+impl Server {
+    /// Watches over a connection until it ends.
+    pub(super) async fn watch(self: Arc<Self>, connection: Arc<Connection>) {
+        let _subscription = subscription(&connection);
+        let keep_in_step = async {
+            self.refresh(&connection, &[List::Resources, List::Prompts]).await;
+            let mut pause = SHORTEST_PAUSE;
+            loop {
+                connection.dirty().changed().await;
+                tokio::time::sleep(pause).await;
+                let changed = connection.dirty().take();
+                let begun = Instant::now();
+                self.refresh(&connection, &changed).await;
+                // Whatever changed while it was read shows that it changes all the time.
+                let quiet = tokio::time::timeout(2 * pause, connection.dirty().changed()).await;
+                pause = match quiet {
+                    Err(_) => SHORTEST_PAUSE,
+                    Ok(()) => (2 * pause).max(begun.elapsed()).min(LONGEST_PAUSE),
+                };
+            }
+        };
+        tokio::select! {
+            _ = connection.ended() => {}
+            () = keep_in_step => {}
+        }
+        let mut slot = self.slot();
+        self.notice_end(&mut slot);
+    }
+
+    /// Reads lists again and takes note of what is new.
+    pub(super) async fn refresh(self: &Arc<Self>, connection: &Connection, lists: &[List]) {
+        let before = self.offer();
+        let mut manifest = before.manifest.clone();
+        for one in lists {
+            let read = match one {
+                List::Tools => self.read_tools(connection, &mut manifest).await,
+                List::Resources => self.read_resources(connection, &mut manifest).await,
+                List::Prompts => self.read_prompts(connection, &mut manifest).await,
+            };
+            if let Err(failure) = read {
+                let why = failure.about(self.name()).message;
+                self.warn("refresh", &format!("its lists could not be read: {why}"));
+                return;
+            }
+        }
+        self.news.settle(self.name(), "refresh");
+        let changed = before.manifest != manifest;
+        if changed || !before.whole {
+            self.keep(&manifest).await;
+        }
+        if changed {
+            return self.offers(manifest, Some(Instant::now()), true);
+        }
+        let same = Offer {
+            manifest,
+            tools: before.tools.clone(),
+            listed: Some(Instant::now()),
+            whole: true,
+        };
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(same);
+    }
+
+    /// Keeps it for the next run. If that is not possible, the next run asks again.
+    async fn keep(&self, manifest: &Manifest) {
+        let (cache, manifest) = (self.cache.clone(), manifest.clone());
+        let written = tokio::task::spawn_blocking(move || cache.write(&manifest)).await;
+        if let Ok(Err(error)) = written {
+            self.warn("cache", &format!("what it offers could not be kept: {error}"));
+        }
+    }
+
+    async fn read_tools(
+        &self,
+        connection: &Connection,
+        manifest: &mut Manifest,
+    ) -> Result<(), Failure> {
+        if manifest.facts.tools != Capability::Absent {
+            let listing = list(connection, Listed::Tools, self.own_terms(None)).await?;
+            self.take_tools(manifest, listing);
+        }
+        Ok(())
+    }
+
+    /// Puts a list of tools into a manifest. Of several tools of one name the first counts.
+    pub(super) fn take_tools(&self, manifest: &mut Manifest, listing: Listing) {
+        self.note_cut("tools", listing.cut);
+        manifest.lifetime_ms =
+            listing.lifetime.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        let all = listing.entries.len();
+        let mut seen = std::collections::HashSet::new();
+        manifest.tools = listing.entries.iter().filter_map(ToolEntry::read).collect();
+        manifest.tools.retain(|entry| seen.insert(entry.name.clone()));
+        self.note_lost("tools", all - manifest.tools.len());
+        let unusable: Vec<String> = manifest
+            .tools
+            .iter()
+            .filter_map(|entry| {
+                entry.unusable.as_ref().map(|why| format!("`{}` ({why})", entry.name))
+            })
+            .collect();
+        if unusable.is_empty() {
+            self.news.settle(self.name(), "unusable");
+        } else {
+            let shown: Vec<&str> = unusable.iter().take(5).map(String::as_str).collect();
+            let count = unusable.len();
+            let what = format!("{count} of its tools cannot be used: {}", shown.join(", "));
+            self.warn("unusable", &what);
+        }
+    }
+
+    async fn read_resources(
+        &self,
+        connection: &Connection,
+        manifest: &mut Manifest,
+    ) -> Result<(), Failure> {
+        if manifest.facts.resources == Capability::Absent {
+            manifest.resources.clear();
+            manifest.templates.clear();
+            return Ok(());
+        }
+        let listing = list(connection, Listed::Resources, self.own_terms(None)).await?;
+        self.note_cut("resources", listing.cut);
+        let (resources, bad) = read_all(listing.entries);
+        self.note_lost("resources", bad);
+        manifest.resources = resources;
+        let listing = match list(connection, Listed::Templates, self.own_terms(None)).await {
+            // Not every server that has resources knows of templates.
+            Err(Failure::Refused { .. }) => Listing::default(),
+            listing => listing?,
+        };
+        self.note_cut("templates", listing.cut);
+        manifest.templates = read_all(listing.entries).0;
+        Ok(())
+    }
+
+    async fn read_prompts(
+        &self,
+        connection: &Connection,
+        manifest: &mut Manifest,
+    ) -> Result<(), Failure> {
+        if manifest.facts.prompts == Capability::Absent {
+            manifest.prompts.clear();
+            return Ok(());
+        }
+        let listing = list(connection, Listed::Prompts, self.own_terms(None)).await?;
+        self.note_cut("prompts", listing.cut);
+        let (prompts, bad) = read_all(listing.entries);
+        self.note_lost("prompts", bad);
+        manifest.prompts = prompts;
+        Ok(())
+    }
+
+    fn warn(&self, kind: &'static str, message: &str) {
+        let message = format!("MCP server `{}`: {message}", self.name());
+        self.news.warn(self.name(), kind, message);
+    }
+
+    fn note_cut(&self, list: &'static str, cut: Option<String>) {
+        match cut {
+            Some(why) => self.warn(list, &format!("its list of {list} was cut: {why}")),
+            None => self.news.settle(self.name(), list),
+        }
+    }
+
+    fn note_lost(&self, list: &'static str, lost: usize) {
+        if lost > 0 {
+            self.warn("lost", &format!("{lost} entries of its list of {list} cannot be used"));
+        }
+    }
+}
+
+/// Without a handshake there are no announcements unless they are asked for.
+fn subscription(connection: &Arc<Connection>) -> Option<Background> {
+    let facts = connection.facts();
+    if !facts.is_stateless() {
+        return None;
+    }
+    let mut filter = SubscriptionFilter::new();
+    let announced = |capability| (capability == Capability::Announced).then_some(true);
+    filter.tools_list_changed = announced(facts.tools);
+    filter.resources_list_changed = announced(facts.resources);
+    filter.prompts_list_changed = announced(facts.prompts);
+    if filter == SubscriptionFilter::new() {
+        return None;
+    }
+    let connection = Arc::downgrade(connection);
+    Some(Background::spawn(async move {
+        let Some(peer) = connection.upgrade().map(|open| open.peer().clone()) else {
+            return;
+        };
+        // A server that announces changes and then does not is like one that never did.
+        let Ok(mut subscription) = peer.listen(filter).await else {
+            return;
+        };
+        while let Ok(Some(notice)) = subscription.next().await {
+            let Some(open) = connection.upgrade() else {
+                return;
+            };
+            match notice {
+                ServerNotification::ToolListChangedNotification(_) => {
+                    open.dirty().mark(List::Tools);
+                }
+                ServerNotification::ResourceListChangedNotification(_) => {
+                    open.dirty().mark(List::Resources);
+                }
+                ServerNotification::PromptListChangedNotification(_) => {
+                    open.dirty().mark(List::Prompts);
+                }
+                _ => {}
+            }
+        }
+    }))
+}

@@ -1,0 +1,114 @@
+//! The start of a server: a connection, and the list of its tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Outcome, Server};
+use crate::client::config::{Revision, Transport};
+use crate::client::connection::{Connection, OpenFailure, Terms, open};
+use crate::client::failure::Failure;
+use crate::client::handler::Handler;
+use crate::client::list::{Listed, list};
+use crate::client::manifest::{Capability, Manifest};
+use crate::client::negotiate::Opening;
+
+/// How long a program that is not known may take to answer the first question before it is also asked
+/// the second. Either answer is good, so this may be short.
+const PROGRAM_PATIENCE: Duration = Duration::from_secs(2);
+
+impl Server {
+    /// Starts it, within the time it has for that.
+    pub(super) async fn start(self: &Arc<Self>) -> Outcome {
+        let deadline = Instant::now() + self.config.start_timeout;
+        let opening = self.opening();
+        let opened = match self.open(opening, deadline).await {
+            // Some servers end when they are asked what they do not know.
+            Err(failure) if failure.hung_up && matches!(opening, Opening::Probe(_)) => {
+                self.open(Opening::OnlyInitialize, deadline).await
+            }
+            // What was known of it may not be true any more.
+            Err(failure) if opening == Opening::Greet && failure.may_be_asked_otherwise() => {
+                self.open(self.probe(), deadline).await
+            }
+            opened => opened,
+        };
+        let connection = opened.map_err(|failure| {
+            if failure.unauthorized {
+                Failure::Unauthorized(failure.why)
+            } else {
+                Failure::NotStarted(failure.why)
+            }
+        })?;
+        let connection = Arc::new(connection);
+        let first = self.first_list(&connection, deadline).await;
+        let first = first.map_err(|failure| match failure {
+            Failure::Timeout(_) => {
+                Failure::NotStarted("it did not list its tools in time".to_owned())
+            }
+            failure => Failure::NotStarted(failure.about(self.name()).message),
+        });
+        match first {
+            Ok(()) => Ok(connection),
+            Err(failure) => {
+                connection.stop();
+                Err(failure)
+            }
+        }
+    }
+
+    async fn open(&self, opening: Opening, deadline: Instant) -> Result<Connection, OpenFailure> {
+        let handler = Handler {
+            server: self.name().into(),
+            sampling: self.config.sampling,
+            calls: Arc::default(),
+            dirty: Arc::default(),
+        };
+        open(&self.config, &self.surroundings, handler, opening, deadline).await
+    }
+
+    /// What it is asked first, by what is configured and what is known of it.
+    fn opening(&self) -> Opening {
+        let known = &self.offer().manifest.facts;
+        match self.config.revision {
+            Revision::Handshake => Opening::OnlyInitialize,
+            Revision::Stateless => Opening::OnlyDiscover,
+            Revision::Auto if known.revision.is_empty() || known.is_stateless() => self.probe(),
+            Revision::Auto => Opening::Greet,
+        }
+    }
+
+    const fn probe(&self) -> Opening {
+        match self.config.transport {
+            Transport::Program { .. } => Opening::Probe(PROGRAM_PATIENCE),
+            // Over HTTP one question is asked after the other; there, silence is an answer.
+            Transport::Http { .. } => Opening::Probe(self.config.start_timeout),
+        }
+    }
+
+    /// Lists its tools. The other lists are read later: nobody waits for them.
+    async fn first_list(
+        self: &Arc<Self>,
+        connection: &Connection,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        let facts = connection.facts().clone();
+        let now = self.surroundings.clock.now();
+        let mut manifest = Manifest::new(self.cache.fingerprint(), now, facts);
+        if manifest.facts.tools != Capability::Absent {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let terms = Terms { idle: left, total: left, context: None };
+            let listed = tokio::time::timeout_at(deadline, list(connection, Listed::Tools, terms));
+            let listing = listed.await.unwrap_or(Err(Failure::Timeout(left)))?;
+            self.take_tools(&mut manifest, listing);
+        }
+        // What else it offered the last time is likely to be there still.
+        let known = self.offer();
+        manifest.resources.clone_from(&known.manifest.resources);
+        manifest.templates.clone_from(&known.manifest.templates);
+        manifest.prompts.clone_from(&known.manifest.prompts);
+        self.offers(manifest, Some(Instant::now()), false);
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! The handle of all servers.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::{Message, Part, ToolError};
+use convoke_tool::{Tool, ToolRegistry};
+
+use super::attach::{Attachment, desired};
+use super::config::ServerConfig;
+use super::offer::{Prompt, Resource, ResourceTemplate};
+use super::read::{get_prompt, read_resource};
+use super::server::Server;
+use super::state::{Changes, News, ServerState, Warning};
+use super::surroundings::Surroundings;
+use super::task::Background;
+use super::tool::McpTool;
+
+/// All servers as configured. Cheap to clone; clones are the same servers.
+///
+/// Nothing is started when this is made. A server is started when one of its tools is called, or by
+/// [`start_all`](Self::start_all). When the last clone is dropped, every program ends; tools that are left
+/// in a registry then say that their server is gone. Everything here runs on the runtime it is called
+/// from.
+///
+/// ```
+/// use convoke_mcp::client::{ServerConfig, ServerState, Servers, Surroundings};
+///
+/// let files = ServerConfig::program("files", "mcp-server-filesystem", ["/srv/data"]);
+/// let servers = Servers::new(vec![files], Surroundings::new("/"));
+/// assert_eq!(servers.state("files"), Some(ServerState::Configured));
+/// assert!(servers.tools().is_empty());
+/// ```
+#[derive(Clone)]
+pub struct Servers(Arc<Inner>);
+
+struct Inner {
+    servers: Arc<[Arc<Server>]>,
+    news: Arc<News>,
+    attached: Mutex<Vec<Background>>,
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerStatus {
+    /// What it is called here.
+    pub name: String,
+    /// What it is doing.
+    pub state: ServerState,
+    /// Whether it is used at all.
+    pub enabled: bool,
+    /// The revision of the protocol it was last spoken to in.
+    pub revision: Option<String>,
+    /// What it calls itself, with its version.
+    pub software: Option<String>,
+    /// What it says about its use. It is the server's text.
+    pub instructions: Option<String>,
+    /// How many of its tools can be called.
+    pub tools: usize,
+    /// Tools that it lists and that cannot be called, with the reason.
+    pub unusable: BTreeMap<String, String>,
+}
+
+impl Servers {
+    /// Makes the handle. Reads what is known from earlier runs, and starts nothing.
+    pub fn new(configs: Vec<ServerConfig>, surroundings: Surroundings) -> Self {
+        let (surroundings, news) = (Arc::new(surroundings), Arc::new(News::default()));
+        let mut names = HashSet::new();
+        let mut servers = Vec::new();
+        for config in configs {
+            if !names.insert(config.name.clone()) {
+                let name = &config.name;
+                let what = format!(
+                    "MCP server `{name}` is configured more than once; the first one counts"
+                );
+                news.warn(name, "duplicate", what);
+                continue;
+            }
+            servers.push(Server::new(config, Arc::clone(&surroundings), Arc::clone(&news)));
+        }
+        Self(Arc::new(Inner { servers: servers.into(), news, attached: Mutex::default() }))
+    }
+
+    /// Begins to start all servers, each on its own, and returns at once.
+    pub fn start_all(&self) {
+        for server in self.0.servers.iter() {
+            server.begin();
+        }
+    }
+
+    /// Starts one server and waits until it is ready, or says why it is not.
+    pub async fn start(&self, server: &str) -> Result<(), ToolError> {
+        let server = self.find(server)?;
+        server.begin();
+        let ready = server.connection().await;
+        ready.map(drop).map_err(|failure| failure.about(server.name()))
+    }
+
+    /// Ends all servers, each as gently as it allows. They stay so until they are started again.
+    pub async fn stop(&self) {
+        let ending = self.0.servers.iter().map(|server| server.stop());
+        futures_util::future::join_all(ending).await;
+    }
+
+    /// Ends one server. It stays so until it is started again.
+    pub async fn stop_one(&self, server: &str) -> Result<(), ToolError> {
+        self.find(server)?.stop().await;
+        Ok(())
+    }
+
+    /// Returns what a server is doing; nothing, if there is none of that name.
+    pub fn state(&self, server: &str) -> Option<ServerState> {
+        self.find(server).ok().map(|server| server.state())
+    }
+
+    /// Returns what is known of all servers, in the order they were configured.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.0.servers.iter().map(|server| status(server)).collect()
+    }
+
+    /// Follows what happens from now on.
+    pub fn changes(&self) -> Changes {
+        self.0.news.follow()
+    }
+
+    /// Returns what there is to know that stops nothing.
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.0.news.warnings()
+    }
+
+    /// Returns the tools of all servers, known from earlier or listed by now.
+    pub fn tools(&self) -> Vec<McpTool> {
+        self.0.servers.iter().flat_map(|server| server.offer().tools.clone()).collect()
+    }
+
+    /// Returns everything that models can be given: the tools, and those that read resources and prompts
+    /// if there are any to read.
+    pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
+        desired(&self.0.servers)
+    }
+
+    /// Puts all tools into a registry, now and whenever they change. A name that somebody else has taken
+    /// is left to them, with a warning. This lasts for as long as the servers do.
+    pub fn attach(&self, registry: &ToolRegistry) {
+        let (servers, news) = (Arc::clone(&self.0.servers), Arc::clone(&self.0.news));
+        let generation = news.generation();
+        let mut attachment = Attachment::new(registry.clone(), servers, news);
+        attachment.bring_in_step();
+        let following = Background::spawn(attachment.follow(generation));
+        self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).push(following);
+    }
+
+    /// Returns what can be read from a server. Starts it if need be.
+    pub async fn list_resources(&self, server: &str) -> Result<Vec<Resource>, ToolError> {
+        let server = self.ready(server).await?;
+        Ok(server.offer().manifest.resources.clone())
+    }
+
+    /// Returns the families of what can be read from a server. Starts it if need be.
+    pub async fn list_resource_templates(
+        &self,
+        server: &str,
+    ) -> Result<Vec<ResourceTemplate>, ToolError> {
+        let server = self.ready(server).await?;
+        Ok(server.offer().manifest.templates.clone())
+    }
+
+    /// Reads something from a server.
+    pub async fn read_resource(&self, server: &str, uri: &str) -> Result<Vec<Part>, ToolError> {
+        read_resource(self.find(server)?, uri, None).await
+    }
+
+    /// Returns the prompts of a server. Starts it if need be.
+    pub async fn list_prompts(&self, server: &str) -> Result<Vec<Prompt>, ToolError> {
+        let server = self.ready(server).await?;
+        Ok(server.offer().manifest.prompts.clone())
+    }
+
+    /// Has a server fill in a prompt.
+    pub async fn get_prompt(
+        &self,
+        server: &str,
+        name: &str,
+        arguments: BTreeMap<String, String>,
+    ) -> Result<Vec<Message>, ToolError> {
+        get_prompt(self.find(server)?, name, arguments, None).await
+    }
+
+    async fn ready(&self, server: &str) -> Result<&Arc<Server>, ToolError> {
+        let server = self.find(server)?;
+        let listed = server.listed().await;
+        listed.map(|()| server).map_err(|failure| failure.about(server.name()))
+    }
+
+    fn find(&self, name: &str) -> Result<&Arc<Server>, ToolError> {
+        find(&self.0.servers, name)
+    }
+}
+
+/// Returns the server of that name.
+pub(super) fn find<'a>(
+    servers: &'a [Arc<Server>],
+    name: &str,
+) -> Result<&'a Arc<Server>, ToolError> {
+    let found = servers.iter().find(|server| server.name() == name);
+    found.ok_or_else(|| {
+        let close = nearest(name, servers.iter().map(|server| server.name()));
+        ToolError::not_found(format!("there is no MCP server `{name}`{}", did_you_mean(&close)))
+    })
+}
+
+fn status(server: &Server) -> ServerStatus {
+    let offer = server.offer();
+    let facts = &offer.manifest.facts;
+    let unusable = |entry: &super::offer::ToolEntry| {
+        let why = entry.unusable.clone()?;
+        server.config.takes(&entry.name).then(|| (entry.name.clone(), why))
+    };
+    ServerStatus {
+        name: server.name().to_owned(),
+        state: server.state(),
+        enabled: server.config.enabled,
+        revision: Some(facts.revision.clone()).filter(|revision| !revision.is_empty()),
+        software: facts.name.as_ref().map(|name| match &facts.version {
+            Some(version) => format!("{name} {version}"),
+            None => name.clone(),
+        }),
+        instructions: facts.instructions.clone(),
+        tools: offer.tools.len(),
+        unusable: offer.manifest.tools.iter().filter_map(unusable).collect(),
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for server in self.servers.iter() {
+            // Nobody waits: a program that does not end by itself is killed with what watches over it.
+            drop(server.leave());
+        }
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let states = self.0.servers.iter().map(|server| (server.name(), server.state()));
+        formatter.debug_map().entries(states).finish()
+    }
+}

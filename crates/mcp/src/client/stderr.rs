@@ -1,0 +1,197 @@
+//! What a program writes to its standard error: kept in a file up to a limit, its last lines in memory.
+//!
+//! It is always read, also when nothing is kept, so that a program that complains a lot is never held
+//! up; and it never reaches a terminal.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::watch;
+
+use super::task::Background;
+
+/// How much one file keeps.
+const MAX_LOG_BYTES: u64 = 1024 * 1024;
+const CUT_NOTE: &str = "\n[the log ends here: its limit is reached; the server goes on]\n";
+const KEPT_LINES: usize = 8;
+const MAX_LINE_BYTES: usize = 500;
+const CHUNK: usize = 16 * 1024;
+
+/// Follows the standard error of one process.
+#[derive(Debug)]
+pub(super) struct Stderr {
+    tail: Arc<Mutex<Tail>>,
+    done: watch::Receiver<bool>,
+    _reader: Background,
+}
+
+#[derive(Debug, Default)]
+struct Tail {
+    lines: VecDeque<String>,
+    current: Vec<u8>,
+}
+
+impl Stderr {
+    /// Starts to read. What is read goes to the file as well, if one is named.
+    pub(super) fn follow(stream: Box<dyn AsyncRead + Send + Unpin>, log: Option<PathBuf>) -> Self {
+        let tail = Arc::<Mutex<Tail>>::default();
+        let (end, done) = watch::channel(false);
+        let kept = Arc::clone(&tail);
+        let reader = Background::spawn(async move {
+            read(stream, log, &kept).await;
+            end.send_replace(true);
+        });
+        Self { tail, done, _reader: reader }
+    }
+
+    /// Waits until everything is read, if that does not take long.
+    pub(super) async fn settle(&mut self, patience: Duration) {
+        // Somebody the program left behind may keep the stream open; then what there is has to do.
+        drop(tokio::time::timeout(patience, self.done.wait_for(|done| *done)).await);
+    }
+
+    /// Returns the last line that says something.
+    pub(super) fn last_line(&self) -> Option<String> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).all().pop()
+    }
+
+    /// Returns the last lines.
+    pub(super) fn last_lines(&self) -> Vec<String> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).all()
+    }
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let room = MAX_LINE_BYTES.saturating_sub(self.current.len());
+            self.current.extend(piece.iter().take(room));
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.current);
+                self.keep(&line);
+            }
+        }
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        if let Some(text) = readable(line) {
+            self.lines.push_back(text);
+            if self.lines.len() > KEPT_LINES {
+                self.lines.pop_front();
+            }
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.lines.iter().cloned().chain(readable(&self.current)).collect()
+    }
+}
+
+/// Returns a line without control characters, if anything is left.
+fn readable(line: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(line);
+    let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+async fn read(
+    mut stream: Box<dyn AsyncRead + Send + Unpin>,
+    log: Option<PathBuf>,
+    tail: &Mutex<Tail>,
+) {
+    let mut log = match log {
+        Some(path) => tokio::task::spawn_blocking(move || Log::open(&path)).await.ok().flatten(),
+        None => None,
+    };
+    let mut buffer = vec![0; CHUNK];
+    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+        let bytes = buffer.get(..length).unwrap_or_default();
+        tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        if let Some(mut open) = log.take() {
+            let bytes = bytes.to_vec();
+            let written = tokio::task::spawn_blocking(move || open.write(&bytes).then_some(open));
+            log = written.await.ok().flatten();
+        }
+    }
+}
+
+/// A file that takes so much and no more.
+struct Log {
+    file: File,
+    left: u64,
+}
+
+impl Log {
+    /// Opens the file to write at its end. One that is half full begins anew, so that there is room.
+    fn open(path: &Path) -> Option<Self> {
+        if let Some(directory) = path.parent() {
+            // If it cannot be made, the file cannot be opened either.
+            drop(std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory));
+        }
+        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+        let file = open.ok()?;
+        let mut length = file.metadata().ok()?.len();
+        if length > MAX_LOG_BYTES / 2 {
+            file.set_len(0).ok()?;
+            length = 0;
+        }
+        Some(Self { file, left: MAX_LOG_BYTES - length })
+    }
+
+    /// Writes what there is room for; tells whether there will be room for more.
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());
+        let taken = bytes.get(..room).unwrap_or_default();
+        self.left -= room as u64;
+        if self.left > 0 {
+            return self.file.write_all(taken).is_ok();
+        }
+        // Nobody can be told that the note could not be written.
+        drop(self.file.write_all(taken).and_then(|()| self.file.write_all(CUT_NOTE.as_bytes())));
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_lines_are_kept_short_and_readable() {
+        let mut text = String::from("first\n\n\u{1b}[31mred\u{1b}[0m\n");
+        text.push_str(&"long ".repeat(1000));
+        text.push_str("\nlast without an end");
+        let stream: &'static [u8] = text.leak().as_bytes();
+        let mut stderr = Stderr::follow(Box::new(stream), None);
+        stderr.settle(Duration::from_secs(5)).await;
+        let lines = stderr.last_lines();
+        assert_eq!(lines.first().map(String::as_str), Some("first"));
+        assert_eq!(lines[1], "[31mred[0m");
+        assert!(lines[2].len() <= MAX_LINE_BYTES);
+        assert_eq!(stderr.last_line().as_deref(), Some("last without an end"));
+    }
+
+    #[tokio::test]
+    async fn a_flood_fills_the_file_once_and_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("logs/loud.log");
+        let flood: &'static [u8] = vec![b'x'; 3 * 1024 * 1024].leak();
+        let mut stderr = Stderr::follow(Box::new(flood), Some(path.clone()));
+        stderr.settle(Duration::from_secs(20)).await;
+        let written = std::fs::metadata(&path).unwrap().len();
+        assert_eq!(written, MAX_LOG_BYTES + CUT_NOTE.len() as u64);
+        assert_eq!(stderr.last_line().map(|line| line.len()), Some(MAX_LINE_BYTES));
+
+        let next: &'static [u8] = b"hello\n";
+        let mut stderr = Stderr::follow(Box::new(next), Some(path.clone()));
+        stderr.settle(Duration::from_secs(5)).await;
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 6);
+    }
+}

@@ -1,0 +1,366 @@
+//! Lists: pages, changes, what is kept of them, and the registry that follows them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use convoke_core::{Kind, ToolCall};
+use convoke_mcp::client::{ServerState, Servers};
+use convoke_tool::testing::AllowAll;
+use convoke_tool::{FunctionTool, ManualClock, ToolContext, ToolExecutor, ToolRegistry, ToolView};
+use serde_json::{Value, json};
+
+use crate::scripted::{Out, Scripted, basics, call, config, reaches, tool};
+
+fn names(servers: &Servers) -> Vec<String> {
+    servers.tools().iter().map(|tool| tool.name().to_owned()).collect()
+}
+
+/// A server whose list of tools is what `page` says.
+fn listing(page: impl Fn(&Value, &Out) + Send + Sync + 'static) -> Scripted {
+    Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("tools/list") => page(message, out),
+        Some("tools/call") => out.text(message, "called"),
+        _ => basics(message, out),
+    })
+}
+
+#[tokio::test]
+async fn all_pages_are_read() {
+    let scripted = listing(|message, out| {
+        let page: usize = message["params"]["cursor"].as_str().unwrap_or("0").parse().unwrap();
+        let mut result = json!({ "tools": [tool(&format!("t{page}"))] });
+        if page < 4 {
+            result["nextCursor"] = json!((page + 1).to_string());
+        }
+        out.answer(message, &result);
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    assert_eq!(names(&servers), ["t0", "t1", "t2", "t3", "t4"]);
+    assert!(servers.warnings().is_empty(), "{:?}", servers.warnings());
+}
+
+#[tokio::test]
+async fn pages_without_end_are_cut_and_that_is_said() {
+    let endless = listing(|message, out| {
+        let page: usize = message["params"]["cursor"].as_str().unwrap_or("0").parse().unwrap();
+        let next = (page + 1).to_string();
+        out.answer(message, &json!({ "tools": [tool(&format!("t{page}"))], "nextCursor": next }));
+    });
+    let servers = endless.servers();
+    servers.start("s").await.unwrap();
+    assert_eq!(names(&servers).len(), 100);
+    assert!(servers.warnings()[0].message.contains("more than 100 pages"));
+
+    let circle = listing(|message, out| {
+        out.answer(message, &json!({ "tools": [tool("t")], "nextCursor": "again" }));
+    });
+    let servers = circle.servers();
+    servers.start("s").await.unwrap();
+    assert_eq!(names(&servers), ["t"]);
+    let said: Vec<String> = servers.warnings().into_iter().map(|one| one.message).collect();
+    assert!(said.iter().any(|text| text.contains("in a circle")), "{said:?}");
+
+    let many = listing(|message, out| {
+        let tools: Vec<Value> = (0..3000).map(|number| tool(&format!("t{number}"))).collect();
+        out.answer(message, &json!({ "tools": tools }));
+    });
+    let servers = many.servers();
+    servers.start("s").await.unwrap();
+    assert_eq!(names(&servers).len(), 2000);
+}
+
+#[tokio::test]
+async fn one_bad_tool_does_not_spoil_the_list() {
+    let scripted = listing(|message, out| {
+        out.answer(message, &json!({ "tools": [
+            tool("good"),
+            { "name": "bad", "inputSchema": { "type": "object", "properties": { "a": { "type": 7 } } } },
+            { "name": "none" },
+            { "inputSchema": {} },
+            tool("good"),
+            "not a tool",
+        ] }));
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    assert_eq!(names(&servers), ["good"]);
+    let status = servers.status().remove(0);
+    assert_eq!(status.tools, 1);
+    assert!(status.unusable["bad"].contains("not valid"), "{:?}", status.unusable);
+    assert!(status.unusable["none"].contains("not the schema of an object"));
+    assert_eq!(status.software.as_deref(), Some("scripted 1"));
+    let said: Vec<String> = servers.warnings().into_iter().map(|one| one.message).collect();
+    assert!(said.iter().any(|text| text.contains("`bad`")), "{said:?}");
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}
+
+#[tokio::test(start_paused = true)]
+async fn a_registry_follows_what_servers_offer() {
+    let version = Arc::new(AtomicUsize::new(0));
+    let now = Arc::clone(&version);
+    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("tools/list") => {
+            let tools = match now.load(Ordering::Acquire) {
+                0 => json!([tool("stays"), tool("goes"), tool("taken")]),
+                _ => json!([{ "name": "stays", "description": "New words.",
+                    "inputSchema": { "type": "object" } }, tool("comes"), tool("taken")]),
+            };
+            out.answer(message, &json!({ "tools": tools }));
+        }
+        Some("tools/call") => {
+            out.text(message, "called");
+            now.store(1, Ordering::Release);
+            out.send(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+        }
+        _ => basics(message, out),
+    });
+    let registry = ToolRegistry::new();
+    let own = FunctionTool::new("mcp__s__taken", "Ours.", async |_: Nothing, _: ToolContext| {
+        Ok::<_, String>("ours")
+    });
+    registry.register(own.kind(Kind::Think)).unwrap();
+    let servers = scripted.servers();
+    servers.attach(&registry);
+    let generation = registry.generation();
+    servers.start("s").await.unwrap();
+    settled(&registry, |registry| registry.has("mcp__s__goes")).await;
+    assert!(registry.has("mcp__s__stays"));
+    assert_eq!(registry.get("mcp__s__taken").unwrap().spec().description, "Ours.");
+    let said = servers.warnings();
+    assert!(said[0].message.contains("`mcp__s__taken` is already registered"), "{said:?}");
+    assert!(registry.generation() > generation);
+
+    let view = ToolView::of(registry.clone());
+    let context = ToolContext::builder("task").build();
+    let executor = ToolExecutor::builder(view, context).authorizer(AllowAll).build();
+    let called = executor.execute(ToolCall::new("c", "mcp__s__stays", json!({}))).await;
+    assert_eq!(called.text(), "called");
+    settled(&registry, |registry| registry.has("mcp__s__comes")).await;
+    assert!(!registry.has("mcp__s__goes"));
+    assert_eq!(registry.get("mcp__s__stays").unwrap().spec().description, "New words.");
+
+    servers.stop().await;
+    settled(&registry, |registry| !registry.has("mcp__s__stays")).await;
+    assert!(registry.has("mcp__s__taken"));
+}
+
+/// Waits until a registry is as wanted; time is paused, so this takes none.
+async fn settled(registry: &ToolRegistry, wanted: impl Fn(&ToolRegistry) -> bool) {
+    let waiting = async {
+        while !wanted(registry) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.expect("it never came to that");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_changes_all_the_time_is_read_less_and_less_often() {
+    let lists = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&lists);
+    let scripted = listing(move |message, out| {
+        let number = counted.fetch_add(1, Ordering::AcqRel);
+        out.answer(message, &json!({ "tools": [tool(&format!("t{number}"))] }));
+        out.send(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    let read = lists.load(Ordering::Acquire);
+    assert!((10..200).contains(&read), "{read}");
+    assert_eq!(servers.state("s"), Some(ServerState::Ready));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_has_outlived_its_promise_is_read_again_when_it_is_used() {
+    let lists = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&lists);
+    let scripted = listing(move |message, out| {
+        counted.fetch_add(1, Ordering::AcqRel);
+        out.answer(message, &json!({ "tools": [tool("t")], "ttlMs": 300_000 }));
+    });
+    let servers = scripted.servers();
+    call(&servers, "t").await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    call(&servers, "t").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(lists.load(Ordering::Acquire), 1);
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    assert_eq!(lists.load(Ordering::Acquire), 1);
+    call(&servers, "t").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(lists.load(Ordering::Acquire), 2);
+}
+
+#[tokio::test]
+async fn tools_are_known_before_their_server_has_started() {
+    let cache = tempfile::tempdir().unwrap();
+    let scripted = listing(|message, out| out.answer(message, &json!({ "tools": [tool("t")] })));
+    let surroundings = scripted.surroundings().cache_directory(cache.path());
+    let first = Servers::new(vec![config()], surroundings.clone());
+    // Once all lists are read, they are kept.
+    assert!(first.list_resources("s").await.unwrap().is_empty());
+    drop(first);
+
+    let second = Servers::new(vec![config()], surroundings.clone());
+    assert_eq!(names(&second), ["t"]);
+    assert_eq!(second.state("s"), Some(ServerState::Configured));
+    assert_eq!(scripted.starts(), 1);
+    let registry = ToolRegistry::new();
+    second.attach(&registry);
+    assert!(registry.has("mcp__s__t"));
+    assert_eq!(call(&second, "t").await.text(), "called");
+    assert_eq!(scripted.starts(), 2);
+    // It is known to want a handshake, and is not asked anything else.
+    let methods = scripted.seen.methods();
+    let probes = methods.iter().filter(|method| *method == "server/discover").count();
+    assert_eq!(probes, 1, "{methods:?}");
+
+    // Another way to reach it, an old file or a broken one: nothing is known.
+    let moved = Servers::new(vec![config().env("A", "1")], surroundings.clone());
+    assert!(names(&moved).is_empty());
+    let clock = ManualClock::new(convoke_core::Timestamp::from_millis(i64::MAX / 2));
+    let later = Servers::new(vec![config()], surroundings.clone().clock(Arc::new(clock)));
+    assert!(names(&later).is_empty());
+    let file = std::fs::OpenOptions::new().write(true).open(cache.path().join("s.json")).unwrap();
+    file.set_len(100).unwrap();
+    let broken = Servers::new(vec![config()], surroundings);
+    assert!(names(&broken).is_empty());
+    assert!(broken.warnings().is_empty());
+}
+
+#[tokio::test]
+async fn of_two_servers_of_one_name_the_first_counts() {
+    let scripted = listing(|message, out| out.answer(message, &json!({ "tools": [tool("t")] })));
+    let servers = Servers::new(vec![config(), config()], scripted.surroundings());
+    assert_eq!(servers.status().len(), 1);
+    assert!(servers.warnings()[0].message.contains("more than once"));
+}
+
+#[tokio::test]
+async fn resources_and_prompts_can_be_read_by_people_and_models() {
+    let scripted = Scripted::new(|message, out| match message["method"].as_str() {
+        Some("initialize") => out.answer(
+            message,
+            &json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": { "resources": {}, "prompts": {} },
+                "serverInfo": { "name": "library", "version": "1" },
+            }),
+        ),
+        Some("resources/list") => out.answer(
+            message,
+            &json!({ "resources": [
+            { "uri": "book:1", "name": "One", "mimeType": "text/plain" }, { "broken": true },
+        ] }),
+        ),
+        Some("prompts/list") => out.answer(
+            message,
+            &json!({ "prompts": [
+            { "name": "sum", "arguments": [{ "name": "of", "required": true }] },
+        ] }),
+        ),
+        Some("resources/read") if message["params"]["uri"] == "book:1" => out.answer(
+            message,
+            &json!({ "contents": [{ "uri": "book:1", "text": "It was a dark night." }] }),
+        ),
+        Some("prompts/get") => {
+            let of = message["params"]["arguments"]["of"].as_str().unwrap_or_default();
+            let text = format!("Sum up {of}");
+            out.answer(
+                message,
+                &json!({ "messages": [
+                { "role": "user", "content": { "type": "text", "text": text } },
+            ] }),
+            );
+        }
+        _ => basics(message, out),
+    });
+    let servers = scripted.servers();
+    assert!(servers.all_tools().is_empty());
+    let resources = servers.list_resources("s").await.unwrap();
+    assert_eq!(resources[0].uri, "book:1");
+    assert_eq!(servers.list_prompts("s").await.unwrap()[0].arguments[0].name, "of");
+    let parts = servers.read_resource("s", "book:1").await.unwrap();
+    assert!(parts[0].as_text().unwrap().contains("dark night"));
+    let missing = servers.read_resource("s", "book:2").await.unwrap_err();
+    assert!(missing.message.contains("`s`"), "{missing}");
+    let filled = std::collections::BTreeMap::from([("of".to_owned(), "it".to_owned())]);
+    let messages = servers.get_prompt("s", "sum", filled).await.unwrap();
+    assert_eq!(messages[0].words(), "Sum up it");
+
+    let registry = ToolRegistry::new();
+    servers.attach(&registry);
+    let context = ToolContext::builder("task").build();
+    let executor =
+        ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll).build();
+    for (name, arguments, says) in [
+        ("mcp_list_resources", json!({}), "book:1"),
+        ("mcp_read_resource", json!({ "server": "s", "uri": "book:1" }), "dark night"),
+        ("mcp_get_prompt", json!({ "server": "s" }), "sum"),
+        (
+            "mcp_get_prompt",
+            json!({ "server": "s", "name": "sum", "arguments": { "of": "x" } }),
+            "Sum up x",
+        ),
+        ("mcp_read_resource", json!({ "server": "z", "uri": "book:1" }), "no MCP server `z`"),
+    ] {
+        let result = executor.execute(ToolCall::new("c", name, arguments)).await;
+        assert!(result.text().contains(says), "{name}: {}", result.text());
+    }
+    let state = reaches(&servers, |state| *state == ServerState::Ready).await;
+    assert_eq!(state, ServerState::Ready);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_a_handshake_is_asked_to_announce_changes() {
+    let version = Arc::new(AtomicUsize::new(0));
+    let now = Arc::clone(&version);
+    let subscription = std::sync::Mutex::new(Value::Null);
+    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("server/discover") => out.answer(
+            message,
+            &json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": { "tools": { "listChanged": true } }, "ttlMs": 0,
+                "cacheScope": "private" }),
+        ),
+        Some("tools/list") => {
+            let name = format!("t{}", now.load(Ordering::Acquire));
+            out.answer(
+                message,
+                &json!({ "resultType": "complete", "tools": [tool(&name)], "ttlMs": 0,
+                    "cacheScope": "private" }),
+            );
+        }
+        Some("subscriptions/listen") => {
+            *subscription.lock().unwrap() = message["id"].clone();
+            let about = json!({ "io.modelcontextprotocol/subscriptionId": message["id"] });
+            out.send(&json!({ "jsonrpc": "2.0",
+                "method": "notifications/subscriptions/acknowledged",
+                "params": { "notifications": message["params"]["notifications"], "_meta": about } }));
+        }
+        Some("tools/call") => {
+            now.store(1, Ordering::Release);
+            let about =
+                json!({ "io.modelcontextprotocol/subscriptionId": *subscription.lock().unwrap() });
+            out.send(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed",
+                "params": { "_meta": about } }));
+            out.answer(message, &json!({ "resultType": "complete", "content": [] }));
+        }
+        _ => basics(message, out),
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let asked = scripted.seen.method("subscriptions/listen").await;
+    assert_eq!(asked["params"]["notifications"], json!({ "toolsListChanged": true }));
+    assert_eq!(names(&servers), ["t0"]);
+    let mut changes = servers.changes();
+    call(&servers, "t0").await;
+    while names(&servers) != ["t1"] {
+        changes.next().await.unwrap();
+    }
+}

@@ -1,0 +1,295 @@
+//! Servers that ask a person, or a model, in the middle of a call.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use convoke_core::{ErrorKind, ToolError};
+use convoke_mcp::client::{
+    Elicitation, Elicited, Elicitor, ElicitorHandle, Sample, SampleRequest, Sampler, SamplerHandle,
+    Sampling, Wanted,
+};
+use convoke_tool::ToolContext;
+use serde_json::{Map, Value, json};
+
+use crate::scripted::{Scripted, basics, call_with, config, tool};
+
+/// Gives the answers it has, in order, each after a while.
+#[derive(Debug, Default)]
+struct Person {
+    answers: Mutex<VecDeque<Elicited>>,
+    asked: Mutex<Vec<Elicitation>>,
+    thinks: Duration,
+}
+
+impl Person {
+    fn says(answers: impl IntoIterator<Item = Elicited>) -> Arc<Self> {
+        Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() })
+    }
+}
+
+#[async_trait]
+impl Elicitor for Person {
+    async fn elicit(&self, question: Elicitation) -> Elicited {
+        tokio::time::sleep(self.thinks).await;
+        self.asked.lock().unwrap().push(question);
+        self.answers.lock().unwrap().pop_front().unwrap_or(Elicited::Cancel)
+    }
+}
+
+fn with(person: &Arc<Person>) -> ToolContext {
+    let person: Arc<dyn Elicitor> = person.clone();
+    ToolContext::builder("task").extension(ElicitorHandle(person)).build()
+}
+
+fn name_is(name: &str) -> Elicited {
+    Elicited::Accept(Map::from_iter([("name".to_owned(), json!(name))]))
+}
+
+fn question() -> Value {
+    json!({ "message": "Who are you?", "requestedSchema": { "type": "object", "properties": {
+        "name": { "type": "string" }, "age": { "type": "integer", "default": 7 } },
+        "required": ["name"] } })
+}
+
+/// A server of the old kind: it asks by itself, and shows what it was answered.
+fn asks(method: &'static str, params: fn() -> Value) -> Scripted {
+    let open = Mutex::new(None::<Value>);
+    Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("ask")] })),
+        Some("tools/call") => {
+            *open.lock().unwrap() = Some(message.clone());
+            out.send(
+                &json!({ "jsonrpc": "2.0", "id": "q1", "method": method, "params": params() }),
+            );
+        }
+        None if message["id"] == "q1" => {
+            let call = open.lock().unwrap().take().unwrap();
+            let answer = message.get("result").or_else(|| message.get("error")).unwrap();
+            out.text(&call, &answer.to_string());
+        }
+        _ => basics(message, out),
+    })
+}
+
+/// A server of the new kind: it answers with what it needs, and is asked again.
+fn needs(request: fn() -> Value) -> Scripted {
+    Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("server/discover") => out.answer(
+            message,
+            &json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": { "tools": {} }, "ttlMs": 0, "cacheScope": "private",
+            }),
+        ),
+        Some("tools/list") => out.answer(
+            message,
+            &json!({ "resultType": "complete",
+            "tools": [tool("ask")], "ttlMs": 0, "cacheScope": "private" }),
+        ),
+        Some("tools/call") => match message["params"].get("inputResponses") {
+            None => out.answer(
+                message,
+                &json!({ "resultType": "input_required",
+                "inputRequests": { "who": request() }, "requestState": "s1" }),
+            ),
+            Some(answers) => {
+                assert_eq!(message["params"]["requestState"], "s1");
+                let text = answers["who"].to_string();
+                out.answer(
+                    message,
+                    &json!({ "resultType": "complete",
+                    "content": [{ "type": "text", "text": text }] }),
+                );
+            }
+        },
+        _ => basics(message, out),
+    })
+}
+
+fn elicitation() -> Value {
+    json!({ "method": "elicitation/create", "params": question() })
+}
+
+#[tokio::test]
+async fn a_person_is_asked_in_both_ways_and_defaults_are_filled_in() {
+    for scripted in [asks("elicitation/create", question), needs(elicitation)] {
+        let person = Person::says([name_is("Ada")]);
+        let servers = scripted.servers();
+        let result = call_with(&servers, "ask", json!({}), with(&person)).await;
+        let answer: Value = serde_json::from_str(&result.text()).unwrap();
+        let content = json!({ "name": "Ada", "age": 7 });
+        assert_eq!(answer, json!({ "action": "accept", "content": content }));
+        let asked = person.asked.lock().unwrap();
+        assert_eq!((asked[0].server.as_str(), asked[0].message.as_str()), ("s", "Who are you?"));
+        assert!(matches!(&asked[0].wanted, Wanted::Form { .. }));
+    }
+}
+
+#[tokio::test]
+async fn no_answer_or_nobody_to_ask_lets_the_call_go_on() {
+    for make in [|| asks("elicitation/create", question), || needs(elicitation)] {
+        let nobody = ToolContext::builder("task").build();
+        let result = call_with(&make().servers(), "ask", json!({}), nobody).await;
+        assert_eq!(result.text(), r#"{"action":"decline"}"#);
+        let declines = with(&Person::says([Elicited::Decline]));
+        let result = call_with(&make().servers(), "ask", json!({}), declines).await;
+        assert_eq!(result.text(), r#"{"action":"decline"}"#);
+        let silent = with(&Person::says([]));
+        let result = call_with(&make().servers(), "ask", json!({}), silent).await;
+        assert_eq!(result.text(), r#"{"action":"cancel"}"#);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_stands_still_while_a_person_thinks() {
+    let scripted = asks("elicitation/create", question);
+    let limits = config().timeout(Duration::from_secs(5)).longest_call(Duration::from_secs(9));
+    let servers = scripted.configured(limits.start_timeout(Duration::from_secs(100)));
+    let person = Arc::new(Person {
+        answers: Mutex::new([name_is("Ada")].into()),
+        thinks: Duration::from_mins(1),
+        ..Person::default()
+    });
+    let result = call_with(&servers, "ask", json!({}), with(&person)).await;
+    assert!(result.text().contains("accept"), "{}", result.text());
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_could_answer_is_refused() {
+    let nested = || {
+        json!({ "message": "", "requestedSchema": { "type": "object", "properties": {
+        "inner": { "type": "object", "properties": {} } } } })
+    };
+    let person = Person::says([name_is("Ada")]);
+    let scripted = asks("elicitation/create", nested);
+    let result = call_with(&scripted.servers(), "ask", json!({}), with(&person)).await;
+    assert!(result.text().contains("`inner`"), "{}", result.text());
+    assert!(person.asked.lock().unwrap().is_empty());
+}
+
+#[derive(Debug)]
+struct Model;
+
+#[async_trait]
+impl Sampler for Model {
+    async fn sample(&self, request: SampleRequest) -> Result<Sample, ToolError> {
+        Ok(Sample { text: format!("{}!", request.messages[0].words()), model: "m".into() })
+    }
+}
+
+fn sampling() -> Value {
+    json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "hi" } }],
+        "maxTokens": 10 })
+}
+
+fn sampling_request() -> Value {
+    json!({ "method": "sampling/createMessage", "params": sampling() })
+}
+
+#[tokio::test]
+async fn a_model_answers_only_where_that_is_granted() {
+    let context = || ToolContext::builder("task").extension(SamplerHandle(Arc::new(Model))).build();
+    let old = || asks("sampling/createMessage", sampling);
+    let refused = call_with(&old().servers(), "ask", json!({}), context()).await;
+    assert!(refused.text().contains("not granted"), "{}", refused.text());
+    let new = needs(sampling_request);
+    let refused = call_with(&new.servers(), "ask", json!({}), context()).await;
+    let error = refused.error().unwrap();
+    assert_eq!(error.kind, ErrorKind::Failed);
+    assert!(error.message.contains("not granted"), "{error}");
+
+    let granted = config().sampling(Sampling::Granted);
+    let servers = old().configured(granted.clone());
+    let answered = call_with(&servers, "ask", json!({}), context()).await;
+    assert!(answered.text().contains("hi!"), "{}", answered.text());
+    let servers = needs(sampling_request).configured(granted.clone());
+    let answered = call_with(&servers, "ask", json!({}), context()).await;
+    assert!(answered.text().contains("hi!"), "{}", answered.text());
+    let nobody = ToolContext::builder("task").build();
+    let servers = old().configured(granted);
+    let refused = call_with(&servers, "ask", json!({}), nobody).await;
+    assert!(refused.text().contains("no model answers"), "{}", refused.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_without_end_are_given_up() {
+    let scripted = Scripted::new(|message, out| match message["method"].as_str() {
+        Some("tools/call") => out.answer(
+            message,
+            &json!({ "resultType": "input_required",
+            "requestState": "again" }),
+        ),
+        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("ask")] })),
+        _ => basics(message, out),
+    });
+    let nobody = ToolContext::builder("task").build();
+    let result = call_with(&scripted.servers(), "ask", json!({}), nobody).await;
+    assert!(result.error().unwrap().message.contains("10 rounds"), "{}", result.text());
+}
+
+#[tokio::test]
+async fn calls_of_different_people_do_not_answer_for_each_other() {
+    // Two calls of two people are under way; whom the question concerns, nobody can tell.
+    let open = Mutex::new(Vec::<Value>::new());
+    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("ask")] })),
+        Some("tools/call") => {
+            let mut open = open.lock().unwrap();
+            open.push(message.clone());
+            if open.len() == 2 {
+                out.send(&json!({ "jsonrpc": "2.0", "id": "q1", "method": "elicitation/create",
+                    "params": question() }));
+            }
+        }
+        None if message["id"] == "q1" => {
+            for call in open.lock().unwrap().drain(..) {
+                out.text(&call, &message["result"].to_string());
+            }
+        }
+        _ => basics(message, out),
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let (ada, bob) = (Person::says([name_is("Ada")]), Person::says([name_is("Bob")]));
+    let (first, second) = tokio::join!(
+        call_with(&servers, "ask", json!({}), with(&ada)),
+        call_with(&servers, "ask", json!({}), with(&bob)),
+    );
+    assert_eq!(first.text(), r#"{"action":"decline"}"#);
+    assert_eq!(second.text(), r#"{"action":"decline"}"#);
+    assert!(ada.asked.lock().unwrap().is_empty() && bob.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_list_that_is_being_read_does_not_stand_between_a_question_and_its_call() {
+    let open = Mutex::new(None::<Value>);
+    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("initialize") => out.answer(
+            message,
+            &json!({ "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": {}, "resources": {} },
+                "serverInfo": { "name": "x", "version": "1" } }),
+        ),
+        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("ask")] })),
+        // This one is never answered.
+        Some("resources/list") => {}
+        Some("tools/call") => {
+            *open.lock().unwrap() = Some(message.clone());
+            out.send(&json!({ "jsonrpc": "2.0", "id": "q1", "method": "elicitation/create",
+                "params": question() }));
+        }
+        None if message["id"] == "q1" => {
+            let call = open.lock().unwrap().take().unwrap();
+            out.text(&call, &message["result"]["action"].to_string());
+        }
+        _ => basics(message, out),
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    scripted.seen.method("resources/list").await;
+    let person = Person::says([name_is("Ada")]);
+    let result = call_with(&servers, "ask", json!({}), with(&person)).await;
+    assert_eq!(result.text(), "\"accept\"");
+}
