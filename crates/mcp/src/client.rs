@@ -20,6 +20,7 @@ mod failure;
 mod handler;
 mod http;
 mod import;
+mod in_call;
 mod lines;
 mod list;
 mod manifest;

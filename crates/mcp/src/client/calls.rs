@@ -12,7 +12,8 @@ use convoke_tool::{ProgressSender, ToolContext};
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio::sync::Notify;
 
-use super::elicit::{Elicitor, ElicitorHandle};
+use super::elicit::Elicitor;
+use super::in_call::elicitor_of;
 use super::sample::{Sampler, SamplerHandle};
 
 /// The calls of one connection.
@@ -44,11 +45,10 @@ impl Calls {
     /// Puts a call on the list. What it is known by is told later, once it was sent. What is asked for no
     /// call is not listed: nobody is asked, and nothing is shown, on its behalf.
     pub(super) fn enrol(self: &Arc<Self>, context: Option<&ToolContext>) -> Enrolled {
-        let elicitor = context.and_then(ToolContext::extension::<ElicitorHandle>);
         let sampler = context.and_then(ToolContext::extension::<SamplerHandle>);
         let call = Arc::new(CallUnderWay {
             progress: context.map_or_else(ProgressSender::silent, |own| own.progress().clone()),
-            elicitor: elicitor.map(|handle| Arc::clone(&handle.0)),
+            elicitor: elicitor_of(context),
             sampler: sampler.map(|handle| Arc::clone(&handle.0)),
             sign_of_life: Notify::new(),
             asking: AtomicUsize::new(0),
@@ -101,7 +101,10 @@ impl Calls {
 impl CallUnderWay {
     fn asks_like(&self, other: &Self) -> bool {
         let elicitors = match (&self.elicitor, &other.elicitor) {
-            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+            (Some(own), Some(others)) => {
+                let same_person = own.person().is_some_and(|one| Some(one) == others.person());
+                same_person || Arc::ptr_eq(own, others)
+            }
             (None, None) => true,
             _ => false,
         };

@@ -1,7 +1,7 @@
 //! Questions that servers put to a person in the middle of a call.
 //!
-//! Who answers is the caller's business: an [`Elicitor`] in the context of the call. Where there is none,
-//! every question is declined and the call goes on. What a server gets always fits the schema it asked
+//! Who answers is the caller's business: an [`Elicitor`] in the context of the call, or whoever is asked about
+//! calls. Where there is nobody, every question is declined and the call goes on. What a server gets always fits the schema it asked
 //! with; an answer that does not is asked for again, and after a few times it counts as declined.
 
 use std::fmt::Debug;
@@ -20,6 +20,11 @@ const MAX_MESSAGE_BYTES: usize = 8 * 1024;
 pub trait Elicitor: Send + Sync + Debug {
     /// Asks, and returns what was answered. If nobody answers in time, that is [`Elicited::Cancel`].
     async fn elicit(&self, question: Elicitation) -> Elicited;
+
+    /// Says who is asked, where several of these ask the same person.
+    fn person(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An [`Elicitor`] as the context of a call holds it.

@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use super::config::Sampling;
 use super::connection::{Connection, Terms};
-use super::elicit::{self, ElicitorHandle};
+use super::elicit;
 use super::failure::Failure;
+use super::in_call::elicitor_of;
 use super::sample::{self, SamplerHandle};
 
 const MAX_ROUNDS: u32 = 10;
@@ -75,8 +76,7 @@ async fn respond(
     let answering = async {
         match request.get("method").and_then(Value::as_str).unwrap_or_default() {
             "elicitation/create" => {
-                let handle = context.and_then(ToolContext::extension::<ElicitorHandle>);
-                let elicitor = handle.map(|handle| Arc::clone(&handle.0));
+                let elicitor = elicitor_of(context);
                 let answered = elicit::answer(&handler.server, &params, elicitor).await;
                 answered.map_err(|unaskable| {
                     refused(format!("it asked what cannot be asked: {}", unaskable.0))

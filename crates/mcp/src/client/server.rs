@@ -107,6 +107,11 @@ impl Server {
         Arc::clone(&self.offer.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Tells whether it is known what it offers.
+    pub(super) fn is_known(&self) -> bool {
+        !self.config.enabled || !self.offer().manifest.facts.revision.is_empty()
+    }
+
     /// Takes note of what it offers now.
     fn offers(self: &Arc<Self>, manifest: Manifest, listed: Option<Instant>, whole: bool) {
         let wanted = manifest.tools.iter().filter(|entry| self.config.takes(&entry.name));

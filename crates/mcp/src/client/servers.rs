@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::nearest::{did_you_mean, nearest};
@@ -38,6 +39,7 @@ pub struct Servers(Arc<Inner>);
 
 struct Inner {
     servers: Arc<[Arc<Server>]>,
+    surroundings: Arc<Surroundings>,
     news: Arc<News>,
     attached: Mutex<Vec<Background>>,
 }
@@ -57,6 +59,8 @@ pub struct ServerStatus {
     pub software: Option<String>,
     /// What it says about its use. It is the server's text.
     pub instructions: Option<String>,
+    /// Whether it is known what it offers, from now or from earlier.
+    pub known: bool,
     /// How many of its tools can be called.
     pub tools: usize,
     /// Tools that it lists and that cannot be called, with the reason.
@@ -80,7 +84,8 @@ impl Servers {
             }
             servers.push(Server::new(config, Arc::clone(&surroundings), Arc::clone(&news)));
         }
-        Self(Arc::new(Inner { servers: servers.into(), news, attached: Mutex::default() }))
+        let servers = servers.into();
+        Self(Arc::new(Inner { servers, surroundings, news, attached: Mutex::default() }))
     }
 
     /// Begins to start all servers, each on its own, and returns at once.
@@ -88,6 +93,30 @@ impl Servers {
         for server in self.0.servers.iter() {
             server.begin();
         }
+    }
+
+    /// Begins to start those servers of which nothing is known from earlier, and returns at once.
+    pub fn start_unknown(&self) {
+        for server in self.0.servers.iter().filter(|server| !server.is_known()) {
+            server.begin();
+        }
+    }
+
+    /// Waits until no server is being started.
+    pub async fn settled(&self) {
+        let mut generation = self.0.news.generation();
+        let starts = |server: &Arc<Server>| server.state() == ServerState::Starting;
+        while self.0.servers.iter().any(starts) {
+            if generation.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Keeps what programs write to their standard error here, unless a place for that is known.
+    pub fn log_into(&self, directory: PathBuf) {
+        // The first one counts.
+        drop(self.0.surroundings.log_directory.set(directory));
     }
 
     /// Starts one server and waits until it is ready, or says why it is not.
@@ -228,6 +257,7 @@ fn status(server: &Server) -> ServerStatus {
             None => name.clone(),
         }),
         instructions: facts.instructions.clone(),
+        known: server.is_known(),
         tools: offer.tools.len(),
         unusable: offer.manifest.tools.iter().filter_map(unusable).collect(),
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use convoke_tool::{Clock, NoProcesses, Spawner, SystemClock};
 use reqwest::ClientBuilder;
@@ -18,6 +18,8 @@ use super::authorization::Authorization;
 pub struct Surroundings {
     /// Starts programs, and decides what they may do.
     pub spawner: Arc<dyn Spawner>,
+    /// Starts the programs of these servers in its place.
+    pub spawners: BTreeMap<String, Arc<dyn Spawner>>,
     /// Variables that all programs get.
     pub environment: BTreeMap<String, String>,
     /// Where programs run.
@@ -26,7 +28,7 @@ pub struct Surroundings {
     pub clock: Arc<dyn Clock>,
     /// Where what programs write to their standard error is kept, one file a server. Without it, it is
     /// read and forgotten.
-    pub log_directory: Option<PathBuf>,
+    pub log_directory: OnceLock<PathBuf>,
     /// Where it is kept what servers offer, one file a server. Without it, a server's tools are known
     /// once it was started.
     pub cache_directory: Option<PathBuf>,
@@ -41,10 +43,11 @@ impl Surroundings {
     pub fn new(working_directory: impl Into<PathBuf>) -> Self {
         Self {
             spawner: Arc::new(NoProcesses),
+            spawners: BTreeMap::new(),
             environment: BTreeMap::new(),
             working_directory: working_directory.into(),
             clock: Arc::new(SystemClock),
-            log_directory: None,
+            log_directory: OnceLock::new(),
             cache_directory: None,
             http: Arc::new(|builder| builder),
             authorization: None,
@@ -55,6 +58,13 @@ impl Surroundings {
     #[must_use]
     pub fn spawner(mut self, spawner: Arc<dyn Spawner>) -> Self {
         self.spawner = spawner;
+        self
+    }
+
+    /// Starts the program of this server with this.
+    #[must_use]
+    pub fn spawner_of(mut self, server: impl Into<String>, spawner: Arc<dyn Spawner>) -> Self {
+        self.spawners.insert(server.into(), spawner);
         self
     }
 
@@ -75,7 +85,7 @@ impl Surroundings {
     /// Keeps logs here.
     #[must_use]
     pub fn log_directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.log_directory = Some(directory.into());
+        self.log_directory = OnceLock::from(directory.into());
         self
     }
 

@@ -79,9 +79,10 @@ pub(in crate::client) async fn open(
             let mut environment = surroundings.environment.clone();
             environment.extend(env.clone());
             let program = Program::new(line, directory).environment(environment);
-            let log = surroundings.log_directory.as_ref();
+            let log = surroundings.log_directory.get();
             let log = log.map(|logs| logs.join(format!("{}.log", file_name(&config.name))));
-            let spawned = surroundings.spawner.spawn(program).await;
+            let own = surroundings.spawners.get(&config.name);
+            let spawned = own.unwrap_or(&surroundings.spawner).spawn(program).await;
             let process = spawned.map_err(|error| OpenFailure::new(error.message))?;
             open_program(process, log, handler, opening, deadline).await
         }
