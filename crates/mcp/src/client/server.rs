@@ -30,6 +30,8 @@ use super::tool::McpTool;
 
 /// A server need not be asked again sooner, however short the life of its lists is.
 const SHORTEST_LIFETIME: Duration = Duration::from_mins(1);
+/// Longer than anybody waits, and short enough to be added to any moment.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
 /// How long a server may take to end, once it was told to. Longer than all its graces together.
 const STOP_PATIENCE: Duration = Duration::from_secs(8);
 
@@ -84,10 +86,13 @@ pub(super) struct Offer {
 
 impl Server {
     pub(super) fn new(
-        config: ServerConfig,
+        mut config: ServerConfig,
         surroundings: Arc<Surroundings>,
         news: Arc<News>,
     ) -> Arc<Self> {
+        for time in [&mut config.timeout, &mut config.longest_call, &mut config.start_timeout] {
+            *time = FOREVER.min(*time);
+        }
         let directory = surroundings.cache_directory.as_deref();
         let cache = Cache::of(directory, &config.name, config.fingerprint());
         let known = config.enabled.then(|| cache.read(surroundings.clock.now())).flatten();

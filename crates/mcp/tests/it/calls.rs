@@ -241,3 +241,11 @@ async fn a_tool_of_a_server_keeps_what_every_tool_promises() {
         .await;
     report.assert();
 }
+
+#[tokio::test]
+async fn limits_without_end_are_limits_all_the_same() {
+    let scripted = Scripted::with_tools(json!([tool("t")]), |message, out| out.text(message, "x"));
+    let endless = config().timeout(Duration::MAX).longest_call(Duration::MAX);
+    let servers = scripted.configured(endless.start_timeout(Duration::MAX));
+    assert_eq!(call(&servers, "t").await.text(), "x");
+}
