@@ -1,8 +1,8 @@
 //! Keeps a registry in step with what the servers offer.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use convoke_core::ToolSpec;
 use convoke_tool::{Tool, ToolRegistry};
 use tokio::sync::watch;
 
@@ -20,21 +20,17 @@ pub(super) fn desired(servers: &Arc<[Arc<Server>]>) -> Vec<Arc<dyn Tool>> {
     own.chain(reading_tools(servers)).collect()
 }
 
+/// How the names of all tools here begin.
+const GROUP: &str = "mcp_";
+
 /// A registry, and what of it is ours.
 #[derive(Debug)]
 pub(super) struct Attachment {
     registry: ToolRegistry,
     servers: Arc<[Arc<Server>]>,
     news: Arc<News>,
-    ours: BTreeMap<String, Registered>,
-}
-
-struct Registered(Arc<dyn Tool>);
-
-impl std::fmt::Debug for Registered {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0.spec().name)
-    }
+    /// What was registered last.
+    ours: Vec<ToolSpec>,
 }
 
 impl Attachment {
@@ -43,7 +39,7 @@ impl Attachment {
         servers: Arc<[Arc<Server>]>,
         news: Arc<News>,
     ) -> Self {
-        Self { registry, servers, news, ours: BTreeMap::new() }
+        Self { registry, servers, news, ours: Vec::new() }
     }
 
     /// Follows every change.
@@ -55,43 +51,20 @@ impl Attachment {
 
     /// Registers what is new, replaces what has changed and removes what is gone.
     pub(super) fn bring_in_step(&mut self) {
-        let mut gone = std::mem::take(&mut self.ours);
-        let mut taken = Vec::new();
-        for tool in desired(&self.servers) {
-            let name = tool.spec().name.clone();
-            match gone.remove(&name) {
-                Some(before) if self.is_ours(&before) => {
-                    let kept = if before.0.spec() == tool.spec() {
-                        before
-                    } else {
-                        // It was valid under the same name before; if not, the old one stays.
-                        drop(self.registry.replace(Arc::clone(&tool)));
-                        Registered(tool)
-                    };
-                    self.ours.insert(name, kept);
-                }
-                _ => match self.registry.register(Arc::clone(&tool)) {
-                    Ok(()) => drop(self.ours.insert(name, Registered(tool))),
-                    Err(error) => taken.push(error.to_string()),
-                },
-            }
+        self.registry.announce(GROUP);
+        let tools = desired(&self.servers);
+        let specs: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec().clone()).collect();
+        if specs == self.ours {
+            return;
         }
-        for (name, tool) in gone {
-            if self.is_ours(&tool) {
-                drop(self.registry.remove(&name));
-            }
-        }
-        if taken.is_empty() {
+        let problems = self.registry.set_group(GROUP, tools);
+        self.ours = specs;
+        if problems.is_empty() {
             self.news.settle("", "taken");
         } else {
-            let what = format!("some tools of MCP servers are left out: {}", taken.join("; "));
+            let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            let what = format!("some tools of MCP servers are left out: {}", problems.join("; "));
             self.news.warn("", "taken", what);
         }
-    }
-
-    /// Tells whether what is registered under that name is what we registered.
-    fn is_ours(&self, tool: &Registered) -> bool {
-        let registered = self.registry.get(&tool.0.spec().name);
-        registered.is_some_and(|registered| Arc::ptr_eq(&registered, &tool.0))
     }
 }

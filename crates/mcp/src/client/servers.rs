@@ -170,8 +170,14 @@ impl Servers {
         desired(&self.0.servers)
     }
 
-    /// Puts all tools into a registry, now and whenever they change. A name that somebody else has taken
-    /// is left to them, with a warning. This lasts for as long as the servers do.
+    /// Puts what is known into a registry, once.
+    pub fn introduce(&self, registry: &ToolRegistry) {
+        let (servers, news) = (Arc::clone(&self.0.servers), Arc::clone(&self.0.news));
+        Attachment::new(registry.clone(), servers, news).bring_in_step();
+    }
+
+    /// Puts all tools into a registry, now and whenever they change, as a group that comes and goes. A name that
+    /// somebody else has taken is left to them, with a warning. This lasts for as long as the servers do.
     pub fn attach(&self, registry: &ToolRegistry) {
         let (servers, news) = (Arc::clone(&self.0.servers), Arc::clone(&self.0.news));
         let generation = news.generation();
