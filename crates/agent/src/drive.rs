@@ -86,7 +86,7 @@ impl Driver {
         let changes = self.arrivals().map(|arrivals| arrivals.changes());
         let ended = match first.into_iter().try_for_each(|body| self.record(body)) {
             Ok(()) => {
-                self.arrivals().inspect(|arrivals| arrivals.expect());
+                self.arrivals().inspect(|arrivals| arrivals.expect(self.recorder.run()));
                 tokio::select! {
                     ended = self.all_of_it() => ended,
                     unrecorded = self.tell_of(changes) => Err(unrecorded),

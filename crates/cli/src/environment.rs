@@ -77,6 +77,12 @@ impl Environment {
         Some(base.or_else(|| Some(self.home()?.join(".local/share")))?.join("convoke"))
     }
 
+    /// Returns the directory of what can be found out again.
+    pub(crate) fn cache_directory(&self) -> Option<PathBuf> {
+        let base = self.directory("XDG_CACHE_HOME");
+        Some(base.or_else(|| Some(self.home()?.join(".cache")))?.join("convoke"))
+    }
+
     /// Returns the configuration file that is named in place of the usual one.
     pub(crate) fn config_file(&self) -> Option<PathBuf> {
         self.value(CONFIG).map(PathBuf::from)

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use convoke::agent::files::{self, AgentDirectory, AgentOrigin, ProjectTrust, usual_directories};
 use convoke::config::{Config, Loaded, MoreTools, Sources, Standing, Trust, load};
 use convoke::journal::Store;
-use convoke::{Runtime, Workspace, Workspaces};
+use convoke::{McpPlaces, Runtime, Workspace, Workspaces};
 use convoke_core::{Cause, Mode};
 
 use crate::cli::Global;
@@ -183,6 +183,7 @@ impl<'a> Session<'a> {
             .workspace(workspace)
             .workspaces(self.workspaces(&config))
             .agent_directories(self.agent_directories(), trust)
+            .mcp(self.mcp_places(trust))
             .config(config)
             .mode(mode)
             .store(store)
@@ -190,6 +191,16 @@ impl<'a> Session<'a> {
             .home(self.environment.home())
             .environment(self.environment.variables())
             .build()?)
+    }
+
+    /// Returns what MCP servers may use: a project's file is read only if the project is trusted.
+    fn mcp_places(&self, trust: ProjectTrust) -> McpPlaces {
+        let root = self.project.get().and_then(|project| project.root.clone());
+        let root = root.unwrap_or_else(|| self.working_directory.clone());
+        let mut places = McpPlaces::default();
+        places.cache = self.environment.cache_directory().map(|cache| cache.join("mcp"));
+        places.project = (trust == ProjectTrust::Trusted).then_some(root);
+        places
     }
 
     /// Returns what no tool and no program may touch: what is remembered, and what the user configured.

@@ -43,7 +43,7 @@ mod expand;
 mod explain;
 mod facts;
 mod hook;
-mod interpolate;
+pub(crate) mod interpolate;
 mod key;
 mod load;
 mod loaded;

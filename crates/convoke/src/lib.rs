@@ -36,6 +36,7 @@ pub use convoke_builtin as builtin;
 pub use convoke_core as core;
 pub use convoke_journal as journal;
 pub use convoke_macros::tool;
+pub use convoke_mcp as mcp;
 pub use convoke_model as model;
 pub use convoke_sandbox as sandbox;
 pub use convoke_tool as tools;
@@ -45,8 +46,9 @@ pub use hooks::{HookError, find_program};
 pub use origin::{Origin, OriginAgent, OriginWorkspace};
 pub use programs::Programs;
 pub use runtime::{
-    AgentCallError, AgentOff, CutLimit, KnownAgent, ModelSetupError, Refusal, Remark, Runtime,
-    RuntimeBuilder, RuntimeError, Standing, replaces_shipped,
+    AgentCallError, AgentOff, CutLimit, KnownAgent, ListedServer, McpPlaces, McpServers,
+    ModelSetupError, PROJECT_SERVERS, Refusal, Remark, Runtime, RuntimeBuilder, RuntimeError,
+    Standing, replaces_shipped,
 };
 pub use workspace::{Workspace, WorkspaceError, Workspaces};
 

@@ -10,6 +10,7 @@ use convoke_core::policy::{Layer, Policy, Rule, RuleError, RuleSpec, Scope};
 use convoke_core::{Category, Kind, Permission};
 
 use crate::config::PROJECT_FILE_NAMES;
+use crate::runtime::PROJECT_SERVERS;
 
 /// Where such rules are said to be written.
 const PLACE: &str = "built in";
@@ -26,12 +27,18 @@ struct Protected {
     name: &'static str,
 }
 
-const PROTECTED: [Protected; 3] = [
+const PROTECTED: [Protected; 4] = [
     Protected {
         pattern: "**/convoke.{yml,yaml}",
         reason: "it decides which programs run here later",
         examples: &["/convoke.yml", "/convoke.yaml"],
         name: "convoke.",
+    },
+    Protected {
+        pattern: "**/.mcp.json",
+        reason: "it decides which servers are started here later",
+        examples: &["/.mcp.json"],
+        name: ".mcp.json",
     },
     Protected {
         pattern: "**/.git/**",
@@ -82,7 +89,7 @@ fn ask(protected: &Protected, kind: Kind) -> Result<Rule, RuleError> {
 
 /// Lists what programs that may write below these directories should not write.
 pub(crate) fn from_programs(roots: &[PathBuf]) -> Vec<PathBuf> {
-    let names = PROJECT_FILE_NAMES.iter().chain(&[".git/config", ".git/hooks"]);
+    let names = PROJECT_FILE_NAMES.iter().chain(&[".git/config", ".git/hooks", PROJECT_SERVERS]);
     let names = names.chain(&AGENT_DIRECTORIES);
     roots.iter().flat_map(|root| names.clone().map(|name| root.join(name))).collect()
 }

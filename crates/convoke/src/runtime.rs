@@ -9,6 +9,7 @@
 //! | `place` | where a run works, and what its calls and programs may use there |
 //! | `rules` | what holds beside what the user wrote |
 //! | `tools` | tools, limits and hooks of a configuration |
+//! | `mcp` | MCP servers and when they start |
 //! | `models` | finding and connecting models |
 //! | `agents` | the agents that runs can call |
 //! | `supply` | what those agents need: models, policies, places |
@@ -24,6 +25,7 @@ mod build;
 mod direct;
 mod error;
 mod known;
+mod mcp;
 mod models;
 mod place;
 mod review;
@@ -38,10 +40,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Surroundings, prompts};
+use convoke_agent::{AgentBuilder, AgentExecutor, Journals, ManyTools, Surroundings, prompts};
 use convoke_core::policy::Authority;
 use convoke_core::{Kind, Permission, Secrets, ToolSpec};
 use convoke_model::{Model, Transport};
+use convoke_tool::catalogue::Arrivals;
 use convoke_tool::{
     ExecutorBuilder, Hooks, Limits, ToolContext, ToolExecutor, ToolRegistry, ToolView,
     looks_like_credential,
@@ -51,6 +54,7 @@ pub use self::build::RuntimeBuilder;
 pub use self::direct::AgentCallError;
 pub use self::error::{ModelSetupError, RuntimeError};
 pub use self::known::{AgentOff, KnownAgent};
+pub use self::mcp::{ListedServer, McpPlaces, McpServers, PROJECT_SERVERS};
 pub use self::review::{CutLimit, Remark, replaces_shipped};
 pub use self::standing::{Refusal, Standing};
 
@@ -84,6 +88,7 @@ pub struct Runtime {
     workspace: Option<Workspace>,
     workspaces: Option<Workspaces>,
     agents: Arc<Agents>,
+    mcp: Option<Arc<McpServers>>,
 }
 
 impl Runtime {
@@ -167,6 +172,7 @@ impl Runtime {
             .origin(self.origin().to_json())
             .secrets(self.secrets())
             .system(self.surroundings().with(prompts::SYSTEM));
+        let agent = agent.many_tools(Some(self.many_tools()));
         let agent = if self.calls_agents() {
             agent.team(self.team().clone()).ceiling(self.ceiling().clone())
         } else {
@@ -179,6 +185,20 @@ impl Runtime {
         match &self.journals {
             Some(journals) => agent.keeper(Arc::new(journals.clone())),
             None => agent,
+        }
+    }
+
+    /// Returns the MCP servers, if there are any.
+    pub fn mcp(&self) -> Option<&Arc<McpServers>> {
+        self.mcp.as_ref()
+    }
+
+    /// Returns how much a model is told of tools that are not built in.
+    fn many_tools(&self) -> ManyTools {
+        let many = ManyTools::up_to(self.config.tools.max_listed_tokens);
+        match &self.mcp {
+            Some(servers) => many.and(Arc::clone(servers) as Arc<dyn Arrivals>),
+            None => many,
         }
     }
 

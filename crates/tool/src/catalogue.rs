@@ -12,7 +12,7 @@ mod use_tool;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use convoke_core::Declaration;
+use convoke_core::{Declaration, RunId};
 use futures_util::stream::BoxStream;
 
 pub use self::search::{TOOL_SEARCH, ToolSearch};
@@ -30,8 +30,8 @@ pub fn tokens(declaration: &Declaration) -> usize {
 /// Tools that come from elsewhere and may not be here yet: those of servers that start.
 #[async_trait]
 pub trait Arrivals: Send + Sync + Debug {
-    /// Says that tools will be wanted: what is not known is asked for. Waits for nothing.
-    fn expect(&self);
+    /// Says that a run will want tools: what is not known is asked for. Waits for nothing.
+    fn expect(&self, run: &RunId);
 
     /// Says where tools come from, and how it stands with each.
     fn sources(&self) -> Vec<Source>;

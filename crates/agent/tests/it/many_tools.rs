@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use convoke_agent::{AgentBuilder, AgentExecutor, ManyTools};
-use convoke_core::{Category, Cause, Event, EventBody, Kind, USE_TOOL};
+use convoke_core::{Category, Cause, Event, EventBody, Kind, RunId, USE_TOOL};
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::catalogue::{Arrivals, Source, SourceChange, Standing, TOOL_SEARCH, tokens};
 use convoke_tool::testing::AllowAll;
@@ -179,7 +179,7 @@ struct Slow {
 
 #[async_trait]
 impl Arrivals for Slow {
-    fn expect(&self) {
+    fn expect(&self, _: &RunId) {
         *self.expected.lock().unwrap() += 1;
     }
 

@@ -55,6 +55,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
                 config.policy.origins =
                     item_origins(&effective, &Key::default().name("policy").name("rules"));
                 config.hook_origins = item_origins(&effective, &Key::default().name("hooks"));
+                let servers = Key::default().name("tools").name("mcpServers");
+                config.server_origins = item_origins(&effective, &servers);
                 warnings.extend(doubts::doubts(&rules, &config, sources.more_tools));
                 warnings.sort_by(|left, right| left.place.cmp(&right.place));
                 return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });

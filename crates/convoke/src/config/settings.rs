@@ -8,6 +8,7 @@ use super::agent::AgentConfig;
 use super::agents::AgentsConfig;
 use super::budget::BudgetConfig;
 use super::hook::{Author, HookConfig};
+use super::mcp::McpServerConfig;
 use super::model::ModelConfig;
 use super::origin::{Layer, Origin};
 use super::permission::PolicyConfig;
@@ -41,16 +42,20 @@ pub struct Config {
     /// Where the hooks come from, in their order; the user where nobody said.
     #[serde(skip)]
     pub(crate) hook_origins: Vec<Origin>,
+    /// Where the MCP servers come from, in their order; the user where nobody said.
+    #[serde(skip)]
+    pub(crate) server_origins: Vec<Origin>,
 }
 
 impl Config {
     /// Returns the hooks, each with who wrote it.
     pub fn hooks_by_author(&self) -> impl Iterator<Item = (&HookConfig, Author)> {
-        self.hooks.iter().enumerate().map(|(index, hook)| {
-            let layer = self.hook_origins.get(index).map(|origin| origin.layer);
-            let is_project = layer == Some(Layer::Project);
-            (hook, if is_project { Author::Project } else { Author::User })
-        })
+        self.hooks.iter().zip(authors(&self.hook_origins))
+    }
+
+    /// Returns the MCP servers, each with who wrote it last.
+    pub fn servers_by_author(&self) -> impl Iterator<Item = (&McpServerConfig, Author)> {
+        self.tools.mcp_servers.iter().zip(authors(&self.server_origins))
     }
 
     /// Returns every value that is marked as secret, with the key it is set by.
@@ -103,6 +108,15 @@ impl Config {
             ..RunSettings::default()
         }
     }
+}
+
+/// Returns who wrote the items of a list, and the user for all that follow.
+fn authors(origins: &[Origin]) -> impl Iterator<Item = Author> {
+    let author = |origin: &Origin| match origin.layer {
+        Layer::Project => Author::Project,
+        _ => Author::User,
+    };
+    origins.iter().map(author).chain(std::iter::repeat(Author::User))
 }
 
 /// Keys that are other spellings of a key: alias first.

@@ -14,6 +14,7 @@ use convoke_tool::{
 };
 
 use super::agents::Agents;
+use super::mcp::{McpPlaces, McpServers};
 use super::place::{Ground, Setup};
 use super::tools::{command_tool, hooks_of, is_pattern, limits, names, offered, settings};
 use super::{Runtime, RuntimeError};
@@ -41,6 +42,7 @@ pub struct RuntimeBuilder {
     agents: Vec<AgentDefinition>,
     agent_directories: Vec<AgentDirectory>,
     trust: ProjectTrust,
+    mcp: McpPlaces,
 }
 
 /// A tool that has not been registered yet.
@@ -72,7 +74,14 @@ impl RuntimeBuilder {
             agents: Vec::new(),
             agent_directories: Vec::new(),
             trust: ProjectTrust::Untrusted,
+            mcp: McpPlaces::default(),
         }
+    }
+
+    /// Lets MCP servers use these places.
+    pub fn mcp(mut self, places: McpPlaces) -> Self {
+        self.mcp = places;
+        self
     }
 
     /// Uses this configuration.
@@ -181,6 +190,7 @@ impl RuntimeBuilder {
         let config = Arc::new(self.config);
         let mut hidden = self.hidden;
         hidden.extend(self.store.as_ref().map(|store| store.root().to_owned()));
+        let store = self.store.clone();
         let journals = self.store.map(|store| Journals::new(store, Arc::clone(&self.clock)));
         let setup = Setup {
             config: Arc::clone(&config),
@@ -197,13 +207,21 @@ impl RuntimeBuilder {
         let ground = setup.ground(self.working_directory, allowed, workspace.as_ref(), footing)?;
         let Ground { context, programs, permissions, policy, variables } = ground;
         let (registry, built_in) = registry(&config, self.tools)?;
+        let confined = programs.of_project_hooks(context.spawner());
+        let mcp = McpServers::new(
+            &config,
+            &self.mcp,
+            (&context, &variables),
+            &confined,
+            &registry,
+            store.as_ref(),
+        );
         let all = ToolView::of(registry.clone());
         let exclude =
             config.tools.exclude.iter().filter(|name| is_pattern(name) || registry.has(name));
         let callable = all.select(&Selection::all().without(exclude.clone()))?;
         let offered = callable.select(&offered(&config.tools, &callable, &built_in))?;
         let limits = limits(&config);
-        let confined = programs.of_project_hooks(context.spawner());
         let hooks = hooks_of(&config, &context, &confined)?.and_all(&self.hooks);
         let mut directories = self.agent_directories;
         directories.extend(config.agents.directories.iter().map(AgentDirectory::extra));
@@ -226,6 +244,7 @@ impl RuntimeBuilder {
             workspace,
             workspaces: self.workspaces,
             agents: Arc::new(agents),
+            mcp: mcp.map(Arc::new),
         })
     }
 }

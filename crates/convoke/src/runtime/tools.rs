@@ -48,6 +48,9 @@ const fn engine(provider: WebSearchProvider) -> SearchEngine {
     }
 }
 
+/// How the names of servers' tools begin.
+const SERVER_TOOLS: &str = "mcp_";
+
 /// What a model is offered: what the configuration names, or the default set and every tool that was
 /// added beside the built-in ones.
 pub(super) fn offered(
@@ -60,10 +63,11 @@ pub(super) fn offered(
         return Selection::only(names.iter().filter(is_tool).cloned());
     }
     let names = callable.list().into_iter().map(|tool| tool.spec().name.clone());
-    Selection::only(
-        names
-            .filter(|name| OFFERED_BY_DEFAULT.contains(&name.as_str()) || !built_in.contains(name)),
-    )
+    let names = names
+        .filter(|name| OFFERED_BY_DEFAULT.contains(&name.as_str()) || !built_in.contains(name));
+    // Those of servers may come later.
+    let of_servers = callable.registry().may_come(SERVER_TOOLS).then(|| "mcp_*".to_owned());
+    Selection::only(names.chain(of_servers))
 }
 
 pub(super) fn names(registry: &ToolRegistry) -> BTreeSet<String> {
