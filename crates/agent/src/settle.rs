@@ -139,7 +139,10 @@ fn tell(told: &Told) -> EventBody {
 fn stopped(call: &ToolCall, run: &Run) -> String {
     let mut children = run.children().iter();
     let child = children.find(|(_, child)| child.call.as_ref() == Some(&call.id));
-    let Some((id, child)) = child else { return "the run was stopped".to_owned() };
+    let Some((id, child)) = child else {
+        let why = "it was not run: the run was stopped before anybody answered whether it may be";
+        return why.to_owned();
+    };
     let id = id.as_str();
     let short = id.strip_prefix(run.id().as_str()).and_then(|rest| rest.strip_prefix('-'));
     format!(

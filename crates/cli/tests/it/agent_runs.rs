@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::pty::{Attached, Terminal};
 use crate::run::World;
+use crate::screen::Session;
 
 const WORKER: &str = "---
 name: worker
@@ -109,6 +110,37 @@ fn everybody_counts_the_same_calls_and_tokens() {
     assert!(world.scene.stdout(&["runs", "show", id]).contains("4 calls"), "{shown}");
     assert_eq!(listed["usage"], report["usage"]);
     assert_eq!(shown["report"]["usage"], report["usage"]);
+}
+
+/// Ctrl-C at a question is no answer: the same is asked when the run goes on.
+#[test]
+fn a_question_at_which_somebody_gave_up_is_asked_again() {
+    let script = || -> Vec<Reaction> {
+        vec![
+            call(delegate("one")).into(),
+            call(("write_file", json!({ "path": "b.txt", "content": "x" }))).into(),
+            done("written"),
+            Reply::text("The worker wrote.").into(),
+        ]
+    };
+    let world = world(script());
+    let words = ["run", "--model", "openai-chat/m", "Go."];
+    let Some(mut here) = Session::start(&world.scene, &words) else { return };
+    here.wait_until("the question", |text| text.contains("or say what to do instead:"));
+    here.type_in("\u{3}");
+    assert_eq!(here.end().1, Some(130));
+    let listed = world.scene.json(&["runs", "list", "--json"])[0].clone();
+    assert_eq!(listed["openQuestions"], 1, "{listed}");
+    let ran = world.scene.run(&["runs", "resume", "--last", "--on-ask", "park"]);
+    assert_eq!(ran.code, Some(8), "{ran:?}");
+    let id = listed["run"].as_str().unwrap();
+    assert_eq!(world.scene.run(&["runs", "approve", id]).code, Some(2), "it has to be named");
+    let shown = world.scene.json(&["runs", "show", id, "--json"]);
+    let question = shown["questions"][0]["call"].as_str().unwrap().to_owned();
+    assert_eq!(world.scene.run(&["runs", "approve", id, &question]).code, Some(0));
+    let ran = world.scene.run(&["runs", "resume", id]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The worker wrote.\n"), "{ran:?}");
+    assert_eq!(world.scene.read("b.txt"), "x");
 }
 
 /// Ctrl-C while an agent works: the hint is true, the run goes on where it was, with the same agent.

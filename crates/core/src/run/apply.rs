@@ -50,11 +50,9 @@ impl Run {
             }
             EventBody::RunEnded { outcome, .. } => {
                 self.outcome = Some(outcome.clone());
-                if outcome.status != Status::Parked {
-                    self.questions.clear();
-                }
                 if !self.is_left_as_it_is(outcome) {
                     self.phase = Phase::Ended;
+                    self.questions.clear();
                 }
             }
             EventBody::TurnStarted { turn } => self.start_turn(*turn),
@@ -240,9 +238,7 @@ impl Run {
     /// and those whose agents were stopped together with the run.
     fn is_left_as_it_is(&self, outcome: &Outcome) -> bool {
         match &self.phase {
-            Phase::Calling(batch) if outcome.status == Status::Cancelled => {
-                batch.open_calls().any(|call| self.children.was_stopped(&call.id))
-            }
+            Phase::Calling(batch) if outcome.status == Status::Cancelled => batch.has_parked(),
             _ => outcome.status == Status::Parked,
         }
     }
@@ -255,6 +251,9 @@ impl Run {
         let ended = self.outcome.take().is_some_and(|outcome| outcome.status != Status::Parked);
         if let Phase::Calling(batch) = &mut self.phase {
             batch.lose_unsafe();
+            if anything_else && ended {
+                batch.give_up();
+            }
             batch.ask_again();
         }
         let open: Vec<CallId> = match &self.phase {

@@ -29,8 +29,10 @@ struct Slot {
     begun: Option<Repeat>,
     /// Whether it began, nobody will ever know how it ended, and it must not begin again.
     lost: bool,
-    /// Whether somebody was asked about it and nobody answered.
+    /// Whether it waits: somebody was asked about it and nobody answered, or its agent was stopped with the run.
     parked: bool,
+    /// Whether it waited, and is not made any more.
+    given_up: bool,
     answer: Option<Given>,
 }
 
@@ -47,7 +49,14 @@ impl Batch {
         only_completion: bool,
         cut_off: bool,
     ) -> Self {
-        let slot = |call| Slot { call, begun: None, lost: false, parked: false, answer: None };
+        let slot = |call| Slot {
+            call,
+            begun: None,
+            lost: false,
+            parked: false,
+            given_up: false,
+            answer: None,
+        };
         Self { calls: calls.into_iter().map(slot).collect(), completes, only_completion, cut_off }
     }
 
@@ -91,6 +100,24 @@ impl Batch {
             // It is found where it was left, whoever was lost meanwhile.
             (slot.parked, slot.begun) = (false, None);
         }
+    }
+
+    /// There is something else to do than what waits.
+    pub(super) fn give_up(&mut self) {
+        for slot in self.calls.iter_mut().filter(|slot| slot.parked) {
+            slot.given_up = true;
+        }
+    }
+
+    /// Returns the calls that were given up and have no answer yet.
+    pub(super) fn given_up(&self) -> impl Iterator<Item = &ToolCall> {
+        let given_up = |slot: &&Slot| slot.given_up && slot.answer.is_none();
+        self.calls.iter().filter(given_up).map(|slot| &slot.call)
+    }
+
+    /// Tells whether any call waits.
+    pub(super) fn has_parked(&self) -> bool {
+        self.calls.iter().any(|slot| slot.parked && slot.answer.is_none())
     }
 
     /// Tells whether a call waits for somebody's answer.

@@ -91,9 +91,4 @@ impl Children {
             }
         }
     }
-
-    /// Tells whether a call's agent was stopped together with its caller, and is not taken up.
-    pub(super) fn was_stopped(&self, call: &CallId) -> bool {
-        self.0.values().any(|child| child.stopped && child.call.as_ref() == Some(call))
-    }
 }

@@ -131,7 +131,7 @@ pub enum Told {
 pub enum Refusal {
     /// The run was stopped.
     Cancelled,
-    /// Its agent was stopped together with the run, which has something else to do now.
+    /// It waited when the run was stopped, and the run has something else to do now.
     GivenUp,
     /// It began, and whoever ran it is gone: nobody knows how it ended, and it may do harm to repeat it.
     Interrupted,
@@ -485,14 +485,13 @@ impl Run {
         if let Some(cause) = self.cancelled {
             let all = batch.open_calls().chain(batch.open_completions());
             let others: Vec<ToolCall> =
-                all.filter(|call| !self.children.was_stopped(&call.id)).cloned().collect();
+                all.filter(|call| !batch.is_parked(&call.id)).cloned().collect();
             return match others.is_empty() {
                 true => self.finish(self.early(cause), now),
                 false => refuse(others, Refusal::Cancelled),
             };
         }
-        let given_up = open.iter().filter(|call| self.children.was_stopped(&call.id));
-        let given_up: Vec<ToolCall> = given_up.cloned().collect();
+        let given_up: Vec<ToolCall> = batch.given_up().cloned().collect();
         if !given_up.is_empty() {
             return refuse(given_up, Refusal::GivenUp);
         }

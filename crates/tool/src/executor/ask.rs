@@ -126,12 +126,19 @@ impl ToolExecutor {
                 return self.consented(prepared, question, consent).await;
             }
             Heard::Answer(Answer::No(objection)) => return ended(objected(prepared, objection)),
-            Heard::Stopped => return ended(prepared.ticket.failed(stopped(), None)),
+            // The question stays open: whoever takes the run up is asked.
+            Heard::Stopped => {
+                let why = ToolError::cancelled("the run was stopped before anybody answered");
+                return Once::Ended(Asked::Deferred(prepared.ticket.deferred(why)));
+            }
             Heard::Answer(Answer::Nobody) => format!("{reason}, and nobody can be asked here"),
             Heard::Silence => format!("{reason}, and nobody answered in time"),
         };
         match self.0.limits.unanswered {
-            Unanswered::Park => Once::Ended(Asked::Deferred(prepared.ticket.deferred(nobody))),
+            Unanswered::Park => {
+                let why = ToolError::permission(nobody);
+                Once::Ended(Asked::Deferred(prepared.ticket.deferred(why)))
+            }
             Unanswered::Deny => {
                 let objection = Objection { message: Some(nobody.clone()), by: None };
                 ended(refused(prepared, objection, nobody))

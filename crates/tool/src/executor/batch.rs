@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use convoke_core::{ToolCall, ToolResult};
+use convoke_core::{ToolCall, ToolError, ToolResult};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +67,11 @@ impl ToolExecutor {
             parked |= call.parked.load(Ordering::Relaxed);
         }
         if parked {
-            return parks(prepared.ticket.deferred("an earlier call waits for an answer".into()));
+            return parks(
+                prepared
+                    .ticket
+                    .deferred(ToolError::permission("an earlier call waits for an answer")),
+            );
         }
         match self.run_or_park(prepared).await {
             Ran::Ended(result) => *result,

@@ -126,10 +126,10 @@ impl Ticket {
 
     /// The call waits, for an answer of a person mostly. It has no end yet: whoever goes on with the run makes it
     /// again.
-    pub(super) fn deferred(mut self, reason: String) -> Box<ToolResult> {
+    pub(super) fn deferred(mut self, why: ToolError) -> Box<ToolResult> {
         let tool_name = self.tool_name.clone();
-        self.close(EventBody::ToolCallDeferred { tool_name, reason: reason.clone() });
-        Box::new(self.result(Some(ToolError::permission(reason)), ToolOutput::default()))
+        self.close(EventBody::ToolCallDeferred { tool_name, reason: why.message.clone() });
+        Box::new(self.result(Some(why), ToolOutput::default()))
     }
 
     /// The call was refused before it began.
