@@ -435,6 +435,15 @@ pub(crate) fn view_of(
         return shown.select(&selection).map_err(|error| error.to_string());
     };
     let named = choices.iter().filter(|choice| !matches!(choice, ToolChoice::Given(_)));
+    // What there is and its caller cannot have is left out; what there is not is a mistake.
+    let withheld: Vec<&str> = {
+        let names = choices.iter().map(ToolChoice::name);
+        names.filter(|name| is_withheld(ceiling, name)).collect()
+    };
+    if !withheld.is_empty() && withheld.len() == choices.len() {
+        return Err(format!("its caller can have none of its tools ({})", withheld.join(", ")));
+    }
+    let named = named.filter(|choice| !withheld.contains(&choice.name()));
     let mut selection = Selection::only(named.map(|choice| choice.name().to_owned()));
     let excluded = config.exclude.iter().filter(|name| is_there(ceiling, name));
     selection = selection.without(excluded);
@@ -478,6 +487,11 @@ pub(crate) fn settings_of(
         max_rescues: caller.max_rescues,
         compact_at_percent: caller.compact_at_percent,
     }
+}
+
+/// Tells whether a tool is there, but not for this caller.
+fn is_withheld(ceiling: &ToolView, name: &str) -> bool {
+    ceiling.registry().has(name) && ceiling.get(name).is_none()
 }
 
 /// Tells whether something is excluded that there is; names of what is not there exclude nothing.

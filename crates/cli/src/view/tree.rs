@@ -32,6 +32,8 @@ const MAX_WARNINGS: usize = 100;
 const MAX_AGENTS: usize = 1_000;
 /// How many names of agents are told apart by numbers.
 const MAX_NAMES: usize = 256;
+/// How many agents are known by their names after they ended.
+const MAX_LABELS: usize = 4_096;
 
 /// Agents at work, and what they used so far.
 #[derive(Debug, Default)]
@@ -41,6 +43,8 @@ pub(crate) struct Tree {
     agents: BTreeMap<RunId, Agent>,
     /// How many agents had each name.
     names: BTreeMap<String, u32>,
+    /// What each is called: one that goes on after its end keeps its name.
+    labels: BTreeMap<RunId, String>,
     begun: u64,
     /// Calls that began and have no answer.
     calls: BTreeSet<(RunId, CallId)>,

@@ -77,6 +77,7 @@ fn agents_of_one_name_are_told_apart_and_an_answer_closes_its_question() {
     assert!(again.stderr.contains("have an answer"), "{again:?}");
     let ran = world.scene.run(&["runs", "resume", &id]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Both wrote.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("[worker 2]") && !ran.stderr.contains("[worker 3]"), "{ran:?}");
     let audit = world.scene.stdout(&["runs", "audit", &id]);
     assert!(audit.contains("main/worker  ") && audit.contains("main/worker 2"), "{audit}");
 }

@@ -341,7 +341,7 @@ fn commands_of_the_chat_are_answered_by_the_chat() {
     ask(&mut chat, "/mode plan", "mode plan from now on");
     ask(&mut chat, "/clear", "this is a new conversation");
     ask(&mut chat, "/tools", "run_command  deny");
-    ask(&mut chat, "/agents", "there are no agents to call");
+    ask(&mut chat, "/agents", "codebase_investigator");
     ask(&mut chat, "/usage", "nothing was used yet");
     ask(&mut chat, "/compact", "there is nothing to sum up yet");
     ask(&mut chat, "/export", "nothing was said yet");

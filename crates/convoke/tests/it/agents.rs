@@ -189,12 +189,27 @@ async fn agents_are_offered_only_where_nobody_says_otherwise() {
 #[tokio::test]
 async fn agents_get_no_tools_beside_those_that_were_chosen() {
     let scene = Scene::new();
-    let model = cast([("main", vec![ask("reader"), Turn::text("ok")])]);
+    let model = cast([
+        ("main", vec![ask("reader"), ask("both"), Turn::text("ok")]),
+        ("both", vec![done("searched")]),
+    ]);
     let config = "tools: { enabled: [grep, delegate_to_agent] }";
-    let runtime = scene.builder(config).agent(agent("reader", &["read_file"])).build().unwrap();
+    let runtime = scene
+        .builder(config)
+        .agent(agent("reader", &["read_file"]))
+        .agent(agent("both", &["read_file", "grep"]))
+        .build()
+        .unwrap();
     let (events, _) = run(&runtime, &model).await;
-    let answer = &answers(&events, "main")[0];
-    assert!(answer.contains("no tool is named `read_file`"), "{answer}");
+    let told = answers(&events, "main");
+    assert!(told[0].contains("its caller can have none of its tools (read_file)"), "{told:?}");
+    assert!(told[1].contains("searched"), "{told:?}");
+    let both = model.requests().into_iter().find(|request| request.system.contains("You are both"));
+    assert_eq!(
+        names(&both.unwrap()),
+        ["grep", "complete_task"],
+        "what its caller has not is left out"
+    );
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ impl Talk<'_> {
             }
             Command::Mode(Some(mode)) => self.act(mode, output)?,
             Command::Tools => show::tools(&self.runtime, output),
-            Command::Agents => show::agents(&agents(), output),
+            Command::Agents => show::agents(&self.agents(), output),
             Command::Usage => show::usage(self.paused.as_ref(), self.facts(), output),
             Command::Compact => self.compact(output),
             Command::Clear => {
@@ -147,12 +147,13 @@ impl Talk<'_> {
         self.paused = Some(kept.paused);
     }
 
+    /// Returns the agents that can be called, with what they do.
+    fn agents(&self) -> Vec<(String, String)> {
+        let offered = self.runtime.team().offered();
+        offered.iter().map(|agent| (agent.name.clone(), agent.description.clone())).collect()
+    }
+
     fn begun(&self) -> Result<&Paused, Failure> {
         self.paused.as_ref().ok_or_else(|| Failure::usage("nothing was said yet"))
     }
-}
-
-/// Returns the names of the agents that can be called.
-const fn agents() -> Vec<String> {
-    Vec::new()
 }

@@ -114,13 +114,16 @@ pub(super) fn tools(runtime: &Runtime, output: &Output) {
 }
 
 /// Lists the agents that can be called.
-pub(super) fn agents(names: &[String], output: &Output) {
-    if names.is_empty() {
+pub(super) fn agents(agents: &[(String, String)], output: &Output) {
+    if agents.is_empty() {
         return output.err.line("there are no agents to call");
     }
-    for name in names {
-        output.err.line(format_args!("  {}", output.err.printable(name)));
+    let mut table = Table::indented(2).cut();
+    for (name, description) in agents {
+        let what = first_sentence(description).to_owned();
+        table.row([(name.clone(), Some(Style::Name)), (what, None)]);
     }
+    table.print(&output.err);
 }
 
 /// Says what was used, and how full the window is.

@@ -17,7 +17,7 @@ use super::activity::{Activity, Tail, retry};
 use super::agent::{Agent, CallState, OpenCall};
 use super::between;
 use super::entry::{CallEnd, End, Entry, Said, Weight};
-use super::{AgentReport, Ended, MAX_AGENTS, MAX_NAMES, ModelFailure, Tree};
+use super::{AgentReport, Ended, MAX_AGENTS, MAX_LABELS, MAX_NAMES, ModelFailure, Tree};
 use crate::view::brief::{self, REMARK, one_line};
 
 /// How long the name of a tool is shown, in columns.
@@ -51,10 +51,15 @@ pub(super) fn fold(tree: &mut Tree, event: &Event) -> Vec<Entry> {
 impl Tree {
     /// Returns the agent an event is about, which begins if it is new.
     fn agent(&mut self, event: &Event) -> &mut Agent {
-        let Self { agents, names, begun, .. } = self;
+        let Self { agents, names, labels, begun, .. } = self;
         agents.entry(event.run.clone()).or_insert_with(|| {
             *begun += 1;
-            Agent::new(event, label(names, Agent::name_in(event)), *begun)
+            let known = labels.get(&event.run).cloned();
+            let label = known.unwrap_or_else(|| label(names, Agent::name_in(event)));
+            if labels.len() < MAX_LABELS {
+                labels.insert(event.run.clone(), label.clone());
+            }
+            Agent::new(event, label, *begun)
         })
     }
 
