@@ -272,6 +272,11 @@ impl View {
         {
             workspace::tell(changed, &report.run, &output.err);
         }
+        if matches!(self.format, Format::Text | Format::Json) && !output.is_quiet() {
+            for agent in &report.agents {
+                workspace::tell_of_agent(agent, &output.err);
+            }
+        }
         let ended = self.tree.ended()?;
         Some((self.tree.totals().clone(), ended.outcome.clone()))
     }

@@ -308,6 +308,8 @@ impl Call {
                 self.began = true;
                 self.what = Some(description.clone());
             }
+            // It waits, and goes on when it is asked for again.
+            EventBody::ToolCallDeferred { .. } => self.began = false,
             EventBody::ToolCallCompleted { duration_ms, .. } => {
                 self.end(Outcome::Completed, None, *duration_ms);
             }

@@ -1,5 +1,6 @@
 //! Workspaces of runs: made before a run begins, found again when it goes on, left when it ends.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use convoke::agent::new_run_id;
@@ -102,8 +103,15 @@ pub(super) fn of_run(
 ) -> Result<Workspace, Failure> {
     let own = kept_by(events, session, config).or_else(|| of_agents(run, session, config));
     let workspaces = own.ok_or_else(|| {
-        Failure::usage(format!("run `{run}` worked with your own files, and has no workspace"))
-            .hint("`convoke runs show --full` has the changes it made")
+        let message = format!("run `{run}` worked with your own files, and has no workspace");
+        let below = events.iter().filter(|event| {
+            event.run != *run && matches!(event.body, EventBody::WorkspaceChanged(_))
+        });
+        let below: BTreeSet<&RunId> = below.map(|event| &event.run).collect();
+        let failure = below.iter().fold(Failure::usage(message), |failure, agent| {
+            failure.hint(format!("an agent it called has one: `{agent}`"))
+        });
+        failure.hint("`convoke runs show --full` has the changes it made")
     })?;
     workspaces.open(run).map_err(|error| failure(&error))
 }

@@ -43,6 +43,8 @@ pub(crate) struct Tree {
     agents: BTreeMap<RunId, Agent>,
     /// How many agents had each name.
     names: BTreeMap<String, u32>,
+    /// What agents changed in workspaces of their own.
+    changed: BTreeMap<RunId, WorkspaceReport>,
     /// What each is called: one that goes on after its end keeps its name.
     labels: BTreeMap<RunId, String>,
     begun: u64,
@@ -119,6 +121,9 @@ pub(crate) struct AgentReport {
     pub(crate) usage: Usage,
     /// How long it took.
     pub(crate) duration_ms: Millis,
+    /// What it changed in its own workspace, where it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workspace: Option<WorkspaceReport>,
 }
 
 /// A model that did not answer.

@@ -3,6 +3,7 @@
 use convoke_core::{Change, FileChange, WorkspaceReport};
 
 use super::amounts;
+use super::tree::AgentReport;
 use crate::output::{Stream, Style};
 
 /// How many files are listed.
@@ -22,6 +23,20 @@ pub(crate) fn tell(report: &WorkspaceReport, run: &str, stream: &Stream) {
     }
     stream.line(format_args!("  to see it:       convoke runs diff {run}"));
     stream.line(format_args!("  to take it over: convoke runs apply {run}"));
+}
+
+/// Tells that an agent changed files of its own, and how to see them and take them over.
+pub(crate) fn tell_of_agent(agent: &AgentReport, stream: &Stream) {
+    let Some(report) = agent.workspace.as_ref().filter(|report| !report.files.is_empty()) else {
+        return;
+    };
+    let count = amounts::count(report.files.len() as u64, "file");
+    let (kind, name) = (report.place.kind, stream.printable(&agent.agent));
+    stream.line(format_args!(
+        "{name} changed {count} in a {kind} of its own; yours are as they were:"
+    ));
+    stream.line(format_args!("  to see it:       convoke runs diff {}", agent.run));
+    stream.line(format_args!("  to take it over: convoke runs apply {}", agent.run));
 }
 
 /// Returns a line a file, at most `limit` of them and one that says how many are missing.

@@ -80,6 +80,12 @@ fn agents_of_one_name_are_told_apart_and_an_answer_closes_its_question() {
     assert!(ran.stderr.contains("[worker 2]") && !ran.stderr.contains("[worker 3]"), "{ran:?}");
     let audit = world.scene.stdout(&["runs", "audit", &id]);
     assert!(audit.contains("main/worker  ") && audit.contains("main/worker 2"), "{audit}");
+    assert_eq!(audit.matches("delegate_to_agent").count(), 2, "one row for a call: {audit}");
+    assert!(!audit.contains("unfinished"), "{audit}");
+    let story = world.scene.stdout(&["runs", "show", &id]);
+    for raw in ["run resumed", "agent spawned", "turn ended", "agent waits", "deferred"] {
+        assert!(!story.contains(raw), "{raw} in {story}");
+    }
 }
 
 /// The report, the list, the story and the events say the same numbers.

@@ -355,7 +355,9 @@ fn what_an_agent_changed_in_its_own_files_can_be_taken_over() {
     ]);
     world.scene = world.scene.file(".convoke/agents/copier.md", file);
     let quick = ["--mode", "full", "Go."];
-    assert_eq!(world.run(convoke_testkit::Wire::OpenAiChat, &quick).code, Some(0));
+    let ran = world.run(convoke_testkit::Wire::OpenAiChat, &quick);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("copier changed 1 file in a copy of its own"), "{}", ran.stderr);
     let b = world.scene.project().join("b.txt");
     assert!(!b.exists());
     let workspaces = world.scene.root().join("home/.local/share/convoke/workspaces");
@@ -365,6 +367,9 @@ fn what_an_agent_changed_in_its_own_files_can_be_taken_over() {
         names.filter(|name| !name.contains('.')).collect()
     };
     let child = names().pop().unwrap();
+    assert!(ran.stderr.contains(&format!("convoke runs diff {child}")), "{}", ran.stderr);
+    let none = world.scene.run(&["runs", "diff", "--last"]);
+    assert!(none.stderr.contains(&format!("an agent it called has one: `{child}`")), "{none:?}");
     let diff = world.scene.stdout(&["runs", "diff", &child]);
     assert!(diff.contains("+two"), "{diff}");
     let kept = world.scene.run(&["runs", "gc"]);

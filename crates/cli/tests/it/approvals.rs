@@ -249,7 +249,9 @@ fn at_a_terminal_each_question_is_shown_and_answered() {
         calls.iter().all(|call| text.contains(call)) && text.matches("Approve it?").count() == 2
     });
     here.type_in(second);
-    here.wait_until("what is left", |text| text.contains("one more waits for an answer"));
+    here.wait_until("what is left", |text| {
+        text.contains("one more waits for an answer") && text.contains("approved ")
+    });
     let (screen, code) = here.end();
     assert_eq!((code, screen.matches("approved ").count()), (Some(0), 1), "{screen}");
     assert_eq!(resume(&world, &id).code, Some(8), "the other is still asked about");

@@ -118,7 +118,7 @@ fn what_cannot_be_checked_is_a_usage_error() {
 fn rules_are_shown_by_agent() {
     let scene = Scene::new().user(RULES);
     let all = scene.stdout(&["policy", "show"]);
-    assert!(all.contains("user 4  ask") && all.contains("execute  ask"), "{all}");
+    assert!(all.contains("user 4   ask") && all.contains("execute  ask"), "{all}");
     let main = scene.stdout(&["policy", "show", "--agent", "main", "--mode", "full"]);
     assert!(!main.contains("write_file") && main.contains("execute  allow"), "{main}");
     let json = scene.json(&["policy", "show", "--json", "--agent", "main/generalist"]);

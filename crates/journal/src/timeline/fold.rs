@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use self::notes::{note, plain};
 use super::{
-    Agent, AgentIndex, Call, End, Gap, GapReason, Item, ItemKind, Reported, Span, Timeline, Turn,
+    Agent, AgentIndex, Call, End, Gap, GapReason, Item, ItemKind, Note, Reported, Span, Timeline,
+    Tone, Turn,
 };
 
 /// How deep agents are put into one another; deeper ones stand for themselves.
@@ -49,6 +50,8 @@ pub(super) struct Fold<'e> {
 #[derive(Debug, Default)]
 struct UnderWay<'e> {
     turn: Option<usize>,
+    /// The number of the turn that began last.
+    last_turn: Option<u32>,
     model: Option<Place>,
     /// The model call that ended last.
     last_model: Option<Place>,
@@ -103,6 +106,14 @@ impl<'e> Fold<'e> {
                 });
                 let end = End { outcome, answer, is_said, usage: *usage };
                 self.end(agent, event, end);
+            }
+            EventBody::RunResumed { .. } => {
+                self.resume(agent);
+                // The gap says it for the first run.
+                let note = note(&event.body).filter(|note| agent.0 > 0 || !note.text.is_empty());
+                if let Some(note) = note {
+                    self.put(agent, event, ItemKind::Note(note));
+                }
             }
             EventBody::TurnStarted { turn } => self.start_turn(agent, event, *turn),
             EventBody::TurnEnded { turn } => self.end_turn(agent, event, *turn),
@@ -213,7 +224,9 @@ impl<'e> Fold<'e> {
     /// A call, or the agent itself, starts another agent.
     fn spawn(&mut self, agent: AgentIndex, event: &'e Event, child: &'e RunId, name: &'e str) {
         if self.runs.contains_key(child) {
-            self.put_plain(agent, event);
+            let title = format!("Agent {name} goes on");
+            let note = Note { tone: Tone::Quiet, title, text: String::new() };
+            self.put(agent, event, ItemKind::Note(note));
             return;
         }
         let index = self.new_agent(child, Some(agent), event);
@@ -234,6 +247,7 @@ impl<'e> Fold<'e> {
         let place = self.begin(agent, event, ItemKind::Turn(turn));
         if let Some(under_way) = self.under_way.get_mut(agent.0) {
             under_way.turn = Some(place.index);
+            under_way.last_turn = Some(number);
         }
         if let Some(agent) = self.agent(agent) {
             agent.turns = agent.turns.saturating_add(1);
@@ -241,8 +255,11 @@ impl<'e> Fold<'e> {
     }
 
     fn end_turn(&mut self, agent: AgentIndex, event: &'e Event, number: u32) {
+        let last = self.under_way.get(agent.0).and_then(|under_way| under_way.last_turn);
         match self.turn(agent) {
             Some(turn) if turn.number == number => self.close_turn(agent),
+            // It was closed when the run was stopped, and the run went on.
+            None if last == Some(number) => {}
             _ => self.put_plain(agent, event),
         }
     }
@@ -278,10 +295,12 @@ impl<'e> Fold<'e> {
         }
     }
 
-    /// Another process went on with a run: what it had asked the model was lost.
-    pub(super) fn resume(&mut self, agent: AgentIndex) {
+    /// Another process went on with a run: what it had asked the model was lost. Its agents go on with it.
+    fn resume(&mut self, agent: AgentIndex) {
         self.interrupt_model(agent, self.before);
-        self.gap(self.before, GapReason::Interrupted);
+        if agent.0 == 0 {
+            self.gap(self.before, GapReason::Interrupted);
+        }
     }
 
     fn gap(&mut self, start: Duration, reason: GapReason) {
@@ -338,9 +357,6 @@ impl<'e> Fold<'e> {
 
     fn put_plain(&mut self, agent: AgentIndex, event: &'e Event) {
         let (kind, data) = plain(&event.body);
-        if let EventBody::RunResumed { .. } = event.body {
-            self.resume(agent);
-        }
         self.put(agent, event, ItemKind::Plain { kind, data });
     }
 

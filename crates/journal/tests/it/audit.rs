@@ -110,11 +110,11 @@ fn rights_are_told_when_a_run_gets_them() {
         told,
         [
             json!({
-                "ts": 1000, "run": "r", "seq": 1, "agent": "main", "type": "rights",
+                "ts": 1000, "run": "r", "seq": 1, "agent": "main", "agentLabel": "main", "type": "rights",
                 "event": Began::Started, "origin": { "mode": "plan" },
             }),
             json!({
-                "ts": 1002, "run": "r", "seq": 3, "agent": "main", "type": "rights",
+                "ts": 1002, "run": "r", "seq": 3, "agent": "main", "agentLabel": "main", "type": "rights",
                 "event": Began::Resumed, "origin": { "mode": "full" },
             }),
         ]

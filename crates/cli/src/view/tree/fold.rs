@@ -96,6 +96,9 @@ impl Tree {
             _ => {}
         }
         match &event.body {
+            EventBody::WorkspaceChanged(report) if !self.is_root(event) => {
+                self.changed.insert(event.run.clone(), report.clone());
+            }
             _ if !self.is_root(event) => {}
             EventBody::ModelRequest { .. } => self.totals.error = None,
             EventBody::ModelFailed { cause, error, message, status, hint, .. } => {
@@ -160,6 +163,7 @@ impl Tree {
                 turns: agent.turn,
                 usage,
                 duration_ms: Millis::new(between(agent.started, at)),
+                workspace: self.changed.remove(run),
             });
         }
         let weight = Weight::Usual;

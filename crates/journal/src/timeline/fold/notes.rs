@@ -11,6 +11,12 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
         EventBody::RunCancelled { cause } => {
             (Tone::Warning, "Asked to stop".to_owned(), word(cause))
         }
+        EventBody::RunResumed { model, anything_else, .. } => (
+            Tone::Quiet,
+            if *anything_else { "Goes on with something else" } else { "Goes on where it was" }
+                .to_owned(),
+            model.as_ref().map(|model| format!("with {model}")).unwrap_or_default(),
+        ),
         EventBody::Notice { message } => {
             (Tone::Quiet, "The model is told".to_owned(), message.clone())
         }
