@@ -1,23 +1,28 @@
 //! The client that the MCP conformance suite tests.
 //!
 //! The suite starts it once for each scenario, with the address of a server as the last argument. The
-//! scenario's name, the revision of the protocol and what else the scenario hands out stand in the
-//! environment. It exits with 1 and says why where something went wrong; some scenarios want just that.
+//! scenario's name and what else it hands out stand in the environment; which revision of the protocol is
+//! spoken is for the client to find out. It exits with 1 and says why where something went wrong; some scenarios want just that.
+//!
+//! What is tested is the product's client: its servers, its tools in its pipeline, its logins. Here is only
+//! what a scenario wants done, and the person who says yes to everything.
 
 #[path = "conformance-client/login.rs"]
 mod login;
-#[path = "conformance-client/plain.rs"]
-mod plain;
+#[path = "conformance-client/scenario.rs"]
+mod scenario;
 
 use std::error::Error;
 use std::process::ExitCode;
 
 use serde_json::Value;
 
+/// What the server of a scenario is called here.
+const SERVER: &str = "conformance";
+
 /// What the suite asks for.
 struct Task {
     scenario: String,
-    revision: String,
     context: Value,
     url: String,
 }
@@ -29,10 +34,8 @@ impl Task {
     )]
     fn read() -> Result<Self, Box<dyn Error>> {
         let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
-        let revision = std::env::var("MCP_CONFORMANCE_PROTOCOL_VERSION");
         Ok(Self {
             scenario: std::env::var("MCP_CONFORMANCE_SCENARIO")?,
-            revision: revision.unwrap_or_else(|_| "2025-11-25".to_owned()),
             context: serde_json::from_str(&context)?,
             url: std::env::args().next_back().ok_or("the address of the server is missing")?,
         })
@@ -53,10 +56,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Box<dyn Error>> {
-    let task = Task::read()?;
-    let http = login::Authorized::new(&task)?;
-    let listens = http.listens();
-    plain::run(&task, http, listens).await
+    scenario::run(&Task::read()?).await
 }
 
 #[expect(clippy::print_stderr, reason = "this is the program's only output")]

@@ -486,9 +486,10 @@ impl Run {
             let all = batch.open_calls().chain(batch.open_completions());
             let others: Vec<ToolCall> =
                 all.filter(|call| !batch.is_parked(&call.id)).cloned().collect();
-            return match others.is_empty() {
-                true => self.finish(self.early(cause), now),
-                false => refuse(others, Refusal::Cancelled),
+            return if others.is_empty() {
+                self.finish(self.early(cause), now)
+            } else {
+                refuse(others, Refusal::Cancelled)
             };
         }
         let given_up: Vec<ToolCall> = batch.given_up().cloned().collect();
