@@ -12,6 +12,7 @@ use std::sync::Arc;
 use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Declaration, ToolError, ToolSpec};
 
+use crate::catalogue::TOOL_SEARCH;
 use crate::pattern;
 use crate::registry::{Entry, ToolRegistry};
 use crate::tool::Tool;
@@ -172,6 +173,12 @@ impl ToolView {
 
     /// Returns the error for a name this view does not show.
     pub fn unknown(&self, name: &str) -> ToolError {
+        if self.registry.may_come(name) {
+            return ToolError::not_found(format!(
+                "Tool \"{name}\" is not here: its server may not have started yet, or does not offer it. \
+                 `{TOOL_SEARCH}` waits for servers that are starting"
+            ));
+        }
         let entries = self.entries();
         ToolError::unknown_tool(name, entries.iter().map(|entry| entry.tool.spec().name.as_str()))
     }

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -22,7 +21,7 @@ use convoke_tool::catalogue::{Arrivals, Source, SourceChange, Standing};
 use convoke_tool::{Spawner, ToolContext, ToolRegistry};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
-use crate::config::{Author, Config, McpRevision, McpServerConfig, interpolate};
+use crate::config::{Author, Config, McpRevision, McpServerConfig, disk, interpolate};
 
 /// The file in which other programs keep a project's servers.
 pub const PROJECT_SERVERS: &str = ".mcp.json";
@@ -95,7 +94,7 @@ impl McpServers {
         }
         if let Some(project) = &places.project {
             let file = project.join(PROJECT_SERVERS);
-            if file.is_file() {
+            if disk::exists(&file) {
                 // It gets what programs get, and no credentials.
                 read_file(&file, Author::Project, &inherited, &mut listed, &mut warnings);
             }
@@ -207,10 +206,15 @@ fn read_file(
     listed: &mut Vec<ListedServer>,
     warnings: &mut Vec<String>,
 ) {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) => {
-            warnings.push(format!("the MCP servers of {} cannot be read: {error}", path.display()));
+    let text = match disk::read_file(path) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            warnings.push(format!("there is no file {} with MCP servers", path.display()));
+            return;
+        }
+        Err(unreadable) => {
+            let why = unreadable.message;
+            warnings.push(format!("the MCP servers of {} cannot be read: {why}", path.display()));
             return;
         }
     };

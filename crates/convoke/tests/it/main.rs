@@ -13,6 +13,7 @@ mod config;
 mod denied;
 mod hooks;
 mod matrix;
+mod mcp;
 mod mission;
 mod runtime;
 mod tree;

@@ -71,7 +71,9 @@ impl List {
     ) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
         let mut all = store.list().map_err(|error| named::failure(&error))?;
-        all.iter_mut().for_each(|run| leave_out_answered(&store, run));
+        for run in &mut all {
+            leave_out_answered(&store, run);
+        }
         let now = SystemClock.now();
         let limit = match self.limit {
             Some(limit) => limit,

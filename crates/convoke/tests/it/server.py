@@ -1,0 +1,76 @@
+"""A small MCP server: it adds, asks for a name, and writes where it is told. Its first argument says how many
+tools it has beside those."""
+
+import json
+import os
+import sys
+
+MANY = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+
+
+def send(message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def tool(name, description, **properties):
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+
+NUMBER, WORDS = {"type": "number"}, {"type": "string"}
+TOOLS = [
+    tool("add", "Adds two numbers.", a=NUMBER, b=NUMBER),
+    tool("greet", "Asks a person for a name, and greets."),
+    tool("write", "Writes a word into a file.", path=WORDS, word=WORDS),
+] + [tool(f"other_{index}", "Does something else, at some length, with a word.", word=WORDS) for index in range(MANY)]
+
+
+def ask(message, schema):
+    send({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}})
+    for line in sys.stdin:
+        answer = json.loads(line)
+        if answer.get("id") == "q":
+            return answer.get("result", {})
+    return {}
+
+
+def call(name, arguments):
+    if name == "add":
+        total = arguments["a"] + arguments["b"]
+        return {"content": [{"type": "text", "text": f"{total:g}"}], "structuredContent": {"total": total}}
+    if name == "greet":
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        answer = ask("What is your name?", schema)
+        words = json.dumps(answer, sort_keys=True)
+    else:
+        try:
+            with open(arguments["path"], "w") as file:
+                file.write(arguments["word"])
+            words = "written"
+        except OSError as error:
+            return {"content": [{"type": "text", "text": f"cannot write: {error.strerror}"}], "isError": True}
+    return {"content": [{"type": "text", "text": words}]}
+
+
+def main():
+    sys.stderr.write("calc is here\n")
+    sys.stderr.flush()
+    for line in sys.stdin:
+        request = json.loads(line)
+        method, number = request.get("method"), request.get("id")
+        if method == "initialize":
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}
+        elif method == "tools/list":
+            result = {"tools": TOOLS}
+        elif method == "tools/call":
+            result = call(request["params"]["name"], request["params"].get("arguments", {}))
+        elif number is not None and method:
+            send({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "no such method"}})
+            continue
+        else:
+            continue
+        send({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+main()
