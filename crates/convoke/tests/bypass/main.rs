@@ -19,6 +19,7 @@ mod below;
 mod benign;
 mod foreign;
 mod place;
+mod served;
 
 use convoke_testkit::bypass::{self, Case, Layer};
 use convoke_testkit::skip;
@@ -65,6 +66,21 @@ async fn try_one(depth: u32, case: Case, guard: Guard) -> Tried {
     .unwrap()
 }
 
+/// Makes all attempts over MCP.
+async fn try_all_served(cases: Vec<Case>, guard: Guard) -> Vec<Tried> {
+    let tried = stream::iter(cases.into_iter().map(|case| {
+        tokio::spawn(async move {
+            let mut place = Place::new(&case);
+            let call = case.call_in(&place.world);
+            let what = format!("{:?} {} {}", case.layer, call.tool, call.arguments);
+            let output = place.call_served(guard, call).await;
+            let shown = place.world.shows(&case.canary, &output).unwrap();
+            Tried { shown, what: format!("{what}: {output}") }
+        })
+    }));
+    tried.buffer_unordered(AT_ONCE).map(Result::unwrap).collect().await
+}
+
 fn shown(tried: &[Tried]) -> Vec<&str> {
     tried.iter().filter(|tried| tried.shown).map(|tried| tried.what.as_str()).collect()
 }
@@ -100,6 +116,27 @@ async fn no_attempt_succeeds_from_an_agent_further_down() {
         let tried = try_all_below(depth, cases(|_| true), Guard::Everything).await;
         assert!(shown(&tried).is_empty(), "{depth} levels down: {:#?}", shown(&tried));
     }
+}
+
+/// Whoever comes over MCP may do no more than whoever is here.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attempt_succeeds_over_mcp() {
+    if !confined() {
+        return;
+    }
+    let tried = try_all_served(cases(|_| true), Guard::Everything).await;
+    assert!(shown(&tried).is_empty(), "{:#?}", shown(&tried));
+}
+
+/// And it is the policy that stops them there, not the way.
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_over_mcp_mean_something() {
+    if !confined() {
+        return;
+    }
+    let some = cases(|case| case.layer == Layer::Policy && case.can_run(PATH));
+    let some: Vec<Case> = some.into_iter().step_by(8).collect();
+    enough(&try_all_served(some, Guard::NoPolicy).await);
 }
 
 /// Neither do agents lose what they may do.

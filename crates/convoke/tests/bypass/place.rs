@@ -15,7 +15,7 @@ use convoke_testkit::bypass::{Call, Case, World};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{below, foreign};
+use crate::{below, foreign, served};
 
 /// Where programs are looked for.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -106,6 +106,16 @@ impl Place {
         };
         let (tool, arguments) = limited(call);
         below::call(depth, executor, ToolCall::new("c", tool, arguments)).await
+    }
+
+    /// Makes a call from elsewhere, over MCP, and returns all that was said about it.
+    pub(crate) async fn call_served(&self, guard: Guard, call: Call) -> String {
+        let executor = match self.executor(guard) {
+            Ok(executor) => executor,
+            Err(error) => return error,
+        };
+        let (tool, arguments) = limited(call);
+        served::call(executor, ToolCall::new("c", tool, arguments)).await
     }
 
     /// Makes a call, and returns how it ended: the exit code of a program, or whether it succeeded.
@@ -207,7 +217,7 @@ fn limited(call: Call) -> (String, Value) {
 }
 
 #[derive(Debug)]
-struct AllowsAll;
+pub(crate) struct AllowsAll;
 
 impl Authorizer for AllowsAll {
     fn decide(&self, _: &Request<'_>) -> Decision {
