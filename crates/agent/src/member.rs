@@ -309,7 +309,7 @@ fn stops_with(caller: &Control, report: &RunReport) -> bool {
 }
 
 /// Records that an agent ended, once, with what it used since that was last said.
-fn record_end(
+pub(crate) fn record_end(
     recorder: &Recorder,
     state: &RunState,
     report: &RunReport,

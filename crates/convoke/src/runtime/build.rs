@@ -9,12 +9,13 @@ use convoke_agent::{AgentDefinition, Journals};
 use convoke_core::policy::Authority;
 use convoke_core::{Mode, TaskId, WorkspaceKind};
 use convoke_journal::Store;
+use convoke_mcp::client::SamplerHandle;
 use convoke_tool::{
     Clock, Hook, Hooks, IntoTool, Selection, Spawner, SystemClock, Tool, ToolRegistry, ToolView,
 };
 
 use super::agents::Agents;
-use super::mcp::{McpPlaces, McpServers};
+use super::mcp::{McpPlaces, McpServers, RunModel};
 use super::place::{Ground, Setup};
 use super::tools::{command_tool, hooks_of, is_pattern, limits, names, offered, settings};
 use super::{Runtime, RuntimeError};
@@ -208,6 +209,12 @@ impl RuntimeBuilder {
         let Ground { context, programs, permissions, policy, variables } = ground;
         let (registry, built_in) = registry(&config, self.tools)?;
         let confined = programs.of_project_hooks(context.spawner());
+        let samples = config.tools.mcp_servers.iter().any(|server| server.sampling);
+        let context = if samples {
+            context.with_extension(Arc::new(SamplerHandle(Arc::new(RunModel))))
+        } else {
+            context
+        };
         let mcp = McpServers::new(
             &config,
             &self.mcp,

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use convoke_core::RunId;
+use convoke_agent::{Consultation, Counsel, consult};
+use convoke_core::{RunId, ToolError};
 use convoke_journal::Store;
 use convoke_mcp::client::{
-    Authorization, Change, Revision, Sampling, ServerConfig, ServerState, Servers, Severity,
-    Surroundings, Transport, Trust, import,
+    Authorization, Change, Revision, Sample, SampleRequest, Sampler, Sampling, ServerConfig,
+    ServerState, Servers, Severity, Surroundings, Transport, Trust, import,
 };
 use convoke_sandbox::GuardedSpawner;
 use convoke_tool::catalogue::{Arrivals, Source, SourceChange, Standing};
@@ -195,6 +196,24 @@ impl Arrivals for McpServers {
             }
         };
         stream::unfold(self.servers.changes(), next).boxed()
+    }
+}
+
+/// Has the model of the run answer that a call belongs to, where a server may ask for that.
+#[derive(Debug)]
+pub(super) struct RunModel;
+
+#[async_trait]
+impl Sampler for RunModel {
+    async fn sample(
+        &self,
+        context: &ToolContext,
+        request: SampleRequest,
+    ) -> Result<Sample, ToolError> {
+        let SampleRequest { server, system, messages, max_tokens, .. } = request;
+        let asked = Consultation { who: server, system, messages, max_tokens };
+        let Counsel { text, model } = consult(context, asked).await?;
+        Ok(Sample { text, model })
     }
 }
 

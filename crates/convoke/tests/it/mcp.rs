@@ -141,7 +141,7 @@ async fn tools_of_a_server_come_late_the_first_time_and_are_known_the_second() {
 #[tokio::test]
 async fn two_hundred_tools_of_a_server_cost_little() {
     let Some(scene) = Scene::new() else { return };
-    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(", '197'"));
+    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(", '196'"));
     let runtime = scene.builder(&config).build().unwrap();
     runtime.mcp().unwrap().attach();
     runtime.mcp().unwrap().servers().start("calc").await.unwrap();
@@ -188,6 +188,39 @@ async fn a_server_asks_through_the_same_queue_as_everything() {
         let (who, what) = asked.unwrap();
         assert_eq!(who, "mcp:calc");
         assert!(what.contains("What is your name?") && what.contains("name (string)"), "{what}");
+    }
+}
+
+/// A server gets answers of a model only where it was granted that, and the run pays for them.
+#[tokio::test]
+async fn a_server_asks_the_model_of_the_run_if_it_may() {
+    let Some(scene) = Scene::new() else { return };
+    for granted in [true, false] {
+        let server =
+            scene.server("").replace("name: calc", &format!("name: calc, sampling: {granted}"));
+        let config =
+            format!("tools:\n  mcpServers: [{server}]\npolicy:\n  kinds: {{other: allow}}\n");
+        let model = Arc::new(ScriptedModel::from_fn(|request| {
+            let said = request.messages.len();
+            match (request.system.starts_with("You are a calculator."), said) {
+                (true, _) => Turn::call("complete_task", json!({ "result": "42" })),
+                (false, 1) => Turn::call("tool_search", json!({ "query": "wonder" })),
+                (false, 3) => Turn::call("use_tool", json!({ "name": "mcp__calc__wonder" })),
+                _ => Turn::text("Done."),
+            }
+        }));
+        let runtime = scene.builder(&config).build().unwrap();
+        let (events, report) = run(&runtime, &model, Answer::yes()).await;
+        assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+        let heard = last_answer(&model).replace('\\', "");
+        assert_eq!(heard.contains(r#""text": "42""#), granted, "{heard}");
+        let answered =
+            events.iter().filter(|event| event.agent.as_str() == "main/for_calc").count();
+        assert_eq!(answered > 0, granted, "what it costs is in the stream");
+        let asked = model.requests().iter().any(|request| {
+            request.messages.iter().any(|one| one.words() == "What is ${six} times seven?")
+        });
+        assert_eq!(asked, granted, "word for word");
     }
 }
 

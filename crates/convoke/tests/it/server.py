@@ -22,6 +22,7 @@ NUMBER, WORDS = {"type": "number"}, {"type": "string"}
 TOOLS = [
     tool("add", "Adds two numbers.", a=NUMBER, b=NUMBER),
     tool("greet", "Asks a person for a name, and greets."),
+    tool("wonder", "Asks the model of its client something."),
     tool("write", "Writes a word into a file.", path=WORDS, word=WORDS),
 ] + [tool(f"other_{index}", "Does something else, at some length, with a word.", word=WORDS) for index in range(MANY)]
 
@@ -35,10 +36,23 @@ def ask(message, schema):
     return {}
 
 
+def wonder():
+    messages = [{"role": "user", "content": {"type": "text", "text": "What is ${six} times seven?"}}]
+    params = {"messages": messages, "systemPrompt": "You are a calculator.", "maxTokens": 50}
+    send({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage", "params": params})
+    for line in sys.stdin:
+        answer = json.loads(line)
+        if answer.get("id") == "s":
+            return answer.get("result") or answer.get("error")
+    return {}
+
+
 def call(name, arguments):
     if name == "add":
         total = arguments["a"] + arguments["b"]
         return {"content": [{"type": "text", "text": f"{total:g}"}], "structuredContent": {"total": total}}
+    if name == "wonder":
+        return {"content": [{"type": "text", "text": json.dumps(wonder(), sort_keys=True)}]}
     if name == "greet":
         schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
         answer = ask("What is your name?", schema)

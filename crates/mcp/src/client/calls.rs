@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::elicit::Elicitor;
 use super::in_call::elicitor_of;
-use super::sample::{Sampler, SamplerHandle};
+use super::sample::ForCall;
 
 /// The calls of one connection.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Calls(Mutex<HashMap<u64, Arc<CallUnderWay>>>);
 pub(super) struct CallUnderWay {
     progress: ProgressSender,
     elicitor: Option<Arc<dyn Elicitor>>,
-    sampler: Option<Arc<dyn Sampler>>,
+    sampling: Option<ForCall>,
     sign_of_life: Notify,
     /// How many questions to a person wait for their answers.
     asking: AtomicUsize,
@@ -45,11 +45,10 @@ impl Calls {
     /// Puts a call on the list. What it is known by is told later, once it was sent. What is asked for no
     /// call is not listed: nobody is asked, and nothing is shown, on its behalf.
     pub(super) fn enrol(self: &Arc<Self>, context: Option<&ToolContext>) -> Enrolled {
-        let sampler = context.and_then(ToolContext::extension::<SamplerHandle>);
         let call = Arc::new(CallUnderWay {
             progress: context.map_or_else(ProgressSender::silent, |own| own.progress().clone()),
             elicitor: elicitor_of(context),
-            sampler: sampler.map(|handle| Arc::clone(&handle.0)),
+            sampling: ForCall::of(context),
             sign_of_life: Notify::new(),
             asking: AtomicUsize::new(0),
             names: Mutex::default(),
@@ -108,8 +107,8 @@ impl CallUnderWay {
             (None, None) => true,
             _ => false,
         };
-        let samplers = match (&self.sampler, &other.sampler) {
-            (Some(own), Some(others)) => Arc::ptr_eq(own, others),
+        let samplers = match (&self.sampling, &other.sampling) {
+            (Some(own), Some(others)) => Arc::ptr_eq(&own.sampler, &others.sampler),
             (None, None) => true,
             _ => false,
         };
@@ -120,8 +119,8 @@ impl CallUnderWay {
         self.elicitor.clone()
     }
 
-    pub(super) fn sampler(&self) -> Option<Arc<dyn Sampler>> {
-        self.sampler.clone()
+    pub(super) fn sampling(&self) -> Option<ForCall> {
+        self.sampling.clone()
     }
 
     /// Says that a question to a person waits, for as long as what is returned lives.

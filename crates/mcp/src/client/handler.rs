@@ -94,9 +94,9 @@ impl Handler {
             return Err("this server is not granted answers of a model".to_owned());
         }
         let call = self.calls.concerned(origin);
-        let sampler = call.as_ref().and_then(|call| call.sampler());
+        let sampling = call.as_ref().and_then(|call| call.sampling());
         let _asking = call.map(CallUnderWay::asks);
-        sample::answer(&self.server, params, sampler).await
+        sample::answer(&self.server, params, sampling).await
     }
 }
 

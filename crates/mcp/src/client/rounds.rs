@@ -5,7 +5,6 @@
 //! not for ever.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_tool::ToolContext;
@@ -17,7 +16,7 @@ use super::connection::{Connection, Terms};
 use super::elicit;
 use super::failure::Failure;
 use super::in_call::elicitor_of;
-use super::sample::{self, SamplerHandle};
+use super::sample::{self, ForCall};
 
 const MAX_ROUNDS: u32 = 10;
 /// How long a server that only wants to be asked again is left alone.
@@ -83,9 +82,8 @@ async fn respond(
                 })
             }
             "sampling/createMessage" if handler.sampling == Sampling::Granted => {
-                let handle = context.and_then(ToolContext::extension::<SamplerHandle>);
-                let sampler = handle.map(|handle| Arc::clone(&handle.0));
-                let answered = sample::answer(&handler.server, &params, sampler).await;
+                let sampling = ForCall::of(context);
+                let answered = sample::answer(&handler.server, &params, sampling).await;
                 answered.map_err(|why| refused(format!("it wants the answer of a model: {why}")))
             }
             "sampling/createMessage" => {

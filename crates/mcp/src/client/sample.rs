@@ -8,18 +8,39 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use convoke_core::{Message, Part, Role, ToolError};
+use convoke_tool::ToolContext;
 use serde_json::{Value, json};
 
 /// Has a model answer for servers.
 #[async_trait]
 pub trait Sampler: Send + Sync + Debug {
-    /// Answers, or says why not.
-    async fn sample(&self, request: SampleRequest) -> Result<Sample, ToolError>;
+    /// Answers, or says why not. The context is that of the call that the server works for.
+    async fn sample(
+        &self,
+        context: &ToolContext,
+        request: SampleRequest,
+    ) -> Result<Sample, ToolError>;
 }
 
 /// A [`Sampler`] as the context of a call holds it.
 #[derive(Clone, Debug)]
 pub struct SamplerHandle(pub Arc<dyn Sampler>);
+
+/// Who answers, and the call for which.
+#[derive(Clone, Debug)]
+pub(super) struct ForCall {
+    pub(super) sampler: Arc<dyn Sampler>,
+    context: ToolContext,
+}
+
+impl ForCall {
+    /// Finds who answers for a call.
+    pub(super) fn of(context: Option<&ToolContext>) -> Option<Self> {
+        let context = context?;
+        let handle = context.extension::<SamplerHandle>()?;
+        Some(Self { sampler: Arc::clone(&handle.0), context: context.clone() })
+    }
+}
 
 /// What a server wants a model to answer. All of it is the server's text.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,13 +70,13 @@ pub struct Sample {
 pub(super) async fn answer(
     server: &str,
     params: &Value,
-    sampler: Option<Arc<dyn Sampler>>,
+    sampling: Option<ForCall>,
 ) -> Result<Value, String> {
-    let Some(sampler) = sampler else {
+    let Some(ForCall { sampler, context }) = sampling else {
         return Err("no model answers for servers here".to_owned());
     };
     let request = read(server, params)?;
-    let sample = sampler.sample(request).await.map_err(|error| error.message)?;
+    let sample = sampler.sample(&context, request).await.map_err(|error| error.message)?;
     Ok(json!({
         "role": "assistant",
         "content": { "type": "text", "text": sample.text },
@@ -110,10 +131,19 @@ mod tests {
 
     #[async_trait]
     impl Sampler for Echo {
-        async fn sample(&self, request: SampleRequest) -> Result<Sample, ToolError> {
+        async fn sample(
+            &self,
+            _: &ToolContext,
+            request: SampleRequest,
+        ) -> Result<Sample, ToolError> {
             let text = request.messages.iter().map(Message::words).collect();
             Ok(Sample { text, model: request.models.concat() })
         }
+    }
+
+    fn for_call(sampler: impl Sampler + 'static) -> ForCall {
+        let context = ToolContext::builder("t").build();
+        ForCall { sampler: Arc::new(sampler), context }
     }
 
     #[tokio::test]
@@ -126,11 +156,11 @@ mod tests {
             "maxTokens": 10,
             "modelPreferences": { "hints": [{ "name": "m" }] },
         });
-        let answer_of = answer("s", &params, Some(Arc::new(Echo))).await.unwrap();
+        let answer_of = answer("s", &params, Some(for_call(Echo))).await.unwrap();
         assert_eq!(answer_of["content"]["text"], "ab");
         assert_eq!(answer_of["model"], "m");
         assert!(answer("s", &params, None).await.is_err());
         let odd = json!({ "messages": [{ "role": "user", "content": { "type": "tool_use" } }] });
-        assert!(answer("s", &odd, Some(Arc::new(Echo))).await.is_err());
+        assert!(answer("s", &odd, Some(for_call(Echo))).await.is_err());
     }
 }

@@ -174,7 +174,7 @@ struct Model;
 
 #[async_trait]
 impl Sampler for Model {
-    async fn sample(&self, request: SampleRequest) -> Result<Sample, ToolError> {
+    async fn sample(&self, _: &ToolContext, request: SampleRequest) -> Result<Sample, ToolError> {
         Ok(Sample { text: format!("{}!", request.messages[0].words()), model: "m".into() })
     }
 }
