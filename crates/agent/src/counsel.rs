@@ -59,13 +59,11 @@ pub async fn consult(context: &ToolContext, asked: Consultation) -> Result<Couns
     record_end(&member.recorder, &member.state, &report, None)
         .map_err(|error| ToolError::unavailable(error.to_string()))?;
     member.tree.forget_call(member.recorder.run(), call);
-    match report.text() {
-        Some(text) => Ok(Counsel { text, model }),
-        None => {
-            let why = report.outcome.message.unwrap_or_else(|| "it gave no answer".to_owned());
-            Err(ToolError::failed(format!("the model did not answer: {why}")))
-        }
+    if let Some(text) = report.text() {
+        return Ok(Counsel { text, model });
     }
+    let why = report.outcome.message.unwrap_or_else(|| "it gave no answer".to_owned());
+    Err(ToolError::failed(format!("the model did not answer: {why}")))
 }
 
 fn order(asked: Consultation) -> Result<Order, ToolError> {
@@ -79,7 +77,7 @@ fn order(asked: Consultation) -> Result<Order, ToolError> {
         .collect();
     let mut definition = AgentDefinition::new(format!("for_{name}"), "Answers for a server.");
     definition.prompt.system_prompt = system.map(|system| literally(&system));
-    definition.prompt.initial_messages = messages.into_iter().map(spoken).collect();
+    definition.prompt.initial_messages = messages.iter().map(spoken).collect();
     definition.prompt.query = Some(literally(&last.words()));
     definition.tools = ToolConfig::only(Vec::<String>::new());
     definition.run.max_turns = Some(TURNS);
@@ -90,7 +88,7 @@ fn order(asked: Consultation) -> Result<Order, ToolError> {
     Ok(Order::new(Arc::new(agent), Map::new()))
 }
 
-fn spoken(message: Message) -> Message {
+fn spoken(message: &Message) -> Message {
     Message::text(message.role, literally(&message.words()))
 }
 
