@@ -887,9 +887,10 @@ fn a_question_stays_open_when_a_run_is_stopped() {
         };
         world.record(None, goes_on);
         let calls = vec![call];
-        let expected = match anything_else {
-            false => Effect::CallTools(calls),
-            true => Effect::Refuse { calls, why: Refusal::GivenUp },
+        let expected = if anything_else {
+            Effect::Refuse { calls, why: Refusal::GivenUp }
+        } else {
+            Effect::CallTools(calls)
         };
         assert_eq!(world.run.decide(world.now), expected);
         world.go_on();
