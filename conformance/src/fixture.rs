@@ -2,7 +2,7 @@
 //!
 //! What the product does is done by the product here too: the transport, the list of tools, their
 //! calls through the pipeline, progress, tasks. What the product does not serve, and tools that have to
-//! speak the protocol themselves, are answered by [`Spoken`].
+//! speak the protocol themselves, are answered by `Spoken`.
 
 mod asking;
 mod prompts;
