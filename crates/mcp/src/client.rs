@@ -3,7 +3,8 @@
 //! [`Servers`] is the handle of all of them. Each is described by a [`ServerConfig`] and reached over the
 //! standard streams of a program that is started here, or over HTTP. A tool of a server is an [`McpTool`];
 //! a program that calls it need not know that it is one. What a server wants from a person or a model in
-//! the middle of a call goes to the [`Elicitor`] and the [`Sampler`] of that call.
+//! the middle of a call goes to the [`Elicitor`] and the [`Sampler`] of that call. A remote server that wants
+//! to know who asks is told by an [`Authorization`]; [`Logins`] is the one that logs in.
 //!
 //! A server is a stranger. What it says about its tools is believed only where the configuration says so;
 //! its lists, texts, schemas and answers are bounded; and whatever it does, or does not do, the calls of
@@ -21,8 +22,10 @@ mod handler;
 mod http;
 mod import;
 mod in_call;
+mod interlude;
 mod lines;
 mod list;
+mod logins;
 mod manifest;
 mod name;
 mod negotiate;
@@ -44,6 +47,7 @@ pub use authorization::{Authorization, Refusal, Remote};
 pub use config::{Revision, Sampling, ServerConfig, Transport, Trust};
 pub use elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
 pub use import::{Imported, Problem, Severity, import};
+pub use logins::Logins;
 pub use offer::{Prompt, PromptArgument, Resource, ResourceTemplate};
 pub use sample::{Sample, SampleRequest, Sampler, SamplerHandle};
 pub use servers::{ServerStatus, Servers};

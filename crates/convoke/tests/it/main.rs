@@ -15,5 +15,6 @@ mod hooks;
 mod matrix;
 mod mission;
 mod runtime;
+mod serve;
 mod tree;
 mod workspace;

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use convoke_tool::ToolContext;
-use rmcp::model::{ClientRequest, ServerResult};
+use rmcp::model::{ClientRequest, PingRequest, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::Value;
@@ -21,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::calls::{CallUnderWay, Calls};
 use super::failure::Failure;
 use super::handler::{Dirty, Handler};
-use super::http::HttpFailure;
+use super::http::{CUT_OFF, HttpFailure};
+use super::interlude::Turns;
 use super::manifest::Facts;
 use super::task::{Background, leave};
 
@@ -152,7 +153,8 @@ impl Connection {
         }
     }
 
-    /// Waits for the answer, for as long as the terms allow. While a person is asked, time stands still.
+    /// Waits for the answer, for as long as the terms allow. While a person is asked something, or logs in,
+    /// time stands still.
     async fn wait(
         &self,
         waiting: &mut Waiting,
@@ -162,8 +164,12 @@ impl Connection {
     ) -> Result<Result<ServerResult, ServiceError>, Failure> {
         let mut silent_until = begun + terms.idle;
         let mut over_at = begun + terms.total;
+        let interlude = &self.handler.interlude;
+        let (mut logins, spent_before) = (interlude.follow(), interlude.spent());
         let mut asking_since: Option<Instant> = None;
         loop {
+            let stands_still = asking_since.is_some() || interlude.is_on();
+            let over_at_last = over_at + interlude.spent().saturating_sub(spent_before);
             let Some(handle) = waiting.0.as_mut() else {
                 return Err(Failure::Cancelled);
             };
@@ -174,7 +180,7 @@ impl Connection {
                 }
                 () = cancelled(terms.context) => return Err(Failure::Cancelled),
                 how = self.ended() => return Err(Failure::Ended(how)),
-                () = call.sign_of_life() => {
+                () = sign_of_life(call, &mut logins) => {
                     let now = Instant::now();
                     silent_until = now + terms.idle;
                     if call.is_asking() {
@@ -183,10 +189,10 @@ impl Connection {
                         over_at += now - since;
                     }
                 }
-                () = tokio::time::sleep_until(silent_until), if asking_since.is_none() => {
+                () = tokio::time::sleep_until(silent_until), if !stands_still => {
                     return Err(Failure::Timeout(terms.idle));
                 }
-                () = tokio::time::sleep_until(over_at), if asking_since.is_none() => {
+                () = tokio::time::sleep_until(over_at_last), if !stands_still => {
                     return Err(Failure::Timeout(terms.total));
                 }
             }
@@ -195,11 +201,14 @@ impl Connection {
 
     async fn failure(&self, error: ServiceError) -> Failure {
         match error {
-            ServiceError::McpError(error) => Failure::Refused {
-                code: error.code.0.into(),
-                message: error.message.into_owned(),
-                data: error.data,
-            },
+            ServiceError::McpError(error) => {
+                let message = error.message.into_owned();
+                if error.code == CUT_OFF && self.is_gone().await {
+                    self.give_up(&message);
+                    return Failure::Ended(message.into());
+                }
+                Failure::Refused { code: error.code.0.into(), message, data: error.data }
+            }
             ServiceError::TransportSend(error) => self.unsent(error.error.as_ref()).await,
             ServiceError::Cancelled { .. } => Failure::Cancelled,
             ServiceError::TransportClosed => self.end_of_it("it closed the connection").await,
@@ -218,11 +227,37 @@ impl Connection {
                 Failure::Unsent(why)
             }
             Some(StreamableHttpError::Client(failure @ HttpFailure::Broken { .. })) => {
-                Failure::Ended(failure.to_string().into())
+                let why = failure.to_string();
+                if !self.is_gone().await {
+                    return Failure::Lost(why);
+                }
+                self.give_up(&why);
+                Failure::Ended(why.into())
             }
             Some(error) => Failure::Unsent(error.to_string()),
             // A program whose input is closed is about to end, or has ended.
             None => self.end_of_it(&error.to_string()).await,
+        }
+    }
+
+    /// Finds out whether nobody answers any more. Over HTTP one exchange may break off while others go on.
+    async fn is_gone(&self) -> bool {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let asking = async {
+            let options = PeerRequestOptions::no_options();
+            let handle = self.peer.send_cancellable_request(ping, options).await?;
+            handle.rx.await.unwrap_or(Err(ServiceError::TransportClosed))
+        };
+        match tokio::time::timeout(END_PATIENCE, asking).await {
+            Ok(Err(ServiceError::TransportSend(error))) => matches!(
+                error.error.downcast_ref(),
+                Some(StreamableHttpError::Client(
+                    HttpFailure::Unreachable { .. } | HttpFailure::Broken { .. }
+                ))
+            ),
+            Ok(Err(ServiceError::TransportClosed)) => true,
+            // Whatever else is answered, or not yet: somebody is there.
+            _ => false,
         }
     }
 
@@ -260,6 +295,14 @@ impl Drop for Waiting {
                 drop(tokio::time::timeout(CANCEL_PATIENCE, told).await);
             });
         }
+    }
+}
+
+/// Waits for progress, or for a question or a login to begin or end.
+async fn sign_of_life(call: &CallUnderWay, logins: &mut Turns) {
+    tokio::select! {
+        () = call.sign_of_life() => {}
+        () = logins.next() => {}
     }
 }
 

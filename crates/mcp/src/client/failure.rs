@@ -15,6 +15,8 @@ const METHOD_NOT_FOUND: i64 = -32601;
 pub(super) enum Failure {
     /// The connection is gone; this is how it ended.
     Ended(Arc<str>),
+    /// The connection broke while the answer was awaited, and the server is still there.
+    Lost(String),
     /// The server refused.
     Refused {
         /// The number JSON-RPC has for it.
@@ -49,7 +51,10 @@ impl Failure {
     /// Returns why, without who.
     pub(super) fn reason(&self, server: &str) -> String {
         match self {
-            Self::NotStarted(why) | Self::Unauthorized(why) | Self::Unsent(why) => why.clone(),
+            Self::NotStarted(why)
+            | Self::Unauthorized(why)
+            | Self::Unsent(why)
+            | Self::Lost(why) => why.clone(),
             Self::Ended(how) => how.to_string(),
             other => other.clone().about(server).message,
         }
@@ -61,6 +66,10 @@ impl Failure {
             Self::Ended(how) => ToolError::unavailable(format!(
                 "MCP server `{server}` is gone: {how}; whether the call had an effect is not known. \
                  The next call starts it again"
+            )),
+            Self::Lost(why) => ToolError::unavailable(format!(
+                "MCP server `{server}` did not get to answer: {why}; whether the call had an effect is \
+                 not known"
             )),
             Self::Refused { code, message, data } => return refused(server, code, &message, data),
             Self::Timeout(limit) => {
@@ -149,6 +158,7 @@ mod tests {
     fn every_failure_names_the_server() {
         for failure in [
             Failure::Ended("it exited with status 1".into()),
+            Failure::Lost("the connection broke".into()),
             Failure::Refused { code: 1, message: "no".into(), data: None },
             Failure::Timeout(Duration::from_secs(1)),
             Failure::Cancelled,

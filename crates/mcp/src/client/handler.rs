@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use super::calls::{CallUnderWay, Calls};
 use super::config::Sampling;
+use super::interlude::Interlude;
 use super::{elicit, sample};
 
 /// What the specification answers with when a person says no to sampling.
@@ -67,6 +68,7 @@ pub(super) struct Handler {
     pub(super) sampling: Sampling,
     pub(super) calls: Arc<Calls>,
     pub(super) dirty: Arc<Dirty>,
+    pub(super) interlude: Arc<Interlude>,
 }
 
 impl Handler {

@@ -5,6 +5,8 @@
 //! header must not reach anybody else.
 
 mod events;
+mod sending;
+mod standing;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,9 +15,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use reqwest::header::{
-    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Method, Response, StatusCode};
 use rmcp::model::{
@@ -29,7 +29,10 @@ use rmcp::transport::streamable_http_client::{
     HttpStatusError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 
-use super::authorization::{Authorization, Refusal, Remote};
+use self::sending::Outgoing;
+use self::standing::Standing;
+use super::authorization::{Authorization, Remote};
+use super::interlude::Interlude;
 use super::lines::MAX_MESSAGE_BYTES;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -72,6 +75,8 @@ pub(super) struct HttpClient {
     client: Client,
     remote: Arc<Remote>,
     authorization: Option<Arc<dyn Authorization>>,
+    interlude: Arc<Interlude>,
+    standing: Arc<Standing>,
     limit: usize,
     patience: Duration,
 }
@@ -81,6 +86,7 @@ impl HttpClient {
         remote: Remote,
         setup: &(dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync),
         authorization: Option<Arc<dyn Authorization>>,
+        interlude: Arc<Interlude>,
     ) -> Result<Self, String> {
         // Fails if there is a provider already, and then that one is used.
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -95,45 +101,8 @@ impl HttpClient {
             )?;
         let remote = Arc::new(remote);
         let (limit, patience) = (MAX_MESSAGE_BYTES, DISCOVER_PATIENCE);
-        Ok(Self { client, remote, authorization, limit, patience })
-    }
-
-    /// Sends a request; if the server wants to know who asks, once more with what it wants.
-    async fn send(
-        &self,
-        method: Method,
-        headers: &Headers,
-        body: Option<&Bytes>,
-    ) -> Outcome<Response> {
-        let mut told = false;
-        loop {
-            let mut request = self.client.request(method.clone(), &self.remote.url);
-            if let Some(body) = body {
-                request = request.header(CONTENT_TYPE, JSON_MIME_TYPE).body(body.clone());
-            }
-            for (name, value) in headers {
-                request = request.header(name, value);
-            }
-            if let Some(authorization) = &self.authorization {
-                for (name, value) in authorization.headers(&self.remote).await {
-                    request = request.header(name, value);
-                }
-            }
-            let response = request.send().await.map_err(|error| self.lost(&error))?;
-            let Some(refusal) = refusal(&response) else {
-                return Ok(response);
-            };
-            if told {
-                return Err(unauthorized(unanswered(&refusal)));
-            }
-            told = true;
-            match &self.authorization {
-                Some(authorization) => {
-                    authorization.refused(&self.remote, refusal).await.map_err(unauthorized)?;
-                }
-                None => return Err(unauthorized(unanswered(&refusal))),
-            }
-        }
+        let standing = Arc::default();
+        Ok(Self { client, remote, authorization, interlude, standing, limit, patience })
     }
 
     fn lost(&self, error: &reqwest::Error) -> StreamableHttpError<HttpFailure> {
@@ -214,13 +183,17 @@ impl HttpClient {
         let body = serde_json::to_vec(&message).map(Bytes::from)?;
         accept(&mut headers);
         insert(&mut headers, HEADER_SESSION_ID, session.as_deref());
-        let sending = self.send(Method::POST, &headers, Some(&body));
-        let response = match discovery(&message) {
-            None => sending.await?,
-            Some(id) => match tokio::time::timeout(self.patience, sending).await {
-                Ok(response) => response?,
-                Err(_) => return Ok(fails(unknown_here(), id)),
-            },
+        if may_lead_to_questions(&message) {
+            self.standing.settled().await;
+        }
+        let patience = discovery(&message).map(|_| self.patience);
+        let (method, body) = (Method::POST, Some(&body));
+        let sent = self.send(Outgoing { method, headers: &headers, body, patience }).await?;
+        let Some(response) = sent else {
+            return match asked_id(&message) {
+                Some(id) => Ok(fails(unknown_here(), id)),
+                None => Ok(StreamableHttpPostResponse::Accepted),
+            };
         };
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
@@ -231,6 +204,9 @@ impl HttpClient {
         }
         let new_session = response.headers().get(HEADER_SESSION_ID);
         let new_session = new_session.and_then(|value| value.to_str().ok()).map(str::to_owned);
+        if new_session.is_some() && is_greeting(&message) {
+            self.standing.expect();
+        }
         let Some(id) = asked_id(&message) else {
             // Nobody waits for an answer to a notice.
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -278,7 +254,8 @@ impl StreamableHttpClient for HttpClient {
     ) -> Outcome<()> {
         insert(&mut headers, HEADER_SESSION_ID, Some(&*session));
         // The server forgets the session sooner or later anyway.
-        self.send(Method::DELETE, &headers, None).await.map(drop)
+        let (method, headers) = (Method::DELETE, &headers);
+        self.send(Outgoing { method, headers, body: None, patience: None }).await.map(drop)
     }
 
     async fn get_stream(
@@ -292,7 +269,13 @@ impl StreamableHttpClient for HttpClient {
         accept(&mut headers);
         insert(&mut headers, HEADER_SESSION_ID, session.as_deref());
         insert(&mut headers, HEADER_LAST_EVENT_ID, last_event.as_deref());
-        let response = self.send(Method::GET, &headers, None).await?;
+        let (method, headers) = (Method::GET, &headers);
+        let sent = self.send(Outgoing { method, headers, body: None, patience: None }).await;
+        if last_event.is_none() {
+            // Whatever came of it: there is nothing more to wait for.
+            self.standing.settle();
+        }
+        let response = sent?.ok_or(StreamableHttpError::ServerDoesNotSupportSse)?;
         let kind = text_of(&response, &CONTENT_TYPE).unwrap_or_default();
         if !response.status().is_success() || !kind.starts_with(EVENT_STREAM_MIME_TYPE) {
             // Whatever it says instead: there is no stream to be had.
@@ -327,27 +310,6 @@ fn same_origin() -> Policy {
     })
 }
 
-fn refusal(response: &Response) -> Option<Refusal> {
-    let status = response.status();
-    let challenge = text_of(response, &WWW_AUTHENTICATE);
-    let refuses = status == StatusCode::UNAUTHORIZED
-        || (status == StatusCode::FORBIDDEN && challenge.is_some());
-    refuses.then(|| Refusal { status: status.as_u16(), challenge })
-}
-
-fn unanswered(refusal: &Refusal) -> String {
-    let challenge = refusal.challenge.as_deref().map(|text| format!(" ({text})"));
-    format!(
-        "it answered with HTTP {}{}; give it a header with a valid token, or sign in to it",
-        refusal.status,
-        challenge.unwrap_or_default()
-    )
-}
-
-fn unauthorized(what: String) -> StreamableHttpError<HttpFailure> {
-    StreamableHttpError::Client(HttpFailure::Unauthorized(what))
-}
-
 fn accept(headers: &mut Headers) {
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
 }
@@ -378,6 +340,24 @@ fn discovery(message: &ClientJsonRpcMessage) -> Option<RequestId> {
         }
         _ => None,
     }
+}
+
+fn is_greeting(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, ClientJsonRpcMessage::Request(request)
+        if matches!(request.request, ClientRequest::InitializeRequest(_)))
+}
+
+/// Tells whether a server may want to ask something before it answers.
+fn may_lead_to_questions(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(request) = message else {
+        return false;
+    };
+    matches!(
+        request.request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+    )
 }
 
 /// Answers a request in the server's place.
@@ -435,7 +415,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let remote = Remote { name: "s".into(), url };
-        let mut client = HttpClient::new(remote, &|builder| builder, None).unwrap();
+        let interlude = Arc::default();
+        let mut client = HttpClient::new(remote, &|builder| builder, None, interlude).unwrap();
         client.patience = Duration::from_millis(20);
         let request = DiscoverRequest::new(DiscoverRequestParams {});
         let request = ClientRequest::DiscoverRequest(request);

@@ -6,6 +6,9 @@
 //! well*: whichever answer comes is good, however late it comes, and the other is dropped. This is done
 //! here and not by the library, which drops the first question when it asks the second, and then takes the
 //! late answer to it for a broken connection.
+//!
+//! A server that refuses the revision it is asked in says which ones it speaks. If ours is among them all
+//! the same, it is asked once more in that one, and not in an older one.
 
 use std::time::Duration;
 
@@ -22,6 +25,7 @@ use tokio::time::Instant;
 /// Far from where the numbers of ordinary requests begin, so that a late answer is nobody else's.
 const DISCOVER: RequestId = RequestId::Number(1_000_000_001);
 const INITIALIZE: RequestId = RequestId::Number(1_000_000_002);
+const DISCOVER_AGAIN: RequestId = RequestId::Number(1_000_000_003);
 
 /// What is asked, and in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +69,12 @@ pub(super) async fn negotiate<T: Transport<RoleClient>>(
     let mut talk = Talk { transport, own, asked: Asked::default(), refusal: None };
     match opening {
         Opening::Greet | Opening::OnlyInitialize => talk.initialize().await?,
-        Opening::OnlyDiscover => talk.discover().await?,
+        Opening::OnlyDiscover => talk.discover(DISCOVER).await?,
         Opening::Probe(patience) => {
             let deadline = Instant::now() + patience;
             let asking = async {
                 // Sending may take as long as the answer: over HTTP it is one exchange.
-                talk.discover().await?;
+                talk.discover(DISCOVER).await?;
                 talk.listen(opening).await
             };
             if let Ok(settled) = tokio::time::timeout_at(deadline, asking).await {
@@ -109,7 +113,7 @@ impl<T: Transport<RoleClient>> Talk<'_, T> {
         sent.map_err(|error| Disagreement::Unsent(Box::new(error)))
     }
 
-    async fn discover(&mut self) -> Result<(), Disagreement> {
+    async fn discover(&mut self, id: RequestId) -> Result<(), Disagreement> {
         self.asked.discover = Question::Open;
         let mut request = DiscoverRequest::new(DiscoverRequestParams {});
         request.extensions.insert(RequestMetaObject::with_client_context(
@@ -118,7 +122,7 @@ impl<T: Transport<RoleClient>> Talk<'_, T> {
             self.own.capabilities.clone(),
         ));
         let request = ClientRequest::DiscoverRequest(request);
-        self.send(ClientJsonRpcMessage::request(request, DISCOVER)).await
+        self.send(ClientJsonRpcMessage::request(request, id)).await
     }
 
     async fn initialize(&mut self) -> Result<(), Disagreement> {
@@ -132,7 +136,7 @@ impl<T: Transport<RoleClient>> Talk<'_, T> {
     async fn listen(&mut self, opening: Opening) -> Result<ServerPeerInfo, Disagreement> {
         loop {
             match self.transport.receive().await.ok_or(Disagreement::Closed)? {
-                ServerJsonRpcMessage::Response(answer) if is(&DISCOVER, &answer.id) => {
+                ServerJsonRpcMessage::Response(answer) if is_discovery(&answer.id) => {
                     self.asked.discover = Question::Answered;
                     if let Some(agreed) = discovered(answer.result)? {
                         return Ok(agreed);
@@ -148,7 +152,7 @@ impl<T: Transport<RoleClient>> Talk<'_, T> {
                 ServerJsonRpcMessage::Error(error) => {
                     let about_initialize = match &error.id {
                         Some(id) if is(&INITIALIZE, id) => true,
-                        Some(id) if is(&DISCOVER, id) => false,
+                        Some(id) if is_discovery(id) => false,
                         // Who cannot read a question cannot name it: the last one is meant.
                         None => self.asked.initialize == Question::Open,
                         Some(_) => continue,
@@ -158,6 +162,11 @@ impl<T: Transport<RoleClient>> Talk<'_, T> {
                         self.refusal = Some(error.error);
                     } else {
                         self.asked.discover = Question::Answered;
+                        let first = !error.id.is_some_and(|id| is(&DISCOVER_AGAIN, &id));
+                        if first && speaks_ours_after_all(&error.error) {
+                            self.discover(DISCOVER_AGAIN).await?;
+                            continue;
+                        }
                         self.refusal.get_or_insert(error.error);
                     }
                     self.fall_back(opening).await?;
@@ -186,7 +195,7 @@ impl<T: Transport<RoleClient>> Talk<'_, T> {
         }
         let unspoken = self.refusal.as_ref().is_some_and(is_about_the_revision);
         if discover == Question::Unasked && opening == Opening::Greet && unspoken {
-            return self.discover().await;
+            return self.discover(DISCOVER).await;
         }
         Err(self.refusal.take().map_or(Disagreement::Odd, Disagreement::Refused))
     }
@@ -227,6 +236,18 @@ fn discovered(result: ServerResult) -> Result<Option<ServerPeerInfo>, Disagreeme
 /// Some servers answer with the number as text.
 fn is(asked: &RequestId, answered: &RequestId) -> bool {
     asked == answered || asked.to_string() == answered.to_string()
+}
+
+fn is_discovery(answered: &RequestId) -> bool {
+    is(&DISCOVER, answered) || is(&DISCOVER_AGAIN, answered)
+}
+
+/// Tells whether a server that does not take our revision names it among those it speaks.
+fn speaks_ours_after_all(refusal: &ErrorData) -> bool {
+    let spoken = refusal.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    let ours = ProtocolVersion::V_2026_07_28;
+    refusal.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION
+        && spoken.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(ours.as_str())))
 }
 
 fn is_about_the_revision(refusal: &ErrorData) -> bool {

@@ -80,6 +80,7 @@ impl ToolEntry {
         let title = text("title").or_else(|| entry.pointer("/annotations/title")?.as_str());
         let hints = entry.get("annotations").cloned().unwrap_or_default();
         let input = entry.get("inputSchema").cloned().unwrap_or_default();
+        let input = of_an_object(input);
         let output = entry.get("outputSchema").filter(|schema| !schema.is_null()).cloned();
         let problem =
             problem_with_input(&input).map(|why| format!("its input schema {why}")).or_else(|| {
@@ -98,6 +99,33 @@ impl ToolEntry {
             unusable: problem,
         })
     }
+}
+
+/// Says of a schema that it is one of an object, where it leaves that open: arguments always are one.
+fn of_an_object(mut schema: Value) -> Value {
+    if may_be_object(&schema, MAX_SCHEMA_DEPTH)
+        && let Some(map) = schema.as_object_mut()
+    {
+        map.insert("type".to_owned(), "object".into());
+    }
+    schema
+}
+
+/// Tells whether nothing in a schema rules out objects, as far as that can be seen without solving it.
+fn may_be_object(schema: &Value, levels: usize) -> bool {
+    let (Some(below), Some(map)) = (levels.checked_sub(1), schema.as_object()) else {
+        return schema == &Value::Bool(true);
+    };
+    let branch = |branch: &Value| may_be_object(branch, below);
+    map.iter().all(|(keyword, value)| match (keyword.as_str(), value) {
+        ("type", Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        ("type", kind) => kind == "object",
+        ("const", value) => value.is_object(),
+        ("enum", Value::Array(values)) => values.iter().any(Value::is_object),
+        ("anyOf" | "oneOf", Value::Array(branches)) => branches.iter().any(branch),
+        ("allOf", Value::Array(branches)) => branches.iter().all(branch),
+        _ => true,
+    })
 }
 
 fn problem_with_input(schema: &Value) -> Option<String> {
@@ -285,6 +313,35 @@ mod tests {
             assert!(why.contains(says), "{says}: {why}");
         }
         assert!(ToolEntry::read(&json!({ "inputSchema": {} })).is_none());
+    }
+
+    #[test]
+    fn a_schema_that_leaves_its_type_open_is_one_of_an_object() {
+        for schema in [
+            json!({}),
+            json!({ "properties": { "n": { "type": "integer" } }, "required": ["n"] }),
+            json!({ "type": ["object", "null"], "properties": {} }),
+            json!({ "anyOf": [{ "type": "string" }, { "required": ["a"] }] }),
+            json!({ "allOf": [true, { "properties": { "a": {} } }] }),
+        ] {
+            let read = entry(&schema);
+            assert_eq!(read.unusable, None, "{schema}");
+            let mut declared = schema.clone();
+            declared["type"] = json!("object");
+            assert_eq!(read.input, declared);
+        }
+        for schema in [
+            json!({ "type": ["string", "null"] }),
+            json!({ "const": 7 }),
+            json!({ "enum": ["a", "b"] }),
+            json!({ "oneOf": [{ "type": "string" }, { "const": 1 }] }),
+            json!({ "allOf": [{ "properties": {} }, { "type": "array" }] }),
+        ] {
+            let why = entry(&schema).unusable.unwrap_or_default();
+            assert!(why.contains("not the schema of an object"), "{schema}: {why}");
+        }
+        let whole = json!({ "type": "object", "$defs": { "a": { "$anchor": "x" } } });
+        assert_eq!(entry(&whole).input, whole);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod browser;
 mod login;
+mod logins;
 mod machine;
 mod refresh;
 mod refusals;

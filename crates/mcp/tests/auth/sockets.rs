@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_mcp::auth::{AuthError, FileStore, OAuth, Web, WebSettings};
+use convoke_mcp::client::{Logins, ServerConfig, Servers, Surroundings};
+use convoke_tool::{Tool, ToolContext};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use url::Url;
@@ -81,6 +84,41 @@ async fn a_login_works_over_real_connections_and_files() {
     assert_eq!(ask(&again, &world).await.unwrap(), 200);
     assert_eq!(user.browser.shown(), 1);
     assert!(world.asked("/token")[0].header("user-agent").starts_with("convoke/"));
+}
+
+/// Calls the only tool of the server.
+async fn call(servers: &Servers) -> String {
+    if servers.tools().is_empty() {
+        servers.start("files").await.unwrap();
+    }
+    let tool = &servers.tools()[0];
+    let call = tool.prepare(json!({})).unwrap();
+    let output = call.run(ToolContext::builder("task").build()).await.unwrap();
+    output.value.as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_client_of_servers_logs_in_and_asks_for_more_in_the_middle_of_a_call() {
+    let world = listening().await;
+    let user = User::new(&world);
+    let consent = user.browser.clone();
+    let web = Arc::new(Web::default());
+    let logins = Logins::new(user.store.clone(), Some(consent), user.clock.clone(), web);
+    let surroundings = Surroundings::new("/").authorization(Arc::new(logins));
+    let config = ServerConfig::http("files", user.settings.url.as_str());
+    let servers = Servers::new(vec![config], surroundings);
+    assert_eq!(call(&servers).await, "welcome");
+    assert_eq!(user.browser.shown(), 1);
+    world.ways().needs = vec!["write".to_owned()];
+    assert_eq!(call(&servers).await, "welcome");
+    assert_eq!(world.asked("/authorize")[1].field("scope").as_deref(), Some("write read"));
+    // All tokens are gone, and everybody notices at the same time.
+    world.ways().tokens.clear();
+    world.ways().gives_refresh = false;
+    world.ways().needs.clear();
+    let calls = futures_util::future::join_all((0..4).map(|_| call(&servers))).await;
+    assert_eq!(calls, vec!["welcome"; 4]);
+    assert_eq!(world.asked("/token").len(), 3, "one of them got a token for all");
 }
 
 #[tokio::test]

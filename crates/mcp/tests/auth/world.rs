@@ -194,7 +194,7 @@ impl Ways {
         };
         let has = |scope: &String| scopes.split(' ').any(|known| known == scope);
         if self.needs.iter().all(has) {
-            return reply(200, &json!({ "result": "ok" }));
+            return served(&asked.body);
         }
         let needs = self.needs.join(" ");
         refuse(403, &format!("Bearer error=\"insufficient_scope\", scope=\"{needs}\""))
@@ -257,6 +257,29 @@ impl Ways {
         }
         reply(200, &given)
     }
+}
+
+/// What the MCP server answers to somebody it knows.
+fn served(body: &str) -> HttpResponse {
+    let message: Value = serde_json::from_str(body).unwrap_or_default();
+    let more = match message["method"].as_str() {
+        Some("server/discover") => {
+            json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+                "ttlMs": 0, "cacheScope": "private" })
+        }
+        Some("tools/list") => {
+            let tool = json!({ "name": "t", "inputSchema": { "type": "object" } });
+            json!({ "tools": [tool], "ttlMs": 0, "cacheScope": "private" })
+        }
+        Some("tools/call") => json!({ "content": [{ "type": "text", "text": "welcome" }] }),
+        _ => json!({}),
+    };
+    let mut result = json!({ "resultType": "complete" });
+    result.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+    let mut answer =
+        reply(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }));
+    answer.headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+    answer
 }
 
 fn document(value: &Value) -> HttpResponse {

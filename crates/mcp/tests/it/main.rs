@@ -7,6 +7,7 @@
     reason = "a test may fail"
 )]
 
+mod authorized;
 mod calls;
 mod faults;
 mod http;
@@ -15,3 +16,4 @@ mod processes;
 mod questions;
 mod real;
 mod scripted;
+mod web;

@@ -177,23 +177,25 @@ async fn open_http(
     transport_config.custom_headers = custom_headers;
     let setup = Arc::clone(&surroundings.http);
     let authorization = surroundings.authorization.clone();
+    let interlude = Arc::clone(&handler.interlude);
     // Certificates are read from files.
-    let client =
-        tokio::task::spawn_blocking(move || HttpClient::new(remote, setup.as_ref(), authorization));
+    let client = tokio::task::spawn_blocking(move || {
+        HttpClient::new(remote, setup.as_ref(), authorization, interlude)
+    });
     let client = client.await.unwrap_or_else(|_| Err("the runtime is shutting down".to_owned()));
     let client = client.map_err(OpenFailure::new)?;
     let transport = StreamableHttpClientTransport::with_client(client, transport_config);
     let mut transport = IntoTransport::<RoleClient, _, _>::into_transport(transport);
     let own = handler.get_info();
-    let agreed = tokio::time::timeout_at(deadline, negotiate(&mut transport, opening, &own)).await;
-    let agreed = match agreed {
-        Ok(Ok(agreed)) => agreed,
-        Ok(Err(disagreement)) => {
+    let negotiating = negotiate(&mut transport, opening, &own);
+    let agreed = match handler.interlude.within(deadline, negotiating).await {
+        Some(Ok(agreed)) => agreed,
+        Some(Err(disagreement)) => {
             // There is nobody to tell that it did not close.
             drop(transport.close().await);
             return Err(explained(&disagreement));
         }
-        Err(_) => return Err(OpenFailure::late("it did not answer in time")),
+        None => return Err(OpenFailure::late("it did not answer in time")),
     };
     let stop = CancellationToken::new();
     let (end, ended) = watch::channel(None);

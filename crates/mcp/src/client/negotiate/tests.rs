@@ -39,6 +39,8 @@ impl Transport<RoleClient> for Scripted {
 enum Says {
     Discovered,
     Refuses(RequestId, ErrorCode),
+    /// It does not speak this revision, but these.
+    Speaks(RequestId, &'static str),
     Initialized,
     After(Duration),
 }
@@ -69,6 +71,11 @@ async fn talk(opening: Opening, script: Vec<Says>) -> (Result<String, Disagreeme
                     ),
                     INITIALIZE,
                 ),
+                Says::Speaks(id, revision) => {
+                    let data = serde_json::json!({ "supported": [revision] });
+                    let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
+                    JsonRpcMessage::error(ErrorData::new(code, "no", Some(data)), Some(id))
+                }
                 Says::Refuses(id, code) => {
                     JsonRpcMessage::error(ErrorData::new(code, "no", None), Some(id))
                 }
@@ -107,6 +114,24 @@ async fn an_old_server_refuses_and_is_greeted() {
     let (agreed, asked) = talk(PATIENCE, vec![refuses, Says::Initialized]).await;
     assert_eq!(agreed.unwrap(), "2025-11-25");
     assert_eq!(asked, ["server/discover", "initialize", "notifications/initialized"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_our_revision_and_then_names_it_is_asked_once_more() {
+    let script = vec![Says::Speaks(DISCOVER, "2026-07-28"), Says::Discovered];
+    let (agreed, asked) = talk(PATIENCE, script).await;
+    assert_eq!(agreed.unwrap(), "2026-07-28");
+    assert_eq!(asked, ["server/discover", "server/discover"]);
+
+    let always = [DISCOVER, DISCOVER_AGAIN].map(|id| Says::Speaks(id, "2026-07-28"));
+    let (refused, asked) = talk(Opening::OnlyDiscover, always.into()).await;
+    assert!(matches!(refused, Err(Disagreement::Refused(_))), "{refused:?}");
+    assert_eq!(asked, ["server/discover", "server/discover"]);
+
+    let script = vec![Says::Speaks(DISCOVER, "2025-11-25"), Says::Initialized];
+    let (agreed, asked) = talk(PATIENCE, script).await;
+    assert_eq!(agreed.unwrap(), "2025-11-25");
+    assert_eq!(asked[..2], ["server/discover", "initialize"]);
 }
 
 #[tokio::test(start_paused = true)]

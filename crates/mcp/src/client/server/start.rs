@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Outcome, Server};
+use super::{FOREVER, Outcome, Server};
 use crate::client::config::{Revision, Transport};
 use crate::client::connection::{Connection, OpenFailure, Terms, open};
 use crate::client::failure::Failure;
 use crate::client::handler::Handler;
+use crate::client::interlude::Interlude;
 use crate::client::list::{Listed, list};
 use crate::client::manifest::{Capability, Manifest};
 use crate::client::negotiate::Opening;
@@ -18,19 +19,29 @@ use crate::client::negotiate::Opening;
 /// the second. Either answer is good, so this may be short.
 const PROGRAM_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The time a start has.
+struct Start {
+    /// When it has to be done, if nobody logs in meanwhile.
+    deadline: Instant,
+    interlude: Arc<Interlude>,
+}
+
 impl Server {
     /// Starts it, within the time it has for that.
     pub(super) async fn start(self: &Arc<Self>) -> Outcome {
-        let deadline = Instant::now() + self.config.start_timeout;
+        let start = Start {
+            deadline: Instant::now() + self.config.start_timeout,
+            interlude: Arc::default(),
+        };
         let opening = self.opening();
-        let opened = match self.open(opening, deadline).await {
+        let opened = match self.open(opening, &start).await {
             // Some servers end when they are asked what they do not know.
             Err(failure) if failure.hung_up && matches!(opening, Opening::Probe(_)) => {
-                self.open(Opening::OnlyInitialize, deadline).await
+                self.open(Opening::OnlyInitialize, &start).await
             }
             // What was known of it may not be true any more.
             Err(failure) if opening == Opening::Greet && failure.may_be_asked_otherwise() => {
-                self.open(self.probe(), deadline).await
+                self.open(self.probe(), &start).await
             }
             opened => opened,
         };
@@ -42,11 +53,13 @@ impl Server {
             }
         })?;
         let connection = Arc::new(connection);
-        let first = self.first_list(&connection, deadline).await;
+        let first = self.first_list(&connection, &start).await;
         let first = first.map_err(|failure| match failure {
             Failure::Timeout(_) => {
                 Failure::NotStarted("it did not list its tools in time".to_owned())
             }
+            // Whoever logs in first can go on at once.
+            failure @ Failure::Unauthorized(_) => failure,
             failure => Failure::NotStarted(failure.about(self.name()).message),
         });
         match first {
@@ -58,13 +71,15 @@ impl Server {
         }
     }
 
-    async fn open(&self, opening: Opening, deadline: Instant) -> Result<Connection, OpenFailure> {
+    async fn open(&self, opening: Opening, start: &Start) -> Result<Connection, OpenFailure> {
         let handler = Handler {
             server: self.name().into(),
             sampling: self.config.sampling,
             calls: Arc::default(),
             dirty: Arc::default(),
+            interlude: Arc::clone(&start.interlude),
         };
+        let deadline = start.interlude.after(start.deadline);
         open(&self.config, &self.surroundings, handler, opening, deadline).await
     }
 
@@ -82,8 +97,8 @@ impl Server {
     const fn probe(&self) -> Opening {
         match self.config.transport {
             Transport::Program { .. } => Opening::Probe(PROGRAM_PATIENCE),
-            // Over HTTP one question is asked after the other; there, silence is an answer.
-            Transport::Http { .. } => Opening::Probe(self.config.start_timeout),
+            // Over HTTP one question is asked after the other, and silence is taken for an answer there.
+            Transport::Http { .. } => Opening::Probe(FOREVER),
         }
     }
 
@@ -91,15 +106,16 @@ impl Server {
     async fn first_list(
         self: &Arc<Self>,
         connection: &Connection,
-        deadline: Instant,
+        start: &Start,
     ) -> Result<(), Failure> {
         let facts = connection.facts().clone();
         let now = self.surroundings.clock.now();
         let mut manifest = Manifest::new(self.cache.fingerprint(), now, facts);
         if manifest.facts.tools != Capability::Absent {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let Start { deadline, interlude } = start;
+            let left = interlude.after(*deadline).saturating_duration_since(Instant::now());
             let terms = Terms { idle: left, total: left, context: None };
-            let listed = tokio::time::timeout_at(deadline, list(connection, Listed::Tools, terms));
+            let listed = interlude.within(*deadline, list(connection, Listed::Tools, terms));
             let listing = listed.await.unwrap_or(Err(Failure::Timeout(left)))?;
             self.take_tools(&mut manifest, listing);
         }
