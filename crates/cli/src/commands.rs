@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod mcp;
 mod models;
 mod policy;
 mod run;
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     /// List, describe and call tools
     #[command(subcommand, arg_required_else_help = true)]
     Tools(tools::Tools),
+    /// List, test, add and serve MCP servers
+    #[command(subcommand, arg_required_else_help = true)]
+    Mcp(mcp::Mcp),
     /// Show, explain and check the configuration
     #[command(subcommand, arg_required_else_help = true)]
     Config(config::Config),
@@ -70,6 +74,7 @@ pub(crate) fn run(
         Command::Models(command) => command.run(&session()?, output),
         Command::Agents(command) => command.run(&session()?, output),
         Command::Tools(command) => command.run(&session()?, output),
+        Command::Mcp(command) => command.run(&session()?, output),
         Command::Config(command) => command.run(&session()?, output),
         Command::Policy(command) => command.run(&session()?, output),
         Command::Sandbox(command) => return command.run(&session()?, output),

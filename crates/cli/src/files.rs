@@ -92,6 +92,15 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a file in the place of another, whole or not at all: who may read it stays, and so does a link. A new
+/// one is its owner's alone.
+pub(crate) fn rewrite(path: &Path, text: &str) -> io::Result<()> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let permissions = real.metadata().map(|metadata| metadata.permissions()).ok();
+    write_private(&real, text)?;
+    permissions.map_or(Ok(()), |permissions| fs::set_permissions(&real, permissions))
+}
+
 /// Writes a new file that only its owner may read, whole or not at all.
 pub(crate) fn put(path: &Path, text: &str) -> io::Result<()> {
     beside(path, text)?.persist_noclobber(path).map_err(|error| error.error)?;
@@ -145,6 +154,18 @@ mod tests {
         assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         let parent = directory.path().join("a").metadata().unwrap();
         assert_eq!(parent.permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn who_may_read_a_file_stays_when_it_is_rewritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("shared.yml");
+        rewrite(&path, "one\n").unwrap();
+        let mode = || path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        rewrite(&path, "two\n").unwrap();
+        assert_eq!((mode(), read(&path).unwrap().as_str()), (0o644, "two\n"));
     }
 
     #[test]

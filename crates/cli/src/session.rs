@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use convoke::agent::files::{self, AgentDirectory, AgentOrigin, ProjectTrust, usual_directories};
 use convoke::config::{Config, Loaded, MoreTools, Sources, Standing, Trust, load};
 use convoke::journal::Store;
-use convoke::{McpPlaces, Runtime, Workspace, Workspaces};
+use convoke::{McpPlaces, PROJECT_SERVERS, Runtime, Workspace, Workspaces};
 use convoke_core::{Cause, Mode};
 
 use crate::cli::Global;
@@ -94,6 +94,12 @@ impl<'a> Session<'a> {
         let sources = self.sources()?;
         let loaded = load(&sources)?;
         failure::warn(output, loaded.warnings());
+        self.learn(&sources, &loaded);
+        Ok(loaded)
+    }
+
+    /// Finds out about the project from a configuration that was loaded.
+    pub(crate) fn learn(&self, sources: &Sources, loaded: &Loaded) {
         self.project.get_or_init(|| {
             // Without a file there is nothing to be trusted but the folder.
             let is_trusted = match loaded.project_root() {
@@ -103,7 +109,6 @@ impl<'a> Session<'a> {
             let has_file = loaded.project_root().is_some();
             Project { root: sources.project_root(), has_file, trust: is_trusted.into() }
         });
-        Ok(loaded)
     }
 
     /// Returns where files of agents usually are: the project's, then the user's.
@@ -115,8 +120,7 @@ impl<'a> Session<'a> {
 
     /// Returns where agents of the project go.
     pub(crate) fn project_agents(&self) -> PathBuf {
-        let root = self.project.get().and_then(|project| project.root.clone());
-        root.unwrap_or_else(|| self.working_directory.clone()).join(".convoke/agents")
+        self.project_directory().join(".convoke/agents")
     }
 
     /// Tells whether agents of the project may be used.
@@ -195,17 +199,21 @@ impl<'a> Session<'a> {
 
     /// Returns what MCP servers may use: a project's file is read only if the project is trusted.
     fn mcp_places(&self, trust: ProjectTrust) -> McpPlaces {
-        let root = self.project.get().and_then(|project| project.root.clone());
-        let root = root.unwrap_or_else(|| self.working_directory.clone());
         let mut places = McpPlaces::default();
         places.cache = self.environment.cache_directory().map(|cache| cache.join("mcp"));
-        places.project = (trust == ProjectTrust::Trusted).then_some(root);
+        places.logins = self.logins();
+        places.project = (trust == ProjectTrust::Trusted).then(|| self.project_directory());
         places
     }
 
     /// Returns what no tool and no program may touch: what is remembered, and what the user configured.
     fn kept_from_tools(&self) -> Result<Vec<PathBuf>, Failure> {
-        let own = [self.state_directory(), self.environment.config_directory(), self.user_file()?];
+        let own = [
+            self.state_directory(),
+            self.environment.config_directory(),
+            self.user_file()?,
+            self.logins(),
+        ];
         Ok(own.into_iter().flatten().collect())
     }
 
@@ -221,6 +229,40 @@ impl<'a> Session<'a> {
         for message in runtime.agent_warnings() {
             failure::warning(output, &message);
         }
+    }
+
+    /// Says what there is to know about MCP servers that stops nothing.
+    pub(crate) fn warn_of_servers(runtime: &Runtime, output: &mut Output) {
+        for message in runtime.mcp().into_iter().flat_map(|servers| servers.warnings()) {
+            failure::warning(output, &message);
+        }
+    }
+
+    /// Returns the project's file with servers that are not used, because the project is not trusted.
+    pub(crate) fn untrusted_servers(&self) -> Option<PathBuf> {
+        if self.project_trust() == ProjectTrust::Trusted {
+            return None;
+        }
+        Some(self.project_directory().join(PROJECT_SERVERS)).filter(|file| file.is_file())
+    }
+
+    /// Returns the project's directory.
+    pub(crate) fn project_directory(&self) -> PathBuf {
+        let root = self.project.get().and_then(|project| project.root.clone());
+        root.unwrap_or_else(|| self.working_directory.clone())
+    }
+
+    /// Returns the user's own file, which need not be there.
+    pub(crate) fn own_file(&self) -> Result<PathBuf, Failure> {
+        self.user_file()?.ok_or_else(|| {
+            Failure::new(Cause::State, "there is no home directory, so no file of yours")
+                .hint(format!("--config or {CONFIG} names one"))
+        })
+    }
+
+    /// Returns where logins to MCP servers are kept.
+    pub(crate) fn logins(&self) -> Option<PathBuf> {
+        Some(self.environment.data_directory()?.join("mcp-tokens"))
     }
 
     /// Returns where runs are kept. Without a home directory there is no such place, which is said.

@@ -22,6 +22,7 @@
 mod authorize;
 pub mod config;
 mod hooks;
+mod masked;
 pub mod models;
 mod notes;
 mod origin;
@@ -43,12 +44,13 @@ pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
 pub use hooks::{HookError, find_program};
+pub use masked::masked;
 pub use origin::{Origin, OriginAgent, OriginWorkspace};
 pub use programs::Programs;
 pub use runtime::{
-    AgentCallError, AgentOff, CutLimit, KnownAgent, ListedServer, McpPlaces, McpServers,
-    ModelSetupError, PROJECT_SERVERS, Refusal, Remark, Runtime, RuntimeBuilder, RuntimeError,
-    Standing, replaces_shipped,
+    AgentCallError, AgentOff, CutLimit, KnownAgent, ListedServer, LoginError, McpPlaces,
+    McpServers, ModelSetupError, PROJECT_SERVERS, Refusal, Remark, Runtime, RuntimeBuilder,
+    RuntimeError, Serving, Standing, replaces_shipped,
 };
 pub use workspace::{Workspace, WorkspaceError, Workspaces};
 

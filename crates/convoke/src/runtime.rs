@@ -18,6 +18,8 @@
 //! | `servers` | tools of servers that there are not |
 //! | `standing` | what one may do, and what would be decided about its calls |
 //! | `direct` | running one of them by itself |
+//! | `login` | telling remote MCP servers who asks |
+//! | `serve` | tools and agents as an MCP server |
 //! | `error` | what can go wrong before there is a runtime |
 
 mod agents;
@@ -25,11 +27,13 @@ mod build;
 mod direct;
 mod error;
 mod known;
+mod login;
 mod mcp;
 mod models;
 mod place;
 mod review;
 mod rules;
+mod serve;
 mod servers;
 mod standing;
 mod supply;
@@ -54,8 +58,10 @@ pub use self::build::RuntimeBuilder;
 pub use self::direct::AgentCallError;
 pub use self::error::{ModelSetupError, RuntimeError};
 pub use self::known::{AgentOff, KnownAgent};
+pub use self::login::LoginError;
 pub use self::mcp::{ListedServer, McpPlaces, McpServers, PROJECT_SERVERS};
 pub use self::review::{CutLimit, Remark, replaces_shipped};
+pub use self::serve::Serving;
 pub use self::standing::{Refusal, Standing};
 
 use self::agents::Agents;

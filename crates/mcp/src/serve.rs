@@ -31,4 +31,4 @@ pub use progress::ProgressSink;
 pub use service::{ServeError, ServeLimits, Service};
 pub use stdio::serve_stdio;
 pub use tools::ToolOffer;
-pub use watch::CallWatch;
+pub use watch::{CallWatch, told};

@@ -23,6 +23,7 @@ mod line;
 mod mention;
 mod perform;
 mod queue;
+mod resource;
 mod runs;
 mod show;
 mod talk;
@@ -129,6 +130,7 @@ fn talk(
         directory: session.working_directory().to_owned(),
         home: session.environment().home(),
         agents: Vec::new(),
+        servers: Vec::new(),
     };
     let named = flags.file.iter().map(|path| path.display().to_string());
     let files: Result<Vec<Attached>, Failure> =
@@ -184,8 +186,10 @@ fn talk_in(
         directory: runtime.context().working_directory().to_owned(),
         home: session.environment().home(),
         agents: agents::offered(&runtime),
+        servers: resource::servers(&runtime),
     };
     Session::warn_of_programs(&runtime, output);
+    Session::warn_of_servers(&runtime, output);
     if runtime.calls_agents() {
         Session::warn_of_agents(&runtime, output);
     }

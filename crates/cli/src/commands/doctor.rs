@@ -2,6 +2,7 @@
 
 mod checks;
 mod confinement;
+mod mcp;
 mod model;
 mod programs;
 mod sandbox;
@@ -14,6 +15,8 @@ use serde_json::Value;
 
 use crate::output::{Output, Stream, Style, Table};
 use crate::session::Session;
+
+pub(super) use self::programs::find as find_program;
 
 const AFTER_HELP: &str = "\
 Says also which model would be asked and why, whether there is a key for it, and whether a server on \

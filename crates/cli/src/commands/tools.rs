@@ -2,7 +2,8 @@
 
 pub(super) mod call;
 mod list;
-mod show;
+mod servers;
+pub(super) mod show;
 mod stats;
 
 use clap::Subcommand;
@@ -51,6 +52,9 @@ struct Listed<'a> {
     offered: bool,
     /// Whether its kind of call is allowed, asked about or denied.
     permission: Permission,
+    /// The MCP server that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<String>,
 }
 
 impl<'a> Listed<'a> {
@@ -59,6 +63,7 @@ impl<'a> Listed<'a> {
             spec,
             offered: runtime.offered().get(&spec.name).is_some(),
             permission: permission(runtime, spec.kind),
+            server: servers::server_of(spec, runtime),
         }
     }
 }

@@ -23,6 +23,7 @@ fn the_command_alone_prints_help() {
       models       List models, and check that one answers
       agents       List, check, write and run agents
       tools        List, describe and call tools
+      mcp          List, test, add and serve MCP servers
       config       Show, explain and check the configuration
       policy       Ask what is allowed, and which rule says so
       sandbox      Try out how programs are confined
@@ -97,6 +98,8 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
     policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays
     denied. --allow KIND lifts both for this call.
 
+    A tool of an MCP server is named as SERVER.TOOL, or as models know it; only that server is started.
+
     Secrets in the result are shown by name, as in a run: variables that look like credentials, settings
     marked as secret, and tokens that are known by their shape.
 
@@ -106,6 +109,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
       convoke tools call grep '{"pattern": "fn main", "include": "*.rs"}'
       echo '{"text": "hello"}' | convoke tools call base64_encode -
       convoke tools call run_command --arg command='git status' --allow execute
+      convoke tools call files.read_text_file --arg path=README.md
 
     Exit codes:
       0 it worked, 1 it failed, 2 tool or arguments wrong, 3 not allowed,
@@ -128,6 +132,15 @@ fn every_command_has_help_with_examples() {
         &["config", "trust"],
         &["config", "untrust"],
         &["config", "trusted"],
+        &["mcp", "list"],
+        &["mcp", "test"],
+        &["mcp", "tools"],
+        &["mcp", "add"],
+        &["mcp", "remove"],
+        &["mcp", "import"],
+        &["mcp", "login"],
+        &["mcp", "logout"],
+        &["mcp", "serve"],
         &["runs", "list"],
         &["runs", "show"],
         &["runs", "audit"],

@@ -23,6 +23,8 @@ mod doctor;
 mod help;
 mod hostile;
 mod journal;
+mod mcp;
+mod mcp_serve;
 mod pipes;
 mod policy;
 mod protect;

@@ -22,7 +22,10 @@ use convoke_tool::catalogue::{Arrivals, Source, SourceChange, Standing};
 use convoke_tool::{Spawner, ToolContext, ToolRegistry};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
-use crate::config::{Author, Config, McpRevision, McpServerConfig, disk, interpolate};
+use super::login::kept_logins;
+use crate::config::{
+    Author, Config, McpAuthConfig, McpRevision, McpServerConfig, disk, interpolate,
+};
 
 /// The file in which other programs keep a project's servers.
 pub const PROJECT_SERVERS: &str = ".mcp.json";
@@ -35,19 +38,22 @@ const LOGS: &str = "mcp";
 pub struct McpPlaces {
     /// Where it is kept what servers offer, so that it is known before they are started.
     pub cache: Option<PathBuf>,
-    /// Who tells remote servers who asks.
+    /// Who tells remote servers who asks, in place of the logins that are kept.
     pub authorization: Option<Arc<dyn Authorization>>,
+    /// Where logins to remote servers are kept. They are used and refreshed; nobody is asked to log in.
+    pub logins: Option<PathBuf>,
     /// The directory whose `.mcp.json` is read: that of a project that is trusted.
     pub project: Option<PathBuf>,
 }
 
 impl fmt::Debug for McpPlaces {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cache, project, .. } = self;
+        let Self { cache, project, logins, .. } = self;
         formatter
             .debug_struct("McpPlaces")
             .field("cache", cache)
             .field("project", project)
+            .field("logins", logins)
             .finish_non_exhaustive()
     }
 }
@@ -73,6 +79,8 @@ pub struct ListedServer {
     pub author: Author,
     /// The file it is written in, if not the configuration.
     pub file: Option<PathBuf>,
+    /// How it is told who asks, where more is needed than it says.
+    pub auth: Option<McpAuthConfig>,
 }
 
 impl McpServers {
@@ -88,7 +96,8 @@ impl McpServers {
         let inherited = context.environment().inherited();
         let (mut listed, mut warnings) = (Vec::new(), Vec::new());
         for (server, author) in config.servers_by_author() {
-            listed.push(ListedServer { config: server_config(server), author, file: None });
+            let (config, auth) = (server_config(server), server.auth.clone());
+            listed.push(ListedServer { config, author, file: None, auth });
         }
         for file in &config.tools.mcp_files {
             read_file(file, Author::User, variables, &mut listed, &mut warnings);
@@ -119,7 +128,11 @@ impl McpServers {
             .spawner(Arc::new(GuardedSpawner))
             .environment(inherited)
             .clock(Arc::clone(context.clock()));
-        surroundings.authorization.clone_from(&places.authorization);
+        surroundings.authorization = match (&places.authorization, &places.logins) {
+            (Some(own), _) => Some(Arc::clone(own)),
+            (None, Some(place)) => Some(kept_logins(&listed, place, Arc::clone(context.clock()))),
+            (None, None) => None,
+        };
         surroundings.cache_directory.clone_from(&places.cache);
         for server in listed.iter_mut().filter(|server| server.author == Author::Project) {
             let name = server.config.name.clone();
@@ -227,13 +240,10 @@ fn read_file(
 ) {
     let text = match disk::read_file(path) {
         Ok(Some(text)) => text,
-        Ok(None) => {
-            warnings.push(format!("there is no file {} with MCP servers", path.display()));
-            return;
-        }
-        Err(unreadable) => {
-            let why = unreadable.message;
-            warnings.push(format!("the MCP servers of {} cannot be read: {why}", path.display()));
+        unreadable => {
+            let why =
+                unreadable.err().map_or("there is no such file".to_owned(), |one| one.message);
+            warnings.push(format!("the MCP servers of {} are not used: {why}", path.display()));
             return;
         }
     };
@@ -247,7 +257,10 @@ fn read_file(
     }
     for mut config in read.servers {
         match expanded(&mut config, variables) {
-            Ok(()) => listed.push(ListedServer { config, author, file: Some(path.to_owned()) }),
+            Ok(()) => {
+                let file = Some(path.to_owned());
+                listed.push(ListedServer { config, author, file, auth: None });
+            }
             Err(why) => {
                 let name = &config.name;
                 let shown = path.display();

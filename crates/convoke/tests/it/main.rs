@@ -16,5 +16,6 @@ mod matrix;
 mod mcp;
 mod mission;
 mod runtime;
+mod serve;
 mod tree;
 mod workspace;

@@ -103,7 +103,7 @@ pub(super) struct Manifest {
     /// What it was made for.
     fingerprint: String,
     /// When the server was asked.
-    at: Timestamp,
+    pub(super) at: Timestamp,
     /// How long the server said that this holds.
     pub(super) lifetime_ms: Option<u64>,
     pub(super) facts: Facts,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::nearest::{did_you_mean, nearest};
-use convoke_core::{Message, Part, ToolError};
+use convoke_core::{Message, Part, Timestamp, ToolError};
 use convoke_tool::{Tool, ToolRegistry};
 
 use super::attach::{Attachment, desired};
@@ -61,8 +61,14 @@ pub struct ServerStatus {
     pub instructions: Option<String>,
     /// Whether it is known what it offers, from now or from earlier.
     pub known: bool,
+    /// When it was asked for what is known of it.
+    pub asked: Option<Timestamp>,
     /// How many of its tools can be called.
     pub tools: usize,
+    /// How many things can be read from it, families of them included.
+    pub resources: usize,
+    /// How many prompts it has.
+    pub prompts: usize,
     /// Tools that it lists and that cannot be called, with the reason.
     pub unusable: BTreeMap<String, String>,
 }
@@ -223,6 +229,11 @@ impl Servers {
         get_prompt(self.find(server)?, name, arguments, None).await
     }
 
+    /// Starts one server, if need be, and reads all that it offers.
+    pub async fn look(&self, server: &str) -> Result<ServerStatus, ToolError> {
+        self.ready(server).await.map(|server| status(server))
+    }
+
     async fn ready(&self, server: &str) -> Result<&Arc<Server>, ToolError> {
         let server = self.find(server)?;
         let listed = server.listed().await;
@@ -253,6 +264,8 @@ fn status(server: &Server) -> ServerStatus {
         let why = entry.unusable.clone()?;
         server.config.takes(&entry.name).then(|| (entry.name.clone(), why))
     };
+    let manifest = &offer.manifest;
+    let is_known = !facts.revision.is_empty();
     ServerStatus {
         name: server.name().to_owned(),
         state: server.state(),
@@ -264,8 +277,11 @@ fn status(server: &Server) -> ServerStatus {
         }),
         instructions: facts.instructions.clone(),
         known: server.is_known(),
+        asked: is_known.then_some(manifest.at),
         tools: offer.tools.len(),
-        unusable: offer.manifest.tools.iter().filter_map(unusable).collect(),
+        resources: manifest.resources.len() + manifest.templates.len(),
+        prompts: manifest.prompts.len(),
+        unusable: manifest.tools.iter().filter_map(unusable).collect(),
     }
 }
 

@@ -107,29 +107,51 @@ impl Drop for WatchGuard {
 
 /// Says what an event means for somebody who waits for the call.
 fn news(event: &Event) -> Option<Progress> {
+    let text = match &event.body {
+        // What a tool of an agent says line by line is the agent's business.
+        EventBody::ToolCallProgress { update, .. } if event.parent.is_none() => {
+            return Some(update.clone());
+        }
+        // What happens to the call itself, its result says.
+        EventBody::ToolCallStarted { .. }
+        | EventBody::ToolCallFailed { .. }
+        | EventBody::ToolCallDenied { .. }
+            if event.parent.is_none() =>
+        {
+            return None;
+        }
+        _ => told(event)?,
+    };
+    Some(Progress { text: Some(text), fraction: None })
+}
+
+/// Says in a line what an agent does, for somebody who waits for it: whom it starts, which tools it calls, what
+/// goes wrong. Most events are not worth a line.
+pub fn told(event: &Event) -> Option<String> {
     let agent = event.agent.as_str();
     let line = |text: &str| {
-        let first = text.lines().next().unwrap_or_default();
+        let first = text.trim_start().lines().next().unwrap_or_default();
         let cut = first.get(..floor_char_boundary(first, MAX_LINE_BYTES)).unwrap_or_default();
-        let more = if cut.len() < text.trim_end().len() { " …" } else { "" };
-        Some(Progress { text: Some(format!("{agent}: {cut}{more}\n")), fraction: None })
+        let more = if cut.len() < text.trim().len() { " …" } else { "" };
+        Some(format!("{agent}: {cut}{more}\n"))
     };
-    let of_child = event.parent.is_some();
     match &event.body {
-        // What a tool of an agent says line by line is the agent's business.
-        EventBody::ToolCallProgress { update, .. } => (!of_child).then(|| update.clone()),
         EventBody::AgentSpawned { name, .. } => line(&format!("starts {name}")),
-        EventBody::ToolCallStarted { description, .. } if of_child => line(description),
-        EventBody::ToolCallFailed { tool_name, error, .. } if of_child => {
+        EventBody::ToolCallStarted { description, .. } => line(description),
+        EventBody::ToolCallFailed { tool_name, error, .. } => {
             line(&format!("{tool_name} failed: {}", error.message))
         }
-        EventBody::ToolCallDenied { tool_name, error, .. } if of_child => {
+        EventBody::ToolCallDenied { tool_name, error, .. } => {
             line(&format!("{tool_name} was denied: {}", error.message))
         }
         EventBody::ApprovalAsked { description, .. } => {
             line(&format!("waits for an answer: {description}"))
         }
         EventBody::ModelRetry { reason, .. } => line(&format!("asks the model again: {reason}")),
+        EventBody::ModelResponse { purpose, message, .. } if purpose.is_turn() => {
+            let words = message.words();
+            if words.trim().is_empty() { None } else { line(&words) }
+        }
         EventBody::Warning { message } => line(message),
         _ => None,
     }

@@ -93,6 +93,7 @@ impl Run {
         let mode = self.flags.mode.unwrap_or(Mode::Default);
         let runtime = self.flags.runtime(session, mode, config, store, workspace)?;
         Session::warn_of_programs(&runtime, output);
+        Session::warn_of_servers(&runtime, output);
         Session::warn_of_agents(&runtime, output);
         let agent = runtime.find_agent(&self.name).map_err(|error| explained(&error, session))?;
         let inputs = self.inputs(&agent, prompt.as_ref(), session)?;

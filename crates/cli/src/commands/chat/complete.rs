@@ -1,4 +1,4 @@
-//! What Tab offers: commands of the chat, their arguments, and agents and files after `@`.
+//! What Tab offers: commands of the chat, their arguments, and agents, MCP servers and files after `@`.
 
 use convoke_core::Mode;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
@@ -35,6 +35,7 @@ impl Complete {
     fn offers(&mut self, text: &str) -> Vec<Offer> {
         if let Some((start, wanted)) = mention(text) {
             let mut offers = self.agents(text, start, wanted);
+            offers.extend(self.servers(start, wanted));
             offers.extend(self.files(start, wanted));
             return offers;
         }
@@ -72,6 +73,18 @@ impl Complete {
             value: format!("@{name}"),
             about: Some("agent"),
             whole: true,
+        };
+        fits.map(offer).collect()
+    }
+
+    /// Servers are named anywhere; what they have comes after the colon.
+    fn servers(&self, start: usize, wanted: &str) -> Vec<Offer> {
+        let fits = self.places.servers.iter().filter(|name| name.starts_with(wanted));
+        let offer = |name: &String| Offer {
+            start,
+            value: format!("@{name}:"),
+            about: Some("MCP server"),
+            whole: false,
         };
         fits.map(offer).collect()
     }
@@ -152,7 +165,8 @@ mod tests {
             write(&directory.path().join(name), "x").unwrap();
         }
         let agents = vec!["srcerer".to_owned()];
-        let places = Places { directory: directory.path().to_owned(), home: None, agents };
+        let servers = vec!["tracker".to_owned()];
+        let places = Places { directory: directory.path().to_owned(), home: None, agents, servers };
         (directory, Complete::new(places, vec!["openai/one".into(), "ollama/two".into()]))
     }
 
@@ -182,6 +196,13 @@ mod tests {
         assert_eq!(values(&mut complete, "@\"two w"), ["@\"two words.txt\""]);
         assert_eq!(values(&mut complete, "me@mai"), Vec::<String>::new());
         assert_eq!(values(&mut complete, "@main.rs and"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn servers_are_offered_with_the_colon_after_their_name() {
+        let (_directory, mut complete) = project();
+        assert_eq!(values(&mut complete, "see @track")[0], "@tracker:");
+        assert!(!complete.offers("see @track")[0].whole);
     }
 
     #[test]

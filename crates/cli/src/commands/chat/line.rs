@@ -27,6 +27,7 @@ pub(super) enum Command {
     Mode(Option<Mode>),
     Tools,
     Agents,
+    Mcp,
     Usage,
     Compact,
     Clear,
@@ -57,6 +58,7 @@ pub(super) const COMMANDS: &[Usage] = &[
     usage("mode", "[MODE]", "Show or change how freely it may act", mode),
     usage("tools", "", "List the tools it may use", |_| Ok(Command::Tools)),
     usage("agents", "", "List the agents it may call", |_| Ok(Command::Agents)),
+    usage("mcp", "", "List the MCP servers, and what they are doing", |_| Ok(Command::Mcp)),
     usage("usage", "", "Show what the conversation used, and how full the window is", |_| {
         Ok(Command::Usage)
     }),

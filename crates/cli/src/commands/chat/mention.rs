@@ -1,5 +1,6 @@
 //! `@path` in a message: the file is shown to the model. `@agent` at the beginning of a line: what follows is for
-//! that agent, also if there is a file of that name; `@./name` is the file.
+//! that agent, also if there is a file of that name; `@./name` is the file. `@server:uri`: what can be read from
+//! that MCP server is shown to the model.
 //!
 //! A mention begins a word. `@"a b.txt"` names a file with spaces; `\@` is just the letter, and so is one
 //! inside a word, as in an address. Punctuation after a name is not part of it, unless there is such a
@@ -27,6 +28,8 @@ pub(super) struct Places {
     pub(super) home: Option<PathBuf>,
     /// The names that stand for agents.
     pub(super) agents: Vec<String>,
+    /// The names that stand for MCP servers.
+    pub(super) servers: Vec<String>,
 }
 
 impl Places {
@@ -48,6 +51,17 @@ pub(super) struct Mentioning {
     pub(super) files: Vec<Attached>,
     /// The agents it is for, in order, each once.
     pub(super) agents: Vec<String>,
+    /// What is to be read from servers, in order, each once.
+    pub(super) resources: Vec<Mentioned>,
+}
+
+/// Something that can be read from an MCP server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mentioned {
+    /// The server.
+    pub(super) server: String,
+    /// What the server calls it.
+    pub(super) uri: String,
 }
 
 /// A file that was read.
@@ -74,16 +88,22 @@ impl Attached {
 impl Mentioning {
     /// Reads the files a message mentions.
     pub(super) fn read(text: &str, places: &Places) -> Result<Self, Failure> {
-        let mut said = Self { text: String::new(), files: Vec::new(), agents: Vec::new() };
+        let mut said = Self {
+            text: String::new(),
+            files: Vec::new(),
+            agents: Vec::new(),
+            resources: Vec::new(),
+        };
         for piece in pieces(text) {
             match piece {
                 Piece::Text(text) => said.text.push_str(text),
                 Piece::Mention { name, written } => {
                     let begins_line = said.text.is_empty() || said.text.ends_with('\n');
                     said.text.push_str(written);
-                    match agent(name, places).filter(|_| begins_line) {
-                        Some(agent) => said.call(agent),
-                        None => said.attach(existing(name, places), places)?,
+                    match (agent(name, places).filter(|_| begins_line), resource(name, places)) {
+                        (Some(agent), _) => said.call(agent),
+                        (None, Some(resource)) => said.look_up(resource),
+                        (None, None) => said.attach(existing(name, places), places)?,
                     }
                 }
             }
@@ -108,6 +128,13 @@ impl Mentioning {
     fn call(&mut self, agent: &str) {
         if !self.agents.iter().any(|known| known == agent) {
             self.agents.push(agent.to_owned());
+        }
+    }
+
+    /// Adds something to be read from a server, unless it is there already.
+    fn look_up(&mut self, resource: Mentioned) {
+        if !self.resources.contains(&resource) {
+            self.resources.push(resource);
         }
     }
 
@@ -185,6 +212,14 @@ fn agent<'a>(name: &str, places: &'a Places) -> Option<&'a str> {
     places.agents.iter().map(String::as_str).find(|agent| *agent == name)
 }
 
+/// Returns what is to be read from a server, if that is what is named.
+fn resource(name: &str, places: &Places) -> Option<Mentioned> {
+    let (server, uri) = name.trim_end_matches(CLOSING).split_once(':')?;
+    let is_known = places.servers.iter().any(|known| known == server);
+    let mentioned = Mentioned { server: server.to_owned(), uri: uri.to_owned() };
+    (is_known && !uri.is_empty()).then_some(mentioned)
+}
+
 /// Returns the name without the punctuation after it, unless there is a file whose name has it.
 fn existing<'a>(name: &'a str, places: &Places) -> &'a str {
     if places.path(name).exists() {
@@ -233,7 +268,8 @@ mod tests {
         files::write(&directory.path().join("a.txt"), "one\n").unwrap();
         files::write(&directory.path().join("b?"), "two\n").unwrap();
         let agents = vec!["reviewer".to_owned(), "a".to_owned()];
-        let places = Places { directory: directory.path().to_owned(), home: None, agents };
+        let servers = vec!["docs".to_owned()];
+        let places = Places { directory: directory.path().to_owned(), home: None, agents, servers };
         (directory, places)
     }
 
@@ -273,8 +309,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_server_has_is_named_with_its_server() {
+        let (_directory, places) = project();
+        let read = |text: &str| Mentioning::read(text, &places);
+        let said = read("Is @docs:file:///guide.md, like @docs:file:///guide.md? @a.txt").unwrap();
+        let guide = Mentioned { server: "docs".into(), uri: "file:///guide.md".into() };
+        assert_eq!(said.resources, [guide]);
+        assert_eq!(said.files.len(), 1);
+        assert!(said.text.contains("@docs:file:///guide.md,"), "{}", said.text);
+        assert!(read("see @docs:").is_err(), "a file is meant");
+        assert!(read("see @other:x").is_err(), "there is no such server");
+    }
+
+    #[test]
     fn home_is_home() {
-        let places = Places { directory: "/w".into(), home: Some("/h".into()), agents: Vec::new() };
+        let home = Some("/h".into());
+        let (agents, servers) = (Vec::new(), Vec::new());
+        let places = Places { directory: "/w".into(), home, agents, servers };
         assert_eq!(places.path("~/x"), Path::new("/h/x"));
         assert_eq!(places.path("x"), Path::new("/w/x"));
         assert_eq!(places.path("/x"), Path::new("/x"));

@@ -35,6 +35,7 @@ impl Talk<'_> {
             Command::Mode(Some(mode)) => self.act(mode, output)?,
             Command::Tools => show::tools(&self.runtime, output),
             Command::Agents => show::agents(&self.agents(), output),
+            Command::Mcp => show::servers(&self.runtime, output),
             Command::Usage => show::usage(self.paused.as_ref(), self.facts(), output),
             Command::Compact => self.compact(output),
             Command::Clear => {

@@ -2,7 +2,7 @@
 //!
 //! A message goes to the run at once and is taken in at its next turn. Commands, and what comes after
 //! them, are held back until the run has ended, and so is a message that mentions a file that is not
-//! there.
+//! there, or something that an MCP server would have to be asked for.
 
 use std::collections::VecDeque;
 
@@ -48,7 +48,8 @@ impl Listener for Queue<'_> {
     fn hear(&mut self, line: String, run: &RunHandle) {
         let said = match Line::read(&line) {
             Ok(Line::Message(text)) if self.held.is_empty() => {
-                Mentioning::read(&text, self.places).ok()
+                let said = Mentioning::read(&text, self.places).ok();
+                said.filter(|said| said.resources.is_empty())
             }
             _ => None,
         };

@@ -3,6 +3,7 @@
 use convoke::Runtime;
 use convoke::agent::Paused;
 use convoke::config::Config;
+use convoke::mcp::client::ServerState;
 use convoke_core::{Message, Mode, ModelFacts, Part, Permission, Role};
 
 use super::line::COMMANDS;
@@ -18,6 +19,7 @@ const RECAP: usize = 70;
 
 const KEYS: &[(&str, &str)] = &[
     ("@FILE", "Attach a file; Tab completes its name"),
+    ("@SERVER:URI", "Attach what an MCP server lets be read"),
     ("@AGENT …", "At the beginning of a line: hand what follows to an agent"),
     ("Enter", "Send; after a \\, or with Alt, begin a new line"),
     ("Up, Ctrl-R", "Go back in what was said, or search it"),
@@ -122,6 +124,28 @@ pub(super) fn agents(agents: &[(String, String)], output: &Output) {
     for (name, description) in agents {
         let what = first_sentence(description).to_owned();
         table.row([(name.clone(), Some(Style::Name)), (what, None)]);
+    }
+    table.print(&output.err);
+}
+
+/// Lists the MCP servers, and what they are doing.
+pub(super) fn servers(runtime: &Runtime, output: &Output) {
+    let Some(servers) = runtime.mcp() else {
+        return output.err.line("there are no MCP servers");
+    };
+    let mut table = Table::indented(2).cut();
+    for status in servers.servers().status() {
+        let (state, style) = match &status.state {
+            _ if !status.enabled => ("off".to_owned(), Style::Dim),
+            ServerState::Failed { why, .. } => (format!("failed: {}", harmless(why)), Style::Bad),
+            ServerState::Ready => ("ready".to_owned(), Style::Good),
+            ServerState::Configured if status.asked.is_some() => {
+                ("known, not started".to_owned(), Style::Dim)
+            }
+            state => (state.as_str().to_owned(), Style::Dim),
+        };
+        let tools = amounts::count(status.tools as u64, "tool");
+        table.row([(status.name, Some(Style::Name)), (tools, None), (state, Some(style))]);
     }
     table.print(&output.err);
 }

@@ -21,7 +21,7 @@ use super::input::{Editor, Heard, History, Input, Lines};
 use super::line::Line;
 use super::mention::{Attached, Mentioning, Places};
 use super::queue::Queue;
-use super::{has_company, show};
+use super::{has_company, resource, show};
 use crate::failure::Failure;
 use crate::output::{Output, Style};
 use crate::session::Session;
@@ -182,7 +182,7 @@ impl Talk<'_> {
         threads: &tokio::runtime::Runtime,
         output: &mut Output,
     ) -> Result<Next, Failure> {
-        let task = match self.task(text, input, output) {
+        let task = match self.task(text, input, threads, output) {
             Ok(task) => task,
             Err(failure) => {
                 // It need not be written again.
@@ -221,8 +221,18 @@ impl Talk<'_> {
         }
     }
 
-    fn task(&mut self, text: &str, input: &Input, output: &Output) -> Result<Task, Failure> {
+    fn task(
+        &mut self,
+        text: &str,
+        input: &Input,
+        threads: &tokio::runtime::Runtime,
+        output: &Output,
+    ) -> Result<Task, Failure> {
         let mut said = Mentioning::read(text, &self.places)?;
+        for mentioned in std::mem::take(&mut said.resources) {
+            let read = resource::read(&mentioned, &self.runtime);
+            said.files.extend(threads.block_on(read)?);
+        }
         said.files.append(&mut self.to_attach);
         if input.is_terminal() && !output.is_quiet() {
             show::attached(&said.files, output);

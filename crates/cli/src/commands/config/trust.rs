@@ -4,15 +4,21 @@ use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use convoke::PROJECT_SERVERS;
 use convoke::agent::files::{list, usual_directories};
 use convoke::config::{Grant, Grants, PROJECT_FILE_NAMES, Trust as State, grants};
+use convoke::mcp::client::{ServerConfig, Transport, import};
 use convoke_core::ExitCode;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::output::Output;
 use crate::session::Session;
 use crate::trust::{TrustFile, listed_as};
 use crate::view::amounts;
+
+/// How much of a value is shown.
+const MAX_CHARACTERS: usize = 200;
 
 const AFTER_TRUST: &str = "\
 A file that is not trusted may set harmless values only: nothing that runs a program, names a server or \
@@ -90,7 +96,6 @@ impl Trust {
 
 /// Says what the file decides once it is trusted.
 fn tell(file: &Path, grants: &Grants, output: &Output) {
-    const MAX_CHARACTERS: usize = 200;
     let shown = file.display();
     let line = |text: &str| output.err.line(output.err.printable(text));
     for agents in usual_directories(file.parent(), None, None) {
@@ -104,6 +109,9 @@ fn tell(file: &Path, grants: &Grants, output: &Output) {
             ));
         }
     }
+    for told in servers(file) {
+        line(&told);
+    }
     if grants.granted.is_empty() {
         return line(&format!("{shown} sets harmless values only"));
     }
@@ -114,6 +122,43 @@ fn tell(file: &Path, grants: &Grants, output: &Output) {
         let rest = if cut.len() < value.len() { "…" } else { "" };
         line(&format!("  {key}: {cut}{rest}"));
     }
+}
+
+/// Says which MCP servers the project has in a file of their own, which is read once the project is trusted.
+fn servers(file: &Path) -> Vec<String> {
+    const MAX_SERVERS: usize = 50;
+    let Some(path) = file.parent().map(|root| root.join(PROJECT_SERVERS)) else {
+        return Vec::new();
+    };
+    let shown = path.display();
+    let text = match files::read_if_there(&path) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![format!("{shown} cannot be read: {error}")],
+    };
+    let servers = import(&text).servers;
+    let count = amounts::count(servers.len() as u64, "MCP server");
+    let head = format!(
+        "{shown} ({count}) is used as well, also after it was changed; its programs run confined:"
+    );
+    let server = |server: &ServerConfig| {
+        let how = match &server.transport {
+            Transport::Program { command, args, .. } => {
+                let words = std::iter::once(command).chain(args).map(String::as_str);
+                words.collect::<Vec<_>>().join(" ")
+            }
+            Transport::Http { url, .. } => url.clone(),
+        };
+        let cut: String = how.chars().take(MAX_CHARACTERS).collect();
+        let rest = if cut.len() < how.len() { "…" } else { "" };
+        format!("  {}: {cut}{rest}", server.name)
+    };
+    let mut lines = vec![head];
+    lines.extend(servers.iter().take(MAX_SERVERS).map(server));
+    if servers.len() > MAX_SERVERS {
+        lines.push(format!("  and {} more", servers.len() - MAX_SERVERS));
+    }
+    lines
 }
 
 /// Asks whoever sits at the terminal.

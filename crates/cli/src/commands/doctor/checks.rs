@@ -6,7 +6,7 @@ use convoke::Runtime;
 use convoke::config::{Config, FileState, Layer, Loaded, Standing, WebSearchProvider, load};
 use convoke_core::{ExitCode, Kind, Permission};
 
-use super::{Check, confinement, model, programs, sandbox, workspaces};
+use super::{Check, confinement, mcp, model, programs, sandbox, workspaces};
 use crate::failure;
 use crate::hooks;
 use crate::output::{Output, Stream};
@@ -24,6 +24,7 @@ pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
                     checks.push(programs::shell(session.environment(), execute(&runtime)));
                     checks.push(sandbox::check(&runtime));
                     checks.push(model::check(&runtime));
+                    checks.push(mcp::check(&runtime, session));
                 }
                 Err(_) => checks.push(roots_fail(&loaded.config)),
             }
@@ -63,6 +64,7 @@ fn configuration(session: &Session<'_>) -> Result<(Loaded, Check), Check> {
         let problems: Vec<String> = error.problems().iter().map(failure::headline).collect();
         wrong(problems.join("; ")).hint("`convoke config check` says more")
     })?;
+    session.learn(&sources, &loaded);
     let read: Vec<String> = loaded
         .files()
         .iter()

@@ -30,7 +30,7 @@ pub(super) fn git(environment: &Environment) -> Check {
 }
 
 /// Looks for a program as a shell would.
-fn find(name: &str, environment: &Environment) -> Option<PathBuf> {
+pub(in crate::commands) fn find(name: &str, environment: &Environment) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     };

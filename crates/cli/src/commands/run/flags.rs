@@ -156,7 +156,7 @@ impl AgentFlags {
     }
 }
 
-fn mode_parser() -> impl TypedValueParser<Value = Mode> {
+pub(in crate::commands) fn mode_parser() -> impl TypedValueParser<Value = Mode> {
     one_of(Mode::ALL.iter().map(|mode| mode.as_str()))
 }
 

@@ -3,7 +3,6 @@
 pub(in crate::commands) mod arguments;
 mod consent;
 mod live;
-mod masked;
 mod report;
 
 use std::path::PathBuf;
@@ -11,15 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use convoke::Runtime;
 use convoke::config::Timeout;
-use convoke_core::{Cause, ExitCode, Kind, ToolCall, ToolResult, ToolSpec};
+use convoke::{Runtime, masked};
+use convoke_core::{Category, Cause, ExitCode, Kind, ToolCall, ToolResult, ToolSpec};
 use convoke_tool::{CallOptions, Recorder, ToolExecutor};
 
 use self::consent::{AskAtTerminal, Consent};
 use self::live::Live;
-use self::masked::masked;
-use super::kind_parser;
+use super::super::run::watch::threads;
+use super::{kind_parser, servers};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -36,6 +35,8 @@ Whoever types this command consents to what the tool does, with two exceptions: 
 if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays \
 denied. --allow KIND lifts both for this call.
 
+A tool of an MCP server is named as SERVER.TOOL, or as models know it; only that server is started.
+
 Secrets in the result are shown by name, as in a run: variables that look like credentials, settings \
 marked as secret, and tokens that are known by their shape.
 
@@ -45,6 +46,7 @@ Examples:
   convoke tools call grep '{\"pattern\": \"fn main\", \"include\": \"*.rs\"}'
   echo '{\"text\": \"hello\"}' | convoke tools call base64_encode -
   convoke tools call run_command --arg command='git status' --allow execute
+  convoke tools call files.read_text_file --arg path=README.md
 
 Exit codes:
   0 it worked, 1 it failed, 2 tool or arguments wrong, 3 not allowed,
@@ -87,12 +89,20 @@ impl Call {
         let consent = Consent::new(&config.policy, &self.allow);
         consent.apply(&mut config.policy);
         let runtime = session.runtime(config)?;
-        let tool = runtime.callable().get(&self.name);
+        Session::warn_of_servers(&runtime, output);
+        let threads = threads()?;
+        let name = servers::brought(&self.name, &runtime, &threads, output)?;
+        let tool = runtime.callable().get(&name);
         let spec = tool.as_ref().map(|tool| tool.spec());
-        let call = ToolCall::new("call-1", &self.name, self.arguments(spec, session)?);
+        let call = ToolCall::new("call-1", &name, self.arguments(spec, session)?);
         let live = self.live(spec, output);
         let executor = self.executor(&runtime, &live, output);
-        let (result, stopped) = carry_out(&executor, call, self.timeout.map(Timeout::duration))?;
+        let timeout = self.timeout.map(Timeout::duration);
+        let ended = carry_out(&executor, call, timeout, &threads);
+        servers::end(&runtime, &threads);
+        // What does not end by itself, reading from a terminal for instance, ends with the process.
+        threads.shutdown_timeout(Duration::from_millis(200));
+        let (result, stopped) = ended?;
         live.finish();
         let result = masked(result, executor.recorder().secrets());
         let ended =
@@ -122,7 +132,8 @@ impl Call {
     /// A person who looks sees what happens while it happens.
     fn live(&self, spec: Option<&ToolSpec>, output: &Output) -> Arc<Live> {
         let watched = output.err.is_terminal() && !self.json && !output.is_quiet();
-        let is_output = spec.is_some_and(|spec| spec.streaming);
+        // A server tells how far it is; what comes of it, it says at the end.
+        let is_output = spec.is_some_and(|spec| spec.streaming && spec.category != Category::Mcp);
         Arc::new(Live::new(watched.then(|| output.err.clone()), is_output))
     }
 
@@ -151,11 +162,9 @@ fn carry_out(
     executor: &ToolExecutor,
     call: ToolCall,
     timeout: Option<Duration>,
+    threads: &tokio::runtime::Runtime,
 ) -> Result<(ToolResult, Option<Cause>), Failure> {
-    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let threads =
-        threads.map_err(|error| Failure::failed("the call cannot be started").because(&error))?;
-    let ended = threads.block_on(async {
+    threads.block_on(async {
         let mut signals = Signals::listen()
             .map_err(|error| Failure::failed("signals cannot be heard").because(&error))?;
         let options = timeout.map(CallOptions::timeout).unwrap_or_default();
@@ -174,8 +183,5 @@ fn carry_out(
                 },
             }
         }
-    });
-    // What does not end by itself, reading from a terminal for instance, ends with the process.
-    threads.shutdown_timeout(Duration::from_millis(200));
-    ended
+    })
 }

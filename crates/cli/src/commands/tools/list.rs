@@ -8,6 +8,7 @@ use convoke::Runtime;
 use convoke_core::{Category, ExitCode};
 use convoke_tool::Tool;
 
+use super::servers::{self, Started};
 use super::{Listed, category_parser};
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table, first_sentence};
@@ -19,10 +20,14 @@ Examples:
   convoke tools list
   convoke tools list --category file
   convoke tools list --all
+  convoke tools list --category mcp --refresh
   convoke tools list --json
 
 The columns are: the name, with a * if models are offered the tool; what kind of call it makes; \
-whether that kind is allowed, asked about or denied by the configuration; what it does.";
+whether that kind is allowed, asked about or denied by the configuration; what it does.
+
+Tools of MCP servers are those that each server had when it was last asked; one that was never asked is started \
+for that. --refresh asks all of them.";
 
 /// List the tools there are
 #[derive(Debug, Args)]
@@ -34,6 +39,9 @@ pub(crate) struct List {
     /// Also agents, as the tools they are to a model that is offered each of them
     #[arg(long)]
     all: bool,
+    /// Start all MCP servers, and ask for their tools again
+    #[arg(long)]
+    refresh: bool,
     /// Print the specs as JSON, with `offered` and `permission`
     #[arg(long)]
     json: bool,
@@ -47,6 +55,11 @@ impl List {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
+        Session::warn_of_servers(&runtime, output);
+        let started = match self.category {
+            None | Some(Category::Mcp) => servers::ask(&runtime, self.refresh, output)?,
+            Some(_) => Started::default(),
+        };
         let mut tools = if self.all { runtime.toolbox().all() } else { runtime.callable().list() };
         tools.retain(|tool| self.category.is_none_or(|wanted| tool.spec().category == wanted));
         if self.json {
@@ -56,6 +69,7 @@ impl List {
         } else {
             print(&tools, &runtime, output);
         }
+        started.end(&runtime);
         Ok(ExitCode::Done)
     }
 }

@@ -1,14 +1,14 @@
 //! `convoke tools show`: everything about one tool.
 
 mod example;
-mod fields;
+pub(in crate::commands) mod fields;
 
 use clap::Args;
 use convoke::Runtime;
 use convoke_core::{ExitCode, Permission, ToolSpec};
 
 use self::fields::{Field, Side, fields};
-use super::{Listed, permission, unknown_tool};
+use super::{Listed, permission, servers, unknown_tool};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{Output, Stream, Style, Table, wrap};
@@ -17,7 +17,8 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Examples:
   convoke tools show grep
-  convoke tools show read_file --json";
+  convoke tools show read_file --json
+  convoke tools show files.read_text_file";
 
 /// Show everything about one tool
 #[derive(Debug, Args)]
@@ -38,13 +39,16 @@ impl Show {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
-        let tool = runtime.registry().get(&self.name);
-        let tool = tool.ok_or_else(|| unknown_tool(&self.name, &runtime))?;
+        Session::warn_of_servers(&runtime, output);
+        let (name, started) = servers::known_as(&self.name, &runtime, output)?;
+        let tool = runtime.registry().get(&name);
+        let tool = tool.ok_or_else(|| unknown_tool(&name, &runtime))?;
         if self.json {
             output.json(&Listed::new(tool.spec(), &runtime));
         } else {
             print(tool.spec(), &runtime, &output.out);
         }
+        started.end(&runtime);
         Ok(ExitCode::Done)
     }
 }
@@ -91,6 +95,9 @@ fn facts(spec: &ToolSpec, runtime: &Runtime) -> Vec<(&'static str, String)> {
         ("repeat", spec.repeat.to_string()),
         ("effects", effects(spec)),
     ];
+    if let Some(server) = servers::server_of(spec, runtime) {
+        facts.insert(1, ("server", server));
+    }
     let aliases: Vec<String> =
         spec.aliases.iter().map(|(alias, name)| format!("{alias} for {name}")).collect();
     for (label, values) in [("aliases", aliases), ("requires", spec.requires.clone())] {

@@ -7,18 +7,18 @@ const MAX_DEPTH: usize = 3;
 
 /// One field, as people read it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: String,
+pub(in crate::commands) struct Field {
+    pub(in crate::commands) name: String,
     /// Its type and what else is known: `integer, 1 or more, default 100`.
-    pub(super) about: String,
-    pub(super) description: String,
+    pub(in crate::commands) about: String,
+    pub(in crate::commands) description: String,
     /// How many fields it is inside of.
-    pub(super) depth: usize,
+    pub(in crate::commands) depth: usize,
 }
 
 /// Whose fields they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(in crate::commands) enum Side {
     /// What a call is given: some of it has to be.
     Parameters,
     /// What it gives back.
@@ -26,7 +26,7 @@ pub(super) enum Side {
 }
 
 /// Returns the fields of an object, required ones first, each followed by the fields inside it.
-pub(super) fn fields(schema: &Value, side: Side) -> Vec<Field> {
+pub(in crate::commands) fn fields(schema: &Value, side: Side) -> Vec<Field> {
     let mut found = Vec::new();
     collect(schema, side, 0, &mut found);
     found
@@ -53,7 +53,7 @@ fn collect(schema: &Value, side: Side, depth: usize, found: &mut Vec<Field>) {
 }
 
 /// The names of the fields that have to be there, in their order.
-pub(super) fn required(schema: &Value) -> Vec<&str> {
+pub(in crate::commands) fn required(schema: &Value) -> Vec<&str> {
     let names = schema.get("required").and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()
 }

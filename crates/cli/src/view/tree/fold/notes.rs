@@ -152,3 +152,22 @@ fn plan(steps: &[PlanStep]) -> Told {
     let title = format!("plan of {}", amounts::count(steps.len() as u64, "step"));
     vec![(Weight::Usual, Said::Block { title, text })]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_told_of_only_if_it_fails() {
+        let weight = |state: &str, reason: Option<&str>| {
+            let (server, state) = ("files".to_owned(), state.to_owned());
+            let reason = reason.map(str::to_owned);
+            let told = notes(&EventBody::McpServerState { server, state, reason });
+            told.into_iter().map(|(weight, _)| weight).collect::<Vec<_>>()
+        };
+        for state in ["starting", "ready", "stopped"] {
+            assert_eq!(weight(state, None), [Weight::Detail], "{state}");
+        }
+        assert_eq!(weight("failed", Some("it ended")), [Weight::Warning]);
+    }
+}

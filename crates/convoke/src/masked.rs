@@ -1,4 +1,4 @@
-//! A result without the secrets in it: what is printed may end in a log, or before a model.
+//! A result without the secrets in it: what is shown or handed on may end in a log, or before a model.
 
 use convoke_core::{CallOutcome, Part, Secrets, ToolResult};
 
@@ -6,7 +6,7 @@ use convoke_core::{CallOutcome, Part, Secrets, ToolResult};
 const UNTOLD: &str = "it cannot be shown: a secret is part of it";
 
 /// Puts names in the place of secrets everywhere in a result.
-pub(super) fn masked(result: ToolResult, secrets: &Secrets) -> ToolResult {
+pub fn masked(result: ToolResult, secrets: &Secrets) -> ToolResult {
     let hidden = serde_json::to_value(&result).map(|value| secrets.hide_in_value(value));
     hidden.and_then(serde_json::from_value).unwrap_or_else(|_| untold(result))
 }

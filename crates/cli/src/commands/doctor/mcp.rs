@@ -1,0 +1,73 @@
+//! The MCP servers: which there are, and what is known of them. None is started.
+
+use convoke::Runtime;
+use convoke::mcp::client::{ServerStatus, Transport};
+use serde_json::json;
+
+use super::super::mcp::age;
+use super::{Check, programs};
+use crate::session::Session;
+use crate::view::amounts;
+
+const NAME: &str = "mcp servers";
+
+/// What there is to say about the servers, and about those of the project that are not used.
+pub(super) fn check(runtime: &Runtime, session: &Session<'_>) -> Check {
+    let now = runtime.context().clock().now();
+    let statuses = runtime.mcp().map(|servers| servers.servers().status()).unwrap_or_default();
+    let count = amounts::count(statuses.len() as u64, "server");
+    let line = |status: &ServerStatus| {
+        let known = match status.asked {
+            _ if !status.enabled => "off".to_owned(),
+            Some(asked) => {
+                let tools = amounts::count(status.tools as u64, "tool");
+                format!("{tools}, asked {}", age(asked, now))
+            }
+            None => "not asked yet".to_owned(),
+        };
+        format!("{}: {known}", status.name)
+    };
+    let mut problems: Vec<String> =
+        runtime.mcp().into_iter().flat_map(|servers| servers.warnings()).collect();
+    problems.extend(missing(runtime, session));
+    let untrusted = session.untrusted_servers();
+    if let Some(file) = &untrusted {
+        problems.push(format!("{} is not used: this project is not trusted", file.display()));
+    }
+    let message = if statuses.is_empty() { "none".to_owned() } else { count };
+    let check =
+        if problems.is_empty() { Check::ok(NAME, message) } else { Check::warn(NAME, message) };
+    let check = statuses.iter().map(line).chain(problems).fold(check, Check::note);
+    let check = match untrusted.and_then(|_| session.how_to_trust()) {
+        Some(how) => check.hint(how),
+        None => check,
+    };
+    if statuses.is_empty() {
+        return check;
+    }
+    let details = statuses.iter().map(|status| {
+        json!({
+            "name": status.name,
+            "enabled": status.enabled,
+            "tools": status.asked.map(|_| status.tools),
+            "askedAt": status.asked,
+        })
+    });
+    check.hint("`convoke mcp test` starts them all").details(details.collect())
+}
+
+/// Says which programs are not there.
+fn missing(runtime: &Runtime, session: &Session<'_>) -> Vec<String> {
+    let listed = runtime.mcp().into_iter().flat_map(|servers| servers.listed());
+    let listed = listed.filter(|listed| listed.config.enabled);
+    let missing = listed.filter_map(|listed| match &listed.config.transport {
+        Transport::Program { command, .. }
+            if !command.contains('/')
+                && programs::find(command, session.environment()).is_none() =>
+        {
+            Some(format!("{}: there is no program `{command}` in PATH", listed.config.name))
+        }
+        _ => None,
+    });
+    missing.collect()
+}

@@ -1,0 +1,173 @@
+//! `convoke mcp`: the servers whose tools are used, and tools of ours for others.
+
+mod add;
+mod advice;
+mod edit;
+mod import;
+mod list;
+mod login;
+mod look;
+mod place;
+mod remove;
+mod serve;
+mod test;
+mod tools;
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use convoke::config::Author;
+use convoke::mcp::client::{ServerConfig, ServerStatus, Transport};
+use convoke::{ListedServer, McpServers, Runtime};
+use convoke_core::ExitCode;
+use convoke_core::nearest::{did_you_mean, nearest};
+
+use crate::failure::{self, Failure};
+use crate::output::Output;
+use crate::session::Session;
+
+pub(super) use self::list::age;
+pub(super) use self::look::{Looked, end, look_at};
+
+/// What can be done with MCP servers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mcp {
+    List(list::List),
+    Test(test::Test),
+    Tools(tools::Tools),
+    Add(Box<add::Add>),
+    Remove(remove::Remove),
+    Import(import::Import),
+    Login(login::Login),
+    Logout(login::Logout),
+    Serve(Box<serve::Serve>),
+}
+
+impl Mcp {
+    /// Runs the command.
+    pub(super) fn run(
+        self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        match self {
+            Self::List(command) => command.run(session, output),
+            Self::Test(command) => command.run(session, output),
+            Self::Tools(command) => command.run(session, output),
+            Self::Add(command) => command.run(session, output),
+            Self::Remove(command) => command.run(session, output),
+            Self::Import(command) => command.run(session, output),
+            Self::Login(command) => command.run(session, output),
+            Self::Logout(command) => command.run(session, output),
+            Self::Serve(command) => command.run(session, output),
+        }
+    }
+}
+
+/// Makes a runtime, and says what there is to know about its servers.
+fn runtime(session: &Session<'_>, output: &mut Output) -> Result<Runtime, Failure> {
+    let runtime = session.runtime(session.load(output)?.config)?;
+    Session::warn_of_servers(&runtime, output);
+    Ok(runtime)
+}
+
+/// Says which servers of the project are not used.
+fn warn_of_untrusted(session: &Session<'_>, output: &mut Output) {
+    if let Some(file) = session.untrusted_servers() {
+        let shown = file.display();
+        failure::warning(output, &format!("{shown} is not used: this project is not trusted"));
+        if let Some(how) = session.how_to_trust() {
+            failure::hint(output, &how);
+        }
+    }
+}
+
+/// Finds a server by its name.
+fn find<'a>(
+    name: &str,
+    runtime: &'a Runtime,
+    session: &Session<'_>,
+) -> Result<(&'a Arc<McpServers>, &'a ListedServer), Failure> {
+    let servers = runtime.mcp();
+    let found = servers.and_then(|servers| {
+        let listed = servers.listed().iter().find(|listed| listed.config.name == name)?;
+        Some((servers, listed))
+    });
+    found.ok_or_else(|| {
+        let names = servers.iter().flat_map(|servers| servers.listed());
+        let close = nearest(name, names.map(|listed| listed.config.name.as_str()));
+        let failure =
+            Failure::usage(format!("there is no MCP server `{name}`{}", did_you_mean(&close)));
+        match session.untrusted_servers() {
+            Some(file) => {
+                let shown = file.display();
+                let hint = format!("{shown} is not used: this project is not trusted");
+                failure.hint(hint).any_hint(session.how_to_trust())
+            }
+            None => failure.hint("`convoke mcp list` shows them all"),
+        }
+    })
+}
+
+/// Says whose a server is, in a word.
+const fn whose(listed: &ListedServer) -> &'static str {
+    match listed.author {
+        Author::User => "user",
+        Author::Project => "project",
+    }
+}
+
+/// Says how a server is reached, without what may be secret.
+pub(super) fn reached(config: &ServerConfig, runtime: &Runtime) -> String {
+    let text = match &config.transport {
+        Transport::Program { command, args, .. } => {
+            let words = std::iter::once(command).chain(args);
+            let quoted = |word: &String| {
+                let has_gaps = word.contains(char::is_whitespace);
+                if has_gaps { format!("{word:?}") } else { word.clone() }
+            };
+            words.map(quoted).collect::<Vec<_>>().join(" ")
+        }
+        Transport::Http { url, .. } => without_keys(url),
+    };
+    runtime.secrets().hide(&text).into_owned()
+}
+
+/// Returns an address without what stands behind its path or before its host, which may be a key.
+fn without_keys(url: &str) -> String {
+    let (path, more) = match url.find(['?', '#']) {
+        Some(at) => (url.get(..at).unwrap_or_default(), "?…"),
+        None => (url, ""),
+    };
+    let path = match path.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, below) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+            format!("{scheme}://{host}{below}")
+        }
+        None => path.to_owned(),
+    };
+    path + more
+}
+
+/// Returns what is known of a server now.
+fn status(servers: &McpServers, name: &str) -> Option<ServerStatus> {
+    servers.servers().status().into_iter().find(|status| status.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_keys() {
+        for (url, shown) in [
+            ("https://x.example/mcp", "https://x.example/mcp"),
+            ("https://me:pass@x.example/mcp?key=abc#d", "https://x.example/mcp?…"),
+            ("http://127.0.0.1:80", "http://127.0.0.1:80"),
+            ("https://x.example/a@b", "https://x.example/a@b"),
+        ] {
+            assert_eq!(without_keys(url), shown);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What to do about a server that does not work.
+
+use std::path::Path;
+
+use convoke::config::Author;
+use convoke::mcp::client::Transport;
+use convoke::{ListedServer, Programs, Runtime};
+use convoke_core::{ErrorKind, ToolError};
+
+use super::super::doctor::find_program;
+use crate::session::Session;
+
+/// Returns what may help, the likeliest first.
+pub(super) fn advice(
+    listed: &ListedServer,
+    error: &ToolError,
+    runtime: &Runtime,
+    session: &Session<'_>,
+) -> Vec<String> {
+    let name = &listed.config.name;
+    let mut hints = Vec::new();
+    match &listed.config.transport {
+        Transport::Http { headers, .. } => {
+            if error.kind == ErrorKind::Permission {
+                hints.push(format!("`convoke mcp login {name}` signs you in"));
+                if !headers.is_empty() {
+                    hints.push("or one of its `headers` is wrong".to_owned());
+                }
+            }
+        }
+        Transport::Program { command, .. } => {
+            if is_missing(command, session) {
+                hints.push(if command.contains('/') {
+                    format!("there is no program `{command}`")
+                } else {
+                    format!("is `{command}` installed, and in a directory of PATH?")
+                });
+            } else if listed.author == Author::Project {
+                hints.extend(confined(runtime));
+            }
+        }
+    }
+    if error.kind == ErrorKind::Timeout || error.message.contains("in time") {
+        hints.push(format!("`startTimeout: 2m` gives `{name}` more time to start"));
+    }
+    hints
+}
+
+/// A project's servers are programs like any other, and may do no more.
+fn confined(runtime: &Runtime) -> Option<String> {
+    Some(match runtime.programs() {
+        Programs::Confined(..) => {
+            "servers of a project run confined: sandbox.network and sandbox.hosts say whom they may talk to, \
+             sandbox.read and sandbox.write which files they may use"
+                .to_owned()
+        }
+        Programs::NotAllowed => {
+            "servers of a project are programs, which may not run here: policy.kinds.execute".to_owned()
+        }
+        Programs::Asked(_) | Programs::Refused(_) => {
+            "servers of a project run confined only, which cannot be done here: `convoke doctor` says why, and \
+             sandbox.mode: off lets them run with all your rights"
+                .to_owned()
+        }
+        _ => return None,
+    })
+}
+
+fn is_missing(command: &str, session: &Session<'_>) -> bool {
+    if command.contains('/') {
+        return !session.absolute(Path::new(command)).exists();
+    }
+    find_program(command, session.environment()).is_none()
+}

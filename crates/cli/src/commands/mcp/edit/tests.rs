@@ -1,0 +1,194 @@
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use super::*;
+
+struct Scene {
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn scene(text: &str) -> Scene {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("convoke.yml");
+    files::write(&path, text).unwrap();
+    Scene { _directory: directory, path }
+}
+
+impl Scene {
+    fn edit(&self) -> Edit<'_> {
+        Edit::open(&self.path, BTreeMap::new()).unwrap()
+    }
+}
+
+fn program(name: &str) -> ServerConfig {
+    ServerConfig::program(name, "npx", ["-y", "a: b # c"]).env("TOKEN", "${TOKEN}")
+}
+
+fn added(text: &str) -> String {
+    let scene = scene(text);
+    let mut edit = scene.edit();
+    edit.add(&program("new")).unwrap();
+    edit.text().to_owned()
+}
+
+#[test]
+fn a_first_server_makes_the_list() {
+    assert_snapshot!(added(""), @r#"
+    tools:
+      mcpServers:
+        - name: new
+          command: npx
+          args: ["-y", "a: b # c"]
+          env:
+            TOKEN: "${TOKEN}"
+    "#);
+    assert_snapshot!(added("# mine\nmodel:\n  default: a/b"), @r#"
+    # mine
+    model:
+      default: a/b
+
+    tools:
+      mcpServers:
+        - name: new
+          command: npx
+          args: ["-y", "a: b # c"]
+          env:
+            TOKEN: "${TOKEN}"
+    "#);
+}
+
+#[test]
+fn a_list_is_added_to_tools_that_have_none() {
+    assert_snapshot!(added("tools: # what it may use\n    timeout: 5s # short\n\n    # later\npolicy: {}\n"), @r#"
+    tools: # what it may use
+        timeout: 5s # short
+        mcpServers:
+          - name: new
+            command: npx
+            args: ["-y", "a: b # c"]
+            env:
+              TOKEN: "${TOKEN}"
+
+        # later
+    policy: {}
+    "#);
+    assert!(added("tools:\n").contains("tools:\n  mcpServers:\n    - name: new\n"));
+}
+
+const TWO: &str = "\
+# mine
+tools:
+  timeout: 5s
+  mcpServers:   # all of them
+  # the first
+  - name: one
+    command: a
+    # inside
+    args: [x]
+
+  # the second
+  - command: b   # odd order
+    name: two
+  # the end
+  maxConcurrent: 2
+";
+
+#[test]
+fn comments_and_layout_stay() {
+    assert_snapshot!(added(TWO), @r#"
+    # mine
+    tools:
+      timeout: 5s
+      mcpServers:   # all of them
+      # the first
+      - name: one
+        command: a
+        # inside
+        args: [x]
+
+      # the second
+      - command: b   # odd order
+        name: two
+      - name: new
+        command: npx
+        args: ["-y", "a: b # c"]
+        env:
+          TOKEN: "${TOKEN}"
+      # the end
+      maxConcurrent: 2
+    "#);
+    let scene = scene(TWO);
+    let mut edit = scene.edit();
+    edit.remove("one").unwrap();
+    assert_snapshot!(edit.text(), @"
+    # mine
+    tools:
+      timeout: 5s
+      mcpServers:   # all of them
+      # the first
+
+      # the second
+      - command: b   # odd order
+        name: two
+      # the end
+      maxConcurrent: 2
+    ");
+    edit.remove("two").unwrap();
+    assert!(edit.text().contains("  mcpServers: []   # all of them\n"), "{}", edit.text());
+    edit.add(&program("new")).unwrap();
+    assert!(
+        edit.text().contains("  mcpServers: # all of them\n    - name: new\n"),
+        "{}",
+        edit.text()
+    );
+    assert!(edit.has("new").unwrap() && !edit.has("one").unwrap());
+    edit.write().unwrap();
+    let written = files::read(&scene.path).unwrap();
+    assert!(
+        written.starts_with("# mine\n") && written.ends_with("  maxConcurrent: 2\n"),
+        "{written}"
+    );
+}
+
+#[test]
+fn what_is_written_in_another_way_is_left_as_it_is_and_told() {
+    for text in [
+        "tools: {mcpServers: [{name: a, command: b}]}\n",
+        "tools:\n  mcpServers: [{name: a, command: b}]\n",
+        "\"tools\":\n  timeout: 5s\n",
+        "{tools: {timeout: 5s}}\n",
+    ] {
+        let scene = scene(text);
+        let failure = scene.edit().add(&program("new")).unwrap_err();
+        assert!(failure.hints().any(|hint| hint.contains("- name: new")), "{text}: {failure}");
+        assert_eq!(files::read(&scene.path).unwrap(), text);
+    }
+    let broken = scene("tools: [\n");
+    assert!(Edit::open(&broken.path, BTreeMap::new()).is_err());
+}
+
+#[test]
+fn variables_are_found_by_name() {
+    assert_eq!(variables("a ${A} ${B:-x} $${C} ${D}${A} ${"), ["A", "D"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
+    /// Whatever a server is called with, the file says it, and can be changed back.
+    #[test]
+    fn what_is_added_is_read_again(
+        args in prop::collection::vec("[^$\\p{C}]{0,12}", 0..3),
+        value in "[^$\\p{C}]{1,12}",
+        base in prop::sample::select(vec!["", "tools:\n  timeout: 5s\n", TWO]),
+    ) {
+        let scene = scene(base);
+        let mut edit = scene.edit();
+        let server = ServerConfig::program("new", "on", args).env("KEY", value).exclude(["*x"]);
+        edit.add(&server).unwrap();
+        edit.remove("new").unwrap();
+        prop_assert!(!edit.has("new").unwrap());
+    }
+}

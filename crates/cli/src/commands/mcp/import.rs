@@ -1,0 +1,121 @@
+//! `convoke mcp import`: the servers of another program.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use convoke::mcp::client::{ServerConfig, Severity, import};
+use convoke_core::ExitCode;
+
+use super::add::{check_name, text_of, warn_of_secrets};
+use super::place::{PlaceFlag, open, warn_of_variables};
+use crate::failure::{self, Failure};
+use crate::files;
+use crate::output::Output;
+use crate::session::Session;
+
+const AFTER_HELP: &str = "\
+Reads what other programs write: `mcpServers` as in .mcp.json and in the settings of Claude and Gemini CLI, and \
+`servers` as in VS Code. Everything that is left out is said. ${NAME} is kept as it is. A server whose name is \
+taken is left out, unless --force puts it in the place of the other.
+
+To use such a file as it is, name it in tools.mcpFiles.
+
+Examples:
+  convoke mcp import ~/.claude.json --dry-run
+  convoke mcp import .vscode/mcp.json --project
+
+Exit codes:
+  0 all were taken, 1 some were left out";
+
+/// Take over the servers of another program
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Import {
+    /// The file, in JSON
+    file: PathBuf,
+    #[command(flatten)]
+    place: PlaceFlag,
+    /// Put servers in the place of others of their names
+    #[arg(long)]
+    force: bool,
+    /// Only say what would be taken
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Import {
+    /// Runs the command.
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let config = session.load(output)?.config;
+        let shown = self.file.display().to_string();
+        let text = files::read(&session.absolute(&self.file))
+            .map_err(|error| Failure::usage(format!("`{shown}` cannot be read")).because(&error))?;
+        let read = import(&text);
+        let mut left_out = false;
+        for problem in &read.problems {
+            left_out |= problem.severity == Severity::Error;
+            failure::warning(output, &format!("{shown}: {problem}"));
+        }
+        if read.servers.is_empty() {
+            return Err(Failure::failed(format!("there is no server to take from `{shown}`")));
+        }
+        let path = self.place.file(session)?;
+        let mut edit = open(&path, session)?;
+        let mut taken = Vec::new();
+        for server in read.servers {
+            let name = &server.name;
+            let is_here = edit.has(name)?;
+            let is_known = config.tools.mcp_servers.iter().any(|server| server.name == *name);
+            let why = match check_name(name) {
+                Err(why) => Some(why),
+                Ok(()) if (is_here || is_known) && !self.force => {
+                    Some(format!("there is an MCP server `{name}` already"))
+                }
+                Ok(()) => None,
+            };
+            if let Some(why) = why {
+                failure::warning(output, &format!("{shown}: `{name}` is left out: {why}"));
+                left_out = true;
+                continue;
+            }
+            if is_here {
+                edit.remove(name)?;
+            }
+            match edit.add(&server) {
+                Ok(()) => taken.push(server),
+                Err(failure) => {
+                    failure::warning(output, &format!("{shown}: `{name}` is left out: {failure}"));
+                    left_out = true;
+                }
+            }
+        }
+        if !self.dry_run {
+            edit.write()?;
+        }
+        self.tell(&taken, &path.display().to_string(), session, output);
+        Ok(if left_out { ExitCode::Failed } else { ExitCode::Done })
+    }
+
+    fn tell(&self, taken: &[ServerConfig], path: &str, session: &Session<'_>, output: &mut Output) {
+        for server in taken {
+            output.out.line(output.out.printable(&server.name));
+            if !self.dry_run {
+                warn_of_secrets(server, self.place, output);
+            }
+            warn_of_variables(&text_of(server), session, output);
+        }
+        if !output.is_quiet() {
+            let verb = if self.dry_run { "would go" } else { "went" };
+            let count = crate::view::amounts::count(taken.len() as u64, "server");
+            let line = format!("{count} {verb} into {path}");
+            output.err.line(output.err.printable(&line));
+        }
+        if !self.dry_run {
+            self.place.warn(output);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `convoke mcp serve`: tools and agents for other programs.
+
+mod token;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use convoke::config::OnAsk;
+use convoke::mcp::serve::{HttpSettings, ServeError, Service, serve_http, serve_stdio};
+use convoke::model::Model;
+use convoke::{Runtime, Serving};
+use convoke_core::{Category, Cause, ExitCode, Mode};
+use convoke_tool::{Selection, ToolView};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::super::agents::explained;
+use super::super::run::choose;
+use super::super::run::flags::mode_parser;
+use super::super::run::watch::threads;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::signals::Signals;
+
+const AFTER_HELP: &str = "\
+Without --http, the program that starts this is the client, over standard input and output: nothing else is \
+written there. With --http, clients come over the network: those of this machine, or with a token those of others.
+
+Without --tool and --agent, the tools are served that models are offered and that only look at files. What is \
+served is decided on by the same policy as everywhere; nobody can be asked, so what would be asked about is \
+denied: --mode, or rules in your file, allow more. Each call of an agent is a run that is kept as any other.
+
+Examples:
+  convoke mcp serve
+  convoke mcp serve --tool read_file --tool grep --agent codebase_investigator
+  convoke mcp serve --http 127.0.0.1:8080
+  convoke mcp serve --http 0.0.0.0:8080 --token-env SERVE_TOKEN --allow-origin https://app.example.com
+
+Exit codes:
+  0 the client hung up, 2 called wrongly, 7 configuration wrong, 130 interrupted, 143 terminated";
+
+/// Serve tools and agents to other programs
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Serve {
+    /// Serve this tool, with * for any text; may be repeated
+    #[arg(long, value_name = "NAME")]
+    tool: Vec<String>,
+    /// Serve this agent; may be repeated
+    #[arg(long, value_name = "NAME")]
+    agent: Vec<String>,
+    /// The model of the agents, before their own
+    #[arg(long, short, value_name = "NAME", requires = "agent")]
+    model: Option<String>,
+    /// Serve over HTTP, at this address and port
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http: Option<SocketAddr>,
+    /// The file with the token that clients have to send
+    #[arg(long, value_name = "FILE", requires = "http", conflicts_with = "token_env")]
+    token_file: Option<PathBuf>,
+    /// The variable with the token that clients have to send
+    #[arg(long, value_name = "NAME", requires = "http")]
+    token_env: Option<String>,
+    /// Let web pages of this origin send requests; may be repeated
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
+    /// How freely calls may act
+    #[arg(long, value_name = "MODE", value_parser = mode_parser())]
+    mode: Option<Mode>,
+}
+
+impl Serve {
+    /// Runs the command.
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        let mut config = session.load(output)?.config;
+        // Nobody could answer later, either: the client waits.
+        config.policy.on_ask = OnAsk::Deny;
+        let token = self.token(session)?;
+        let store = if self.agent.is_empty() { None } else { session.store(output) };
+        let mode = self.mode.unwrap_or(Mode::Default);
+        let runtime = session.runtime_in(mode, config, store, None)?;
+        Session::warn_of_programs(&runtime, output);
+        Session::warn_of_servers(&runtime, output);
+        let threads = threads()?;
+        let service = self.service(&runtime, session, &threads, output)?;
+        let served = threads.block_on(async {
+            if let Some(servers) = runtime.mcp() {
+                servers.attach();
+            }
+            let served = self.until_the_end(service, token, output).await;
+            if let Some(servers) = runtime.mcp() {
+                super::end(servers).await;
+            }
+            served
+        });
+        // What does not end by itself, reading standard input for instance, ends with the process.
+        threads.shutdown_timeout(Duration::from_millis(200));
+        served
+    }
+
+    fn service(
+        &self,
+        runtime: &Runtime,
+        session: &Session<'_>,
+        threads: &tokio::runtime::Runtime,
+        output: &Output,
+    ) -> Result<Service, Failure> {
+        let mut serving: Serving<'_> = runtime.serve().tools(self.tools(runtime)?);
+        for name in &self.agent {
+            let agent = runtime.find_agent(name).map_err(|error| explained(&error, session))?;
+            let wanted = self.model.as_deref().or(agent.model.model.as_deref());
+            let model: Arc<dyn Model> = choose::model(wanted, runtime, threads, output)?.model;
+            let served = serving.agent_named(name, model);
+            serving = served.map_err(|error| explained(&error, session))?;
+        }
+        Ok(serving.service().title("Convoke"))
+    }
+
+    /// Returns the tools that were asked for; without any, those that only look at files.
+    fn tools(&self, runtime: &Runtime) -> Result<ToolView, Failure> {
+        let offered = || {
+            let tools = runtime.offered().list();
+            let looks = tools
+                .iter()
+                .map(|tool| tool.spec())
+                .filter(|spec| spec.kind.only_looks() && spec.category == Category::File);
+            looks.map(|spec| spec.name.clone()).collect::<Vec<_>>()
+        };
+        let names = match (self.tool.is_empty(), self.agent.is_empty()) {
+            (true, true) => offered(),
+            _ => self.tool.clone(),
+        };
+        runtime.callable().select(&Selection::only(names)).map_err(|error| {
+            Failure::usage(error.to_string()).hint("`convoke tools list` shows the tools there are")
+        })
+    }
+
+    async fn until_the_end(
+        &self,
+        service: Service,
+        token: Option<String>,
+        output: &Output,
+    ) -> Result<ExitCode, Failure> {
+        let mut signals = Signals::listen()
+            .map_err(|error| Failure::failed("signals cannot be heard").because(&error))?;
+        let stop = CancellationToken::new();
+        let serving = self.serve(service, token, stop.clone(), output);
+        tokio::pin!(serving);
+        let mut stopped: Option<Cause> = None;
+        loop {
+            tokio::select! {
+                ended = &mut serving => {
+                    ended?;
+                    return Ok(stopped.map_or(ExitCode::Done, Cause::exit_code));
+                }
+                cause = signals.next() => match stopped {
+                    None => {
+                        stopped = Some(cause);
+                        stop.cancel();
+                    }
+                    Some(_) => return Err(Failure::new(cause, "calls under way were given up")),
+                },
+            }
+        }
+    }
+
+    async fn serve(
+        &self,
+        service: Service,
+        token: Option<String>,
+        stop: CancellationToken,
+        output: &Output,
+    ) -> Result<(), Failure> {
+        let Some(address) = self.http else {
+            let (reader, writer) = (tokio::io::stdin(), tokio::io::stdout());
+            return serve_stdio(service, reader, writer, stop)
+                .await
+                .map_err(|error| failed(&error));
+        };
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            Failure::failed(format!("{address} cannot be listened on")).because(&error)
+        })?;
+        let address = listener.local_addr().unwrap_or(address);
+        let mut settings = HttpSettings::default();
+        (settings.token, settings.stop) = (token, stop);
+        settings.origins.clone_from(&self.allow_origin);
+        if address.ip().is_loopback() || settings.token.is_some() {
+            output.err.line(format_args!("serving at http://{address}{}", settings.path));
+        }
+        serve_http(service, listener, settings).await.map_err(|error| failed(&error))
+    }
+
+    /// Reads what clients have to send.
+    fn token(&self, session: &Session<'_>) -> Result<Option<String>, Failure> {
+        match (&self.token_file, &self.token_env) {
+            (Some(file), _) => token::of_file(&session.absolute(file)).map(Some),
+            (None, Some(name)) => token::of_variable(name, session.environment()).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+fn failed(error: &ServeError) -> Failure {
+    match error {
+        ServeError::TokenMissing { address } => Failure::usage(format!(
+            "{address} can be reached from other machines, and there is no token"
+        ))
+        .hint("`--token-file FILE` or `--token-env NAME` sets one, or serve at 127.0.0.1"),
+        ServeError::WeakToken { .. } | ServeError::BadOrigin { .. } => {
+            Failure::usage(error.to_string())
+        }
+        _ => Failure::failed(error.to_string()),
+    }
+}

@@ -1,0 +1,143 @@
+//! Tools of MCP servers, as the command names and finds them.
+
+use std::time::Duration;
+
+use convoke::mcp::client::McpTool;
+use convoke::{McpServers, Runtime};
+use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::{Category, ToolSpec};
+use convoke_tool::Tool;
+
+use super::super::mcp::{self, Looked, look_at};
+use super::super::run::watch::threads;
+use crate::failure::{self, Failure};
+use crate::output::Output;
+
+/// How long a server may take that is asked only because it never was.
+const SHORT: Duration = Duration::from_secs(5);
+/// How long one may take that is needed.
+const LONG: Duration = Duration::from_mins(1);
+/// How models know the tools of servers.
+const PREFIX: &str = "mcp__";
+
+/// Returns the server that a tool belongs to.
+pub(super) fn server_of(spec: &ToolSpec, runtime: &Runtime) -> Option<String> {
+    let servers = runtime.mcp().filter(|_| spec.category == Category::Mcp)?;
+    let tools = servers.servers().tools();
+    let tool = tools.iter().find(|tool| tool.spec().name == spec.name)?;
+    Some(tool.server().to_owned())
+}
+
+/// Servers that were started, until they are not needed any more: what they offer goes with them.
+#[derive(Debug, Default)]
+#[must_use]
+pub(super) struct Started(Option<tokio::runtime::Runtime>);
+
+impl Started {
+    /// Ends them.
+    pub(super) fn end(self, runtime: &Runtime) {
+        if let Some(threads) = self.0 {
+            end(runtime, &threads);
+            threads.shutdown_timeout(Duration::from_millis(200));
+        }
+    }
+}
+
+/// Asks servers for their tools: those that never were, or all.
+pub(super) fn ask(runtime: &Runtime, all: bool, output: &mut Output) -> Result<Started, Failure> {
+    let Some(servers) = runtime.mcp() else { return Ok(Started::default()) };
+    let statuses = servers.servers().status().into_iter();
+    let wanted = statuses.filter(|status| status.enabled && (all || status.asked.is_none()));
+    let names: Vec<String> = wanted.map(|status| status.name).collect();
+    if names.is_empty() {
+        return Ok(Started::default());
+    }
+    if !all && !output.is_quiet() {
+        let line = format!("asking {} for tools, for the first time", names.join(", "));
+        output.err.line(output.err.printable(&line));
+    }
+    let threads = threads()?;
+    let patience = if all { LONG } else { SHORT };
+    for Looked { name, result, .. } in threads.block_on(look_at(names, servers, patience))? {
+        if let Err(error) = result {
+            failure::warning(output, &runtime.secrets().hide(&error.message));
+            failure::hint(output, &format!("`convoke mcp test {name}` says more"));
+        }
+    }
+    servers.servers().introduce(runtime.registry());
+    Ok(Started(Some(threads)))
+}
+
+/// Returns the name that a tool is known by, and asks its server for it if need be.
+pub(super) fn known_as(
+    name: &str,
+    runtime: &Runtime,
+    output: &Output,
+) -> Result<(String, Started), Failure> {
+    let threads = threads()?;
+    let known = brought(name, runtime, &threads, output)?;
+    Ok((known, Started(Some(threads))))
+}
+
+/// The same, where the server is needed afterwards.
+pub(super) fn brought(
+    name: &str,
+    runtime: &Runtime,
+    threads: &tokio::runtime::Runtime,
+    output: &Output,
+) -> Result<String, Failure> {
+    let Some(servers) = runtime.mcp() else { return Ok(name.to_owned()) };
+    if runtime.registry().has(name) {
+        return Ok(name.to_owned());
+    }
+    let Some((server, tool)) = split(name, servers) else { return Ok(name.to_owned()) };
+    if let Some(known) = find(&server, &tool, name, servers) {
+        return Ok(known);
+    }
+    if !output.is_quiet() {
+        output.err.line(format_args!("starting {server}"));
+    }
+    let looked = threads.block_on(look_at(vec![server.clone()], servers, LONG))?;
+    for looked in looked {
+        looked.result.map_err(|error| {
+            Failure::failed(runtime.secrets().hide(&error.message))
+                .hint(format!("`convoke mcp test {server}` says more"))
+        })?;
+    }
+    servers.servers().introduce(runtime.registry());
+    find(&server, &tool, name, servers).ok_or_else(|| {
+        let tools = servers.servers().tools();
+        let own = tools.iter().filter(|tool| tool.server() == server).map(McpTool::name);
+        let close = did_you_mean(&nearest(&tool, own));
+        Failure::usage(format!("the MCP server `{server}` has no tool `{tool}`{close}"))
+            .hint(format!("`convoke mcp tools {server}` shows them all"))
+    })
+}
+
+/// Ends the servers that were started.
+pub(super) fn end(runtime: &Runtime, threads: &tokio::runtime::Runtime) {
+    if let Some(servers) = runtime.mcp() {
+        threads.block_on(mcp::end(servers));
+    }
+}
+
+/// Splits `server.tool`, or `mcp__server__tool`, if there is such a server.
+fn split(name: &str, servers: &McpServers) -> Option<(String, String)> {
+    let names = servers.listed().iter().map(|listed| listed.config.name.as_str());
+    let of = |server: &str| {
+        let dotted = name.strip_prefix(server).and_then(|rest| rest.strip_prefix('.'));
+        let known = || name.strip_prefix(PREFIX)?.strip_prefix(server)?.strip_prefix("__");
+        let tool = dotted.or_else(known).filter(|tool| !tool.is_empty())?;
+        Some((server.to_owned(), tool.to_owned()))
+    };
+    // Of `a` and `a.b`, the longer one is meant.
+    names.filter_map(of).max_by_key(|(server, _)| server.len())
+}
+
+/// Finds a tool by what its server calls it, or by what models do.
+fn find(server: &str, tool: &str, name: &str, servers: &McpServers) -> Option<String> {
+    let tools = servers.servers().tools();
+    let mut own = tools.iter().filter(|one| one.server() == server);
+    let found = own.find(|one| one.name() == tool || one.spec().name == name)?;
+    Some(found.spec().name.clone())
+}

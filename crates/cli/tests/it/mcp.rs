@@ -1,0 +1,328 @@
+//! MCP servers as the command lists, tries, adds and uses them. The servers are the command itself.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::{Ran, Scene};
+
+const CONVOKE: &str = env!("CARGO_BIN_EXE_convoke");
+
+fn scene() -> Scene {
+    Scene::new().file("a.txt", "one\n")
+}
+
+/// A scene with a server that works.
+fn served() -> Scene {
+    let scene = scene();
+    let ran = scene.run(&["mcp", "add", "self", "--", CONVOKE, "mcp", "serve"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    scene
+}
+
+fn own_file(scene: &Scene) -> String {
+    fs::read_to_string(scene.root().join("home/.config/convoke/convoke.yml")).unwrap()
+}
+
+fn find<'a>(rows: &'a Value, name: &str) -> &'a Value {
+    rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()
+}
+
+fn readable(text: &str) -> String {
+    text.replace(CONVOKE, "[convoke]")
+}
+
+#[test]
+fn where_there_are_no_servers_the_list_says_how_to_add_one() {
+    let ran = scene().run(&["mcp", "list"]);
+    assert_snapshot!(ran.shown(), @"
+    --- stderr
+    there are no MCP servers; `convoke mcp add` adds one
+    --- exit 0
+    ");
+    assert_eq!(scene().json(&["mcp", "list", "--json"]), json!([]));
+}
+
+#[test]
+fn a_server_is_added_tried_listed_and_removed() {
+    let scene = scene().user("# mine\nmodel:\n  default: a/b # the best\n");
+    let words = ["mcp", "add", "self", "--env", "TONE=${TONE:-}", "--exclude", "gl*", "--trust"];
+    let ran = scene.run(&[&words[..], &["--", CONVOKE, "mcp", "serve"]].concat());
+    assert_snapshot!(ran.shown(), @"
+    --- stderr
+    added self to [root]/home/.config/convoke/convoke.yml
+    hint: `convoke mcp test self` says whether it works
+    --- exit 0
+    ");
+    assert_snapshot!(readable(&own_file(&scene)), @r#"
+    # mine
+    model:
+      default: a/b # the best
+
+    tools:
+      mcpServers:
+        - name: self
+          command: [convoke]
+          args: ["mcp", "serve"]
+          env:
+            TONE: "${TONE:-}"
+          exclude: ["gl*"]
+          trust: true
+    "#);
+    assert_snapshot!(readable(&scene.stdout(&["mcp", "list"])), @"self  user  not asked yet  [convoke] mcp serve");
+
+    let tried = scene.stdout(&["mcp", "test", "self"]);
+    for said in ["  revision  2026-07-28\n", "  software  convoke ", "3 tools, 0 resources"] {
+        assert!(tried.contains(said), "{said}: {tried}");
+    }
+    let listed = scene.stdout(&["mcp", "list"]);
+    assert!(listed.contains("3 tools, revision 2026-07-28, asked just now"), "{listed}");
+
+    let tools = scene.stdout(&["mcp", "tools", "self"]);
+    assert!(tools.contains("read_file  path encoding? limit? offset?  "), "{tools}");
+    assert!(!tools.contains("glob"), "{tools}");
+    let full = scene.stdout(&["mcp", "tools", "self", "--full"]);
+    assert!(full.contains("read_file  mcp__self__read_file\n"), "{full}");
+    let rows = scene.json(&["mcp", "tools", "self", "--json"]);
+    assert_eq!(find(&rows, "read_file")["toolName"], "mcp__self__read_file");
+    assert_eq!(find(&rows, "read_file")["kind"], "read", "it is believed");
+
+    let ran = scene.run(&["mcp", "remove", "self"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let left = own_file(&scene);
+    assert!(left.starts_with("# mine\nmodel:\n  default: a/b # the best\n"), "{left}");
+    assert!(!left.contains("self"), "{left}");
+    let again = scene.run(&["mcp", "remove", "self"]);
+    assert_eq!(again.code, Some(2), "{again:?}");
+}
+
+#[test]
+fn names_are_checked_and_nobody_is_replaced_by_accident() {
+    let scene = served();
+    let add = |name: &str, more: &[&str]| {
+        scene.run(&[&["mcp", "add", name, "--url", "https://x.example/mcp"][..], more].concat())
+    };
+    assert_snapshot!(add("self", &[]).shown(), @"
+    --- stderr
+    error: there is an MCP server `self` already
+    hint: `--force` puts this one in its place; `convoke mcp list` shows it
+    --- exit 2
+    ");
+    assert_eq!(add("self", &["--force"]).code, Some(0));
+    let file = own_file(&scene);
+    assert!(file.contains("url: \"https://x.example/mcp\"") && !file.contains("command"), "{file}");
+    for bad in ["a b", "", "a.b", "ä"] {
+        assert_eq!(add(bad, &[]).code, Some(2), "{bad}");
+    }
+    let both = scene.run(&["mcp", "add", "two", "--url", "https://x.example", "--", "x"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+    let wrong = scene.run(&["mcp", "add", "two", "--url", "ftp://x.example"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert_eq!(own_file(&scene), file, "what is refused changes nothing");
+}
+
+/// A variable that is not set makes the whole file unusable: whoever writes it down has to know.
+#[test]
+fn a_variable_that_is_not_set_is_told_and_kept_as_it_is() {
+    let scene = scene();
+    let words = ["mcp", "add", "r", "--url", "https://x.example/mcp", "--header"];
+    let ran = scene.run(&[&words[..], &["Authorization=Bearer ${MISSING}"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("warning: the variable MISSING is not set"), "{ran:?}");
+    assert!(own_file(&scene).contains("Authorization: \"Bearer ${MISSING}\""));
+}
+
+#[test]
+fn a_server_that_does_not_start_says_why_and_what_to_do() {
+    let scene = served();
+    let add = |name: &str, command: &[&str]| {
+        let ran = scene.run(&[&["mcp", "add", name, "--"], command].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    add("gone", &["no-such-program-at-all"]);
+    add("rude", &["sh", "-c", "echo I will not >&2; exit 3"]);
+    let gone = scene.run(&["mcp", "test", "gone"]);
+    assert_eq!(gone.code, Some(1), "{gone:?}");
+    let hint = "hint: is `no-such-program-at-all` installed, and in a directory of PATH?";
+    assert!(gone.stderr.contains(hint), "{gone:?}");
+    let rude = scene.run(&["mcp", "test", "rude"]);
+    assert!(rude.stderr.contains("I will not"), "{rude:?}");
+    let told = scene.json(&["mcp", "test", "rude", "--json"]);
+    assert_eq!((&told["ok"], &told["error"]["kind"]), (&json!(false), &json!("unavailable")));
+
+    for words in [&["mcp", "list", "--check"][..], &["mcp", "test"]] {
+        let ran = scene.run(&[words, &["--json"]].concat());
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        let rows: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(find(&rows, "self")["state"], "ready");
+        assert_eq!(find(&rows, "self")["tools"], 4);
+        assert_eq!(find(&rows, "gone")["state"], "failed");
+        assert!(find(&rows, "rude")["reason"].as_str().unwrap().contains("I will not"));
+    }
+    let unknown = scene.run(&["mcp", "test", "slef"]);
+    assert_snapshot!(unknown.stderr, @"
+    error: there is no MCP server `slef`; did you mean `self`?
+    hint: `convoke mcp list` shows them all
+    ");
+    let listed = scene.run(&["doctor"]);
+    let said = "gone: there is no program `no-such-program-at-all` in PATH";
+    assert!(listed.stdout.contains(said), "{listed:?}");
+    assert!(listed.stdout.contains("self: 4 tools, asked just now"), "{listed:?}");
+}
+
+#[test]
+fn no_list_shows_a_secret() {
+    const SECRET: &str = "correct-horse-7-battery";
+    let scene = scene().variable("TRACKER_TOKEN", SECRET).user(&format!(
+        "tools:\n  mcpServers:\n    - name: r\n      url: https://x.example/mcp?key={SECRET}\n      \
+         headers: {{Authorization: Bearer {SECRET}}}\n    - name: p\n      command: x\n      \
+         args: [\"--token=${{TRACKER_TOKEN}}\"]\n      env: {{KEY: {SECRET}}}\n"
+    ));
+    for words in [&["mcp", "list"][..], &["mcp", "list", "--json"], &["doctor", "--json"]] {
+        let ran = scene.run(words);
+        assert!(!ran.shown().contains(SECRET), "{words:?}: {ran:?}");
+    }
+    let rows = scene.json(&["mcp", "list", "--json"]);
+    assert_eq!(find(&rows, "r")["reached"]["headers"], json!(["Authorization"]));
+    assert_eq!(find(&rows, "r")["reached"]["url"], "https://x.example/mcp?…");
+}
+
+const FOREIGN: &str = r#"{"mcpServers": {
+    "files": {"command": "npx", "args": ["-y", "x"], "env": {"KEY": "${KEY:-}"}},
+    "old": {"type": "sse", "url": "https://x.example/sse"},
+    "a b": {"command": "y"},
+    "self": {"command": "z", "unknown": 1}
+}}"#;
+
+#[test]
+fn servers_of_other_programs_are_taken_over_and_every_problem_is_named() {
+    let scene = served().file("theirs.json", FOREIGN);
+    let before = own_file(&scene);
+    let tried = scene.run(&["mcp", "import", "theirs.json", "--dry-run"]);
+    assert_eq!((tried.code, own_file(&scene)), (Some(1), before), "{tried:?}");
+    let ran = scene.run(&["mcp", "import", "theirs.json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "files\n"), "{ran:?}");
+    for said in ["HTTP+SSE", "`a b` is left out", "`self` is left out", "unknown"] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:?}");
+    }
+    let file = own_file(&scene);
+    assert!(file.contains("    - name: files\n      command: npx\n"), "{file}");
+    assert!(file.contains("KEY: \"${KEY:-}\""), "{file}");
+}
+
+fn trusted(ran: &Ran) -> bool {
+    ran.stdout.contains("theirs  project")
+}
+
+#[test]
+fn servers_of_a_project_are_shown_before_it_is_trusted_and_used_after_it_is() {
+    let json = r#"{"mcpServers": {"theirs": {"command": "helper", "args": ["--all"]}}}"#;
+    let scene = scene().file("convoke.yml", "").file(".mcp.json", json);
+    let before = scene.run(&["mcp", "list"]);
+    assert!(!trusted(&before), "{before:?}");
+    assert!(before.stderr.contains(".mcp.json is not used"), "{before:?}");
+    assert!(before.stderr.contains("convoke config trust"), "{before:?}");
+    let doctor = scene.stdout(&["doctor"]);
+    assert!(doctor.contains(".mcp.json is not used: this project is not trusted"), "{doctor}");
+    let test = scene.run(&["mcp", "test", "theirs"]);
+    assert!(test.code == Some(2) && test.stderr.contains("not trusted"), "{test:?}");
+    let ran = scene.run(&["config", "trust", "--yes"]);
+    assert!(ran.stderr.contains(".mcp.json (1 MCP server) is used as well"), "{ran:?}");
+    assert!(ran.stderr.contains("  theirs: helper --all\n"), "{ran:?}");
+    assert!(trusted(&scene.run(&["mcp", "list"])));
+}
+
+#[test]
+fn a_server_of_the_project_is_written_into_its_file() {
+    let scene = scene().file("convoke.yml", "# ours\ntools:\n  timeout: 5s\n");
+    let words = ["mcp", "add", "db", "--project", "--env", "API_KEY=abc", "--", "db"];
+    let ran = scene.run(&words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("env.API_KEY is now in the project's file"), "{ran:?}");
+    assert!(ran.stderr.contains("convoke config trust"), "{ran:?}");
+    assert_snapshot!(scene.read("convoke.yml"), @r#"
+    # ours
+    tools:
+      timeout: 5s
+      mcpServers:
+        - name: db
+          command: db
+          env:
+            API_KEY: "abc"
+    "#);
+    assert_eq!(scene.run(&["mcp", "remove", "db"]).code, Some(2), "it is not in the user's file");
+    assert_eq!(scene.run(&["mcp", "remove", "db", "--project"]).code, Some(0));
+}
+
+#[test]
+fn a_file_that_cannot_be_changed_is_left_and_the_lines_are_told() {
+    let text = "tools: {timeout: 5s}\n";
+    let scene = scene().user(text);
+    let ran = scene.run(&["mcp", "add", "x", "--", "y"]);
+    assert_eq!((ran.code, own_file(&scene).as_str()), (Some(7), text), "{ran:?}");
+    assert!(ran.stderr.contains("    - name: x\n"), "{ran:?}");
+}
+
+#[test]
+fn tools_of_servers_are_listed_shown_and_called() {
+    let scene = served();
+    let listed = scene.run(&["tools", "list", "--category", "mcp"]);
+    assert!(listed.stdout.contains("mcp__self__read_file  *  other  ask"), "{listed:?}");
+    assert_eq!(listed.stderr, "asking self for tools, for the first time\n");
+    let again = scene.run(&["tools", "list", "--category", "mcp"]);
+    assert_eq!((again.stdout, again.stderr.as_str()), (listed.stdout, ""), "it is known now");
+    let refreshed = scene.json(&["tools", "list", "--category", "mcp", "--refresh", "--json"]);
+    assert_eq!(find(&refreshed, "mcp__self__read_file")["server"], "self");
+
+    for name in ["self.read_file", "mcp__self__read_file"] {
+        let call = ["tools", "call", name, "--arg", "path=a.txt"];
+        assert_eq!(scene.stdout(&call), "one\n", "{name}");
+    }
+    let shown = scene.stdout(&["tools", "show", "self.grep"]);
+    assert!(shown.starts_with("mcp__self__grep\n"), "{shown}");
+    assert!(shown.contains("  server      self\n"), "{shown}");
+}
+
+#[test]
+fn a_server_that_nobody_asked_yet_is_started_for_one_call() {
+    let scene = served();
+    let ran = scene.run(&["tools", "call", "self.read_file", "--arg", "path=a.txt"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "one\n"), "{ran:?}");
+    assert_eq!(ran.stderr, "starting self\n");
+    let wrong = scene.run(&["tools", "call", "self.raed_file"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(
+        wrong.stderr.contains("has no tool `raed_file`; did you mean `read_file`?"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn there_is_nothing_to_sign_in_to_where_a_program_is_started() {
+    let scene = served();
+    let ran = scene.run(&["mcp", "login", "self"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("is a program that is started here"), "{ran:?}");
+    let add = ["mcp", "add", "r", "--url", "https://x.example/mcp"];
+    assert_eq!(scene.run(&add).code, Some(0));
+    let out = scene.run(&["mcp", "logout", "r"]);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(0), "you were not signed in to r\n"));
+}
+
+/// What servers gave when somebody signed in is for no model.
+#[test]
+fn logins_are_hidden_from_tools() {
+    let scene = scene().user("tools:\n  allowedPaths: [\"~\"]\n");
+    let place = scene.root().join("home/.local/share/convoke/mcp-tokens");
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join("r.json"), "the token").unwrap();
+    fs::write(scene.root().join("home/open.txt"), "open").unwrap();
+    assert_eq!(
+        scene.stdout(&["tools", "call", "read_file", "--arg", "path=../open.txt"]),
+        "open\n"
+    );
+    let path = "path=../.local/share/convoke/mcp-tokens/r.json";
+    let ran = scene.run(&["tools", "call", "read_file", "--arg", path]);
+    assert!(ran.code != Some(0) && !ran.shown().contains("the token"), "{ran:?}");
+}

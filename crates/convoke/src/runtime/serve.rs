@@ -1,0 +1,173 @@
+//! Tools and agents of a runtime as an MCP server.
+//!
+//! A call from outside passes through the pipeline of every other call: the same policy decides, the same hooks
+//! have their say, and where somebody would have to be asked, nobody can be, so the answer is no. A call of an
+//! agent is a run of its own, kept where all runs are kept. No answer holds a secret that the runtime knows.
+
+mod agent;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use convoke_agent::Toolbox;
+use convoke_agent::registry::Registered;
+use convoke_agent::team::Team;
+use convoke_core::{Secrets, ToolResult, ToolSpec};
+use convoke_mcp::serve::{CallHandle, CallWatch, Offer, Service, ToolOffer};
+use convoke_model::Model;
+use convoke_tool::{NullSink, Recorder, Tool, ToolRegistry, ToolView};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use self::agent::ServedAgent;
+use super::{AgentCallError, Runtime};
+use crate::masked::masked;
+
+/// What the server calls itself.
+const NAME: &str = "convoke";
+/// The run under which served calls are recorded.
+const RUN: &str = "served";
+
+/// Collects what of a runtime others may call, and makes a [`Service`] of it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use convoke::mcp::serve::serve_stdio;
+/// use convoke::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(std::env::temp_dir()).build()?;
+/// let model: Arc<dyn Model> = Arc::new(ScriptedModel::new([Turn::text("done")]));
+/// let reading = runtime.callable().select(&Selection::only(["read_file", "grep"]))?;
+/// let reviewer = AgentDefinition::new("reviewer", "Reviews a change.");
+///
+/// let service = runtime
+///     .serve()
+///     .tools(reading)
+///     .agent(&reviewer, model)?
+///     .service()
+///     .instructions("Looks at the project, and reviews it.");
+/// // A client that hangs up at once; a program would pass its standard streams.
+/// serve_stdio(service, tokio::io::empty(), tokio::io::sink(), Default::default()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Serving<'a> {
+    runtime: &'a Runtime,
+    tools: ToolView,
+    agents: Vec<ServedAgent>,
+}
+
+impl Runtime {
+    /// Begins an MCP server of this runtime's tools and agents, with nothing in it yet.
+    pub fn serve(&self) -> Serving<'_> {
+        let nothing = ToolView::of(ToolRegistry::new());
+        Serving { runtime: self, tools: nothing, agents: Vec::new() }
+    }
+}
+
+impl Serving<'_> {
+    /// Serves these tools, in place of those before.
+    pub fn tools(mut self, tools: ToolView) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Serves an agent as a tool whose arguments are its inputs. Each call of it is a run. Without a model, it
+    /// is the one of the definition, or the usual one.
+    pub fn agent<T>(
+        self,
+        definition: &convoke_agent::AgentDefinition<T>,
+        model: impl Into<Option<Arc<dyn Model>>>,
+    ) -> Result<Self, AgentCallError>
+    where
+        convoke_agent::AgentDefinition<T>: Clone,
+    {
+        let agent = Arc::new(Registered::of(definition.clone())?);
+        self.registered(agent, model.into())
+    }
+
+    /// Serves the agent of a name.
+    pub fn agent_named(
+        self,
+        name: &str,
+        model: impl Into<Option<Arc<dyn Model>>>,
+    ) -> Result<Self, AgentCallError> {
+        let agent = self.runtime.find_agent(name)?;
+        self.registered(agent, model.into())
+    }
+
+    /// Serves all tools and agents of a toolbox.
+    pub fn toolbox(
+        self,
+        toolbox: &Toolbox,
+        model: impl Into<Option<Arc<dyn Model>>>,
+    ) -> Result<Self, AgentCallError> {
+        let model = model.into();
+        let mut serving = self.tools(toolbox.tools().clone());
+        for agent in toolbox.team().into_iter().flat_map(Team::offered) {
+            serving = serving.registered(agent, model.clone())?;
+        }
+        Ok(serving)
+    }
+
+    fn registered(
+        mut self,
+        agent: Arc<Registered>,
+        model: Option<Arc<dyn Model>>,
+    ) -> Result<Self, AgentCallError> {
+        let model = match model {
+            Some(model) => model,
+            None => self.runtime.model(agent.definition().model.model.as_deref())?,
+        };
+        self.agents.push(ServedAgent::new(agent, model, self.runtime.clone()));
+        Ok(self)
+    }
+
+    /// Makes the service. A tool and an agent of one name: the tool counts.
+    pub fn service(self) -> Service {
+        let Self { runtime, tools, agents } = self;
+        let agents = agents.into_iter().filter(|agent| tools.get(&agent.spec().name).is_none());
+        let agents: Vec<Arc<dyn Tool>> =
+            agents.map(|agent| -> Arc<dyn Tool> { Arc::new(agent) }).collect();
+        let view = tools.and(agents);
+        let clock = runtime.context().clock();
+        let watch = CallWatch::over(Arc::new(NullSink));
+        let secrets = runtime.secrets();
+        let recorder = Recorder::new(RUN, watch.clone(), Arc::clone(clock)).hiding(secrets.clone());
+        let executors = runtime.executor().view(view).recorder(recorder);
+        let tools = ToolOffer::new(executors, watch);
+        let offer = Arc::new(Hiding { tools, secrets });
+        Service::new(NAME, env!("CARGO_PKG_VERSION"), offer).clock(Arc::clone(clock))
+    }
+}
+
+/// An offer whose answers hold no secrets.
+#[derive(Debug)]
+struct Hiding {
+    tools: ToolOffer,
+    secrets: Secrets,
+}
+
+#[async_trait]
+impl Offer for Hiding {
+    fn tools(&self) -> Vec<ToolSpec> {
+        self.tools.tools()
+    }
+
+    fn tool(&self, name: &str) -> Option<ToolSpec> {
+        self.tools.tool(name)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.tools.changes()
+    }
+
+    async fn call(&self, name: &str, arguments: Value, handle: CallHandle) -> ToolResult {
+        masked(self.tools.call(name, arguments, handle).await, &self.secrets)
+    }
+}

@@ -1,0 +1,108 @@
+//! A runtime as an MCP server: the same pipeline, and a run for each call of an agent.
+
+use std::sync::Arc;
+
+use convoke::Runtime;
+use convoke::agent::Toolbox;
+use convoke::agent::definition::ToolConfig;
+use convoke::journal::Store;
+use convoke::mcp::client::{ServerConfig, Servers, Surroundings};
+use convoke::mcp::serve::{HttpSettings, serve_http};
+use convoke::prelude::*;
+use convoke::tools::KindAuthorizer;
+use tokio::net::TcpListener;
+
+/// A directory, a runtime in it, and a place for its runs.
+struct Scene {
+    directory: tempfile::TempDir,
+    store: Store,
+    runtime: Runtime,
+}
+
+fn scene() -> Scene {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("project");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("a.txt"), "one\n").unwrap();
+    let store = Store::at(directory.path().join("state"));
+    let runtime = Runtime::builder(place).store(Some(store.clone())).build().unwrap();
+    Scene { directory, store, runtime }
+}
+
+fn worker() -> AgentDefinition {
+    let mut worker = AgentDefinition::new("worker", "Works.");
+    worker.prompt.system_prompt = Some("You work.".to_owned());
+    worker.tools = ToolConfig::only(["read_file"]);
+    worker
+}
+
+fn model(turns: Vec<Turn>) -> Arc<dyn Model> {
+    Arc::new(ScriptedModel::new(turns))
+}
+
+/// Serves, asks with a client of ours, and stops.
+async fn asked(
+    service: convoke::mcp::serve::Service,
+    tool: &str,
+    arguments: serde_json::Value,
+) -> ToolResult {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let settings = HttpSettings::default();
+    let stop = settings.stop.clone();
+    let asking = async {
+        let servers = Servers::new(vec![ServerConfig::http("s", url)], Surroundings::new("/"));
+        servers.start("s").await.unwrap();
+        let tools = ToolRegistry::new();
+        servers.introduce(&tools);
+        let context = ToolContext::builder("test").build();
+        let executor = ToolExecutor::builder(ToolView::of(tools), context)
+            .authorizer(KindAuthorizer::default().with(Kind::Other, Permission::Allow))
+            .build();
+        let call = ToolCall::new("c", format!("mcp__s__{tool}"), arguments);
+        let result = executor.execute(call).await;
+        servers.stop().await;
+        stop.cancel();
+        result
+    };
+    let (served, result) = tokio::join!(serve_http(service, listener, settings), asking);
+    served.unwrap();
+    result
+}
+
+#[tokio::test]
+async fn an_agent_that_is_called_from_outside_is_a_run_that_is_kept() {
+    let scene = scene();
+    let turns = vec![
+        Turn::call("read_file", json!({ "path": "a.txt" })),
+        Turn::call("complete_task", json!({ "result": "It says one." })),
+    ];
+    let service = scene.runtime.serve().agent(&worker(), model(turns)).unwrap().service();
+    let result = asked(service, "worker", json!({ "task": "Look." })).await;
+    assert!(result.text().contains("It says one."), "{result:?}");
+    let runs = scene.store.list().unwrap();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    drop(scene.directory);
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_is_a_call_that_fails() {
+    let scene = scene();
+    let service = scene.runtime.serve().agent(&worker(), model(Vec::new())).unwrap().service();
+    let result = asked(service, "worker", json!({ "task": "Look." })).await;
+    assert!(!result.success(), "{result:?}");
+    assert!(result.text().contains("did not complete its task"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_whole_toolbox_is_served_and_the_policy_holds() {
+    let scene = scene();
+    let toolbox: Toolbox = scene.runtime.toolbox();
+    let serve = || scene.runtime.serve().toolbox(&toolbox, model(Vec::new())).unwrap().service();
+    let read = asked(serve(), "read_file", json!({ "path": "a.txt" })).await;
+    assert_eq!(read.text(), "one\n");
+    let write = json!({ "path": "b.txt", "content": "x" });
+    let denied = asked(serve(), "write_file", write).await;
+    assert!(denied.text().contains("permission"), "{denied:?}");
+    assert!(!scene.directory.path().join("project/b.txt").exists());
+}
