@@ -16,6 +16,7 @@ use crate::environment::{self, CONFIG, Environment, STATE};
 use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::trust::{self, TrustFile};
+use crate::view::amounts;
 
 /// The name of the user's file in the directory of the user's configuration.
 const USER_FILE_NAME: &str = "convoke.yml";
@@ -219,6 +220,23 @@ impl<'a> Session<'a> {
     /// Says which agents are not there, and why.
     pub(crate) fn warn_of_agents(runtime: &Runtime, output: &mut Output) {
         for message in runtime.agent_warnings() {
+            failure::warning(output, &message);
+        }
+    }
+
+    /// Says what there is to know about one agent, and how much about others. Whoever wants few words gets none.
+    pub(crate) fn warn_of_agent(name: &str, runtime: &Runtime, output: &mut Output) {
+        if output.is_quiet() {
+            return;
+        }
+        let (own, others) = runtime.warnings_about(name);
+        for message in own {
+            failure::warning(output, &message);
+        }
+        if others > 0 {
+            let warnings = amounts::count(others as u64, "warning");
+            let message =
+                format!("{warnings} about other agents; `convoke agents check` says which");
             failure::warning(output, &message);
         }
     }

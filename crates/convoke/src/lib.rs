@@ -47,8 +47,8 @@ pub use origin::{Origin, OriginAgent, OriginWorkspace};
 pub use programs::Programs;
 pub use runtime::{
     AgentCallError, AgentOff, CutLimit, KnownAgent, ListedServer, McpPlaces, McpServers,
-    ModelSetupError, PROJECT_SERVERS, Refusal, Remark, Runtime, RuntimeBuilder, RuntimeError,
-    Standing, replaces_shipped,
+    ModelSetupError, NotOffered, PROJECT_SERVERS, Refusal, Remark, Runtime, RuntimeBuilder,
+    RuntimeError, Standing, replaces_shipped,
 };
 pub use workspace::{Workspace, WorkspaceError, Workspaces};
 

@@ -45,6 +45,7 @@ fn a_decision_has_its_rule_its_line_and_its_exit_code() {
     assert_snapshot!(check(&scene, &["http_get", r#"{"url": "https://example.com/x"}"#]), @"
     allow: `http_get` is allowed by the rule on host `example.com`
       by user rule 5 ([root]/home/.config/convoke/convoke.yml:9:7)
+      but the main agent is not offered `http_get`, and its runs do not find it: it is not one of those that are offered unless `tools.enabled` says so
     --- stderr
     --- exit 0
     ");
@@ -118,7 +119,7 @@ fn what_cannot_be_checked_is_a_usage_error() {
 fn rules_are_shown_by_agent() {
     let scene = Scene::new().user(RULES);
     let all = scene.stdout(&["policy", "show"]);
-    assert!(all.contains("user 4  ask") && all.contains("execute  ask"), "{all}");
+    assert!(all.contains("user 4   ask") && all.contains("execute  ask"), "{all}");
     let main = scene.stdout(&["policy", "show", "--agent", "main", "--mode", "full"]);
     assert!(!main.contains("write_file") && main.contains("execute  allow"), "{main}");
     let json = scene.json(&["policy", "show", "--json", "--agent", "main/generalist"]);
