@@ -112,7 +112,11 @@ impl AgentDefinition {
             ToolChoice::Given(_) => None,
             choice => Some(choice.name()),
         });
-        let is_missing = |name: &&str| !name.contains(['*', ':']) && ceiling.get(name).is_none();
+        let is_missing = |name: &&str| {
+            !name.contains(['*', ':'])
+                && ceiling.get(name).is_none()
+                && !ceiling.registry().may_come(name)
+        };
         named.filter(is_missing).map(str::to_owned).collect()
     }
 

@@ -26,6 +26,6 @@ mod translate;
 mod yaml;
 
 pub use directory::{AgentDirectory, AgentFormat, AgentOrigin, ProjectTrust, usual_directories};
-pub use load::{LoadReport, Shadowed, list, load};
+pub use load::{LoadReport, Shadowed, Untrusted, list, load};
 pub use note::FileNote;
 pub use read::{AgentSource, Draft, FileReading, KeyLines, Loaded, read};

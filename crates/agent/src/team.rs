@@ -181,6 +181,19 @@ impl Team {
         self.callable(&Granted::All, &[])
     }
 
+    /// Returns the agents that an agent may call that was granted these, at the end of this line of agents: the
+    /// names from the first one's child down to itself. What it may call is the same in every run.
+    pub fn callable_by(&self, granted: &[String], lineage: &[String]) -> Vec<Arc<Registered>> {
+        self.callable(&Granted::Only(granted.into()), lineage)
+    }
+
+    /// Returns the tools by which the first agent calls others; or one that was granted these, at the end of this
+    /// line of agents.
+    pub fn tools_of(&self, granted: Option<&[String]>, lineage: &[String]) -> Vec<Arc<dyn Tool>> {
+        let granted = granted.map_or(Granted::All, |names| Granted::Only(names.into()));
+        self.tools(&granted, lineage, |_| false).0
+    }
+
     /// Returns the agents that one further down may call: those it was granted, and none of those that led
     /// to it. `lineage` are the names of the agents from the first one's child down to itself.
     pub(crate) fn callable(&self, granted: &Granted, lineage: &[String]) -> Vec<Arc<Registered>> {

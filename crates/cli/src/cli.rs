@@ -153,6 +153,10 @@ fn no_command(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
     let is_sentence = word.contains(char::is_whitespace);
     let close = if is_sentence { Vec::new() } else { nearest(word, names) };
     let failure = Failure::usage(format!("`{word}` is not a command"));
+    if let Some(group) = group_of(word, &definition) {
+        let failure = failure.hint(format!("did you mean `convoke {group} {word}`?"));
+        return Some(failure.hint("`convoke --help` lists the commands"));
+    }
     // `rnu` is as close to `runs` as to `run`: who slips rarely leaves letters out.
     let close = close.into_iter().min_by_key(|name| name.len().abs_diff(word.len()));
     let hint = if let Some(name) = close {
@@ -164,6 +168,15 @@ fn no_command(error: &clap::Error, arguments: &[OsString]) -> Option<Failure> {
         format!("to work on a task: convoke run \"{task}\"")
     };
     Some(failure.hint(hint).hint("`convoke --help` lists the commands"))
+}
+
+/// Returns the group in which a word is a command, if it is one in only one of them.
+fn group_of<'d>(word: &str, definition: &'d clap::Command) -> Option<&'d str> {
+    let mut groups = definition.get_subcommands().filter(|group| {
+        group.get_subcommands().any(|command| command.get_name() == word && word != "help")
+    });
+    let group = groups.next()?;
+    groups.next().is_none().then(|| group.get_name())
 }
 
 /// Returns the whole definition, for completions.

@@ -16,6 +16,7 @@ use crate::environment::{self, CONFIG, Environment, STATE};
 use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::trust::{self, TrustFile};
+use crate::view::amounts;
 
 /// The name of the user's file in the directory of the user's configuration.
 const USER_FILE_NAME: &str = "convoke.yml";
@@ -234,6 +235,23 @@ impl<'a> Session<'a> {
     /// Says what there is to know about MCP servers that stops nothing.
     pub(crate) fn warn_of_servers(runtime: &Runtime, output: &mut Output) {
         for message in runtime.mcp().into_iter().flat_map(|servers| servers.warnings()) {
+            failure::warning(output, &message);
+        }
+    }
+
+    /// Says what there is to know about one agent, and how much about others. Whoever wants few words gets none.
+    pub(crate) fn warn_of_agent(name: &str, runtime: &Runtime, output: &mut Output) {
+        if output.is_quiet() {
+            return;
+        }
+        let (own, others) = runtime.warnings_about(name);
+        for message in own {
+            failure::warning(output, &message);
+        }
+        if others > 0 {
+            let warnings = amounts::count(others as u64, "warning");
+            let message =
+                format!("{warnings} about other agents; `convoke agents check` says which");
             failure::warning(output, &message);
         }
     }

@@ -16,6 +16,7 @@
 
 pub(crate) mod amounts;
 pub(crate) mod brief;
+mod denials;
 pub(crate) mod diff;
 pub(crate) mod ending;
 pub(crate) mod json;
@@ -35,6 +36,7 @@ use std::time::Instant;
 use convoke_core::{AgentPath, Ending, Event, EventBody, Outcome, RunId, TaskContext, Timestamp};
 use serde_json::Value;
 
+use self::denials::Denials;
 use self::json::RunReport;
 use self::live::Live;
 use self::markdown::{Page, render};
@@ -72,6 +74,7 @@ pub(crate) struct View {
     out: Stream,
     format: Format,
     tree: Tree,
+    denials: Denials,
     teller: Teller,
     words: Words,
     clock: Clock,
@@ -127,7 +130,8 @@ impl View {
             Teller::Plain(Plain::new(err, detail))
         };
         let (tree, words, clock) = (Tree::default(), Words::default(), Clock::default());
-        Self { out, format, tree, teller, words, clock, task: None }
+        let denials = Denials::default();
+        Self { out, format, tree, denials, teller, words, clock, task: None }
     }
 
     /// Says that the run is kept, and can be taken up again.
@@ -139,6 +143,7 @@ impl View {
     /// Takes in what happened in a run before it was taken up again, and shows nothing of it.
     pub(crate) fn recall(&mut self, events: &[Event]) {
         for event in events {
+            self.denials.fold(event);
             self.tree.fold(event);
         }
     }
@@ -149,6 +154,7 @@ impl View {
         if self.format == Format::StreamJson {
             json::line(event, &self.out);
         }
+        self.denials.fold(event);
         let entries = self.tree.fold(event);
         match &mut self.teller {
             Teller::Plain(plain) => plain.tell(&entries),
@@ -218,7 +224,14 @@ impl View {
 
     /// Returns how the run ended, once it has.
     pub(crate) fn report(&self) -> Option<RunReport> {
-        RunReport::of(&self.tree, self.task.as_ref())
+        let ended = self.tree.ended()?;
+        let report = RunReport::new(&self.totals(), &ended.outcome, ended.answer.clone());
+        Some(RunReport { task: self.task.clone(), ..report })
+    }
+
+    /// Returns what was used, with what no mode would have let happen.
+    fn totals(&self) -> Totals {
+        self.denials.counted_in(self.tree.totals())
     }
 
     /// Learns what was done, planned and learned, for the report.
@@ -278,7 +291,7 @@ impl View {
             }
         }
         let ended = self.tree.ended()?;
-        Some((self.tree.totals().clone(), ended.outcome.clone()))
+        Some((self.totals(), ended.outcome.clone()))
     }
 
     /// Shows what was said by a run that gave no answer, unless it stands there already. It is no answer,

@@ -49,8 +49,8 @@ pub use origin::{Origin, OriginAgent, OriginWorkspace};
 pub use programs::Programs;
 pub use runtime::{
     AgentCallError, AgentOff, CutLimit, KnownAgent, ListedServer, LoginError, McpPlaces,
-    McpServers, ModelSetupError, PROJECT_SERVERS, Refusal, Remark, Runtime, RuntimeBuilder,
-    RuntimeError, Serving, Standing, replaces_shipped,
+    McpServers, ModelSetupError, NotOffered, PROJECT_SERVERS, Refusal, Remark, Runtime,
+    RuntimeBuilder, RuntimeError, Serving, Standing, replaces_shipped,
 };
 pub use workspace::{Workspace, WorkspaceError, Workspaces};
 

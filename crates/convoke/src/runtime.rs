@@ -15,7 +15,7 @@
 //! | `supply` | what those agents need: models, policies, places |
 //! | `known` | finding one of them by its name, also one that is switched off |
 //! | `review` | what there is to say about one in this configuration |
-//! | `servers` | tools of servers that there are not |
+//! | `servers` | tools of servers that agents name |
 //! | `standing` | what one may do, and what would be decided about its calls |
 //! | `direct` | running one of them by itself |
 //! | `login` | telling remote MCP servers who asks |
@@ -57,7 +57,7 @@ use convoke_tool::{
 pub use self::build::RuntimeBuilder;
 pub use self::direct::AgentCallError;
 pub use self::error::{ModelSetupError, RuntimeError};
-pub use self::known::{AgentOff, KnownAgent};
+pub use self::known::{AgentOff, KnownAgent, NotOffered};
 pub use self::login::LoginError;
 pub use self::mcp::{ListedServer, McpPlaces, McpServers, PROJECT_SERVERS};
 pub use self::review::{CutLimit, Remark, replaces_shipped};

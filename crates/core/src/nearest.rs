@@ -35,11 +35,18 @@ fn fold(name: &str) -> String {
 
 /// Words in another order (`file_read`) and words left out (`read`) count as close too.
 fn closeness(wanted: &str, known: &str) -> f64 {
-    let contained = wanted.len() >= 3 && (known.contains(wanted) || wanted.contains(known));
+    if wanted.len() < 3 {
+        // One or two letters are the beginning of almost anything; only a name as short is meant by them.
+        let has_all = wanted.chars().all(|letter| known.contains(letter));
+        let is_slip =
+            has_all && known.len() <= 3 && strsim::damerau_levenshtein(wanted, known) == 1;
+        return if is_slip { 0.96 } else { 0.0 };
+    }
+    let contained = known.contains(wanted) || wanted.contains(known);
     let spelled = strsim::jaro_winkler(wanted, known)
         .max(strsim::normalized_damerau_levenshtein(wanted, known));
     // In a short word one slip of the fingers is a large part of it.
-    let slip = wanted.len() >= 3 && strsim::damerau_levenshtein(wanted, known) == 1;
+    let slip = strsim::damerau_levenshtein(wanted, known) == 1;
     let reordered = strsim::sorensen_dice(wanted, known);
     let sure = match (slip, contained) {
         (true, _) => 0.96,
@@ -75,6 +82,11 @@ mod tests {
     #[test]
     fn nothing_is_made_up() {
         assert_eq!(nearest("zzz", TOOLS), Vec::<&str>::new());
+        for short in ["r", "gr", "ru", "o", ""] {
+            assert_eq!(nearest(short, TOOLS), Vec::<&str>::new(), "{short}");
+        }
+        assert_eq!(nearest("sl", ["ls", "slow_search"]), ["ls"]);
+        assert_eq!(nearest("a", ["b", "bc"]), Vec::<&str>::new());
         assert_eq!(did_you_mean(&[]), "");
         assert_eq!(did_you_mean(&["a"]), "; did you mean `a`?");
         assert_eq!(did_you_mean(&["a", "b", "c"]), "; did you mean `a`, `b` or `c`?");

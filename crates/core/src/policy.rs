@@ -58,6 +58,8 @@ pub enum Scope {
     Project,
     /// Somebody who was asked, for the rest of a run: these rules can allow.
     Granted,
+    /// An agent that others call: these rules can allow what everybody above it may do.
+    Agent,
 }
 
 impl fmt::Display for Scope {
@@ -66,6 +68,7 @@ impl fmt::Display for Scope {
             Self::User => "user",
             Self::Project => "project",
             Self::Granted => "granted",
+            Self::Agent => "agent",
         })
     }
 }
@@ -184,6 +187,17 @@ impl Policy {
     pub fn kind(&self, kind: Kind) -> Permission {
         let configured = self.kinds.get(&kind).copied();
         self.mode.permission(kind, configured.unwrap_or(Permission::default_for(kind)))
+    }
+
+    /// Returns what every call of a kind gets when this agent makes it: by the table, and by the rules that hold
+    /// for all of them. Rules on some calls only are not looked at.
+    pub fn whole_kind(&self, kind: Kind, agent: &str) -> Permission {
+        let rules = self.places().map(|(_, _, rule)| rule);
+        let effects = rules.filter(|rule| rule.covers_kind(kind, agent)).map(Rule::effect);
+        match (self.kind(kind), effects.max()) {
+            (Permission::Deny, _) => Permission::Deny,
+            (by_table, by_rules) => by_rules.unwrap_or(by_table),
+        }
     }
 
     /// Decides about a call.

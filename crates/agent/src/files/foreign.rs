@@ -19,6 +19,9 @@ pub(super) struct Names {
     models: BTreeMap<String, Option<String>>,
     #[serde(default)]
     providers: BTreeMap<String, String>,
+    /// Whether tools of servers are called `server_tool`, as no others are.
+    #[serde(default)]
+    plain_servers: bool,
 }
 
 /// What a foreign tool is here.
@@ -62,6 +65,23 @@ impl Names {
             _ => false,
         });
         own.then(|| Counterpart::Tools(vec![name.to_owned()]))
+    }
+
+    /// Returns the name, marked as that of a tool of a server, where it can only be one.
+    pub(super) fn of_server(&self, name: &str) -> Option<String> {
+        let may_be = self.plain_servers && name.contains('_') && self.tool(name).is_none();
+        // `web_fetch` is `webfetch`, and no tool of a server.
+        let is_slip = || self.tool(&name.replace('_', "")).is_some();
+        (may_be && !is_slip()).then(|| format!("mcp_{name}"))
+    }
+
+    /// Returns a pattern for all tools of servers that are called so, or more of them.
+    pub(super) fn all_of_server(&self, name: &str) -> Option<String> {
+        let pieces: Vec<&str> = name.split(['_', '*']).filter(|piece| !piece.is_empty()).collect();
+        let any = |is_open: bool| if is_open { "*" } else { "" };
+        let start = any(name.starts_with(['_', '*']));
+        let end = any(name.ends_with(['_', '*']));
+        self.of_server(name).map(|_| format!("mcp__{start}{}{end}", pieces.join("*")))
     }
 
     /// Returns the names of tools that are known.
@@ -169,5 +189,18 @@ mod tests {
         assert_eq!(claude.without("Telepathy"), ["Telepathy"]);
         assert_eq!(claude.without("TodoWrite"), [""; 0]);
         assert_eq!(Names::of(AgentFormat::Convoke).tool("Bash"), None);
+        for (name, marked, all) in [
+            ("github_*", Some("mcp_github_*"), Some("mcp__github*")),
+            ("my_db_query", Some("mcp_my_db_query"), Some("mcp__my*db*query")),
+            ("*_query", Some("mcp_*_query"), Some("mcp__*query")),
+            ("github_list", Some("mcp_github_list"), Some("mcp__github*list")),
+            ("web_fetch", None, None),
+            ("bash", None, None),
+            ("doom_loop", None, None),
+        ] {
+            assert_eq!(opencode.of_server(name).as_deref(), marked, "{name}");
+            assert_eq!(opencode.all_of_server(name).as_deref(), all, "{name}");
+        }
+        assert_eq!(claude.of_server("github_*"), None);
     }
 }

@@ -38,6 +38,17 @@ pub struct LoadReport {
     pub shadowed: Vec<Shadowed>,
     /// The files that are wrong, as far as they could be read.
     pub drafts: Vec<Draft>,
+    /// The files of a project that were not read, because it is not trusted.
+    pub untrusted: Option<Untrusted>,
+}
+
+/// Files of a project that were not read, because it is not trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untrusted {
+    /// The project.
+    pub root: PathBuf,
+    /// How many files of agents it has.
+    pub files: usize,
 }
 
 /// An agent that was left out because another one has its name.
@@ -75,9 +86,16 @@ impl LoadReport {
             let format = super::AgentFormat::Convoke;
             let source = AgentSource::new(path, format, AgentOrigin::User);
             let lines = super::KeyLines::default();
-            Loaded { definition, source, warnings: Vec::new(), lines }
+            Loaded { definition, source, warnings: Vec::new(), lines, switched_on: Vec::new() }
         });
         Self { loaded: loaded.collect(), ..Self::default() }
+    }
+
+    /// Makes the report on one file.
+    pub fn of_file(reading: FileReading) -> Self {
+        let mut report = Self::default();
+        report.add(reading, &mut BTreeMap::new());
+        report
     }
 
     fn add(&mut self, reading: FileReading, names: &mut BTreeMap<String, PathBuf>) {
@@ -107,7 +125,6 @@ impl LoadReport {
 pub fn load(directories: &[AgentDirectory], trust: ProjectTrust) -> LoadReport {
     let mut report = LoadReport::default();
     let mut names = BTreeMap::new();
-    let mut left_out: Option<(PathBuf, usize)> = None;
     // Settings may name a directory that is read anyway, and a link may lead to one.
     let mut seen: Vec<PathBuf> = Vec::new();
     let mut ordered: Vec<&AgentDirectory> = directories.iter().collect();
@@ -121,23 +138,17 @@ pub fn load(directories: &[AgentDirectory], trust: ProjectTrust) -> LoadReport {
         seen.push(real);
         let files = place.files(&mut report);
         if directory.origin == AgentOrigin::Project && trust == ProjectTrust::Untrusted {
-            let (_, count) = left_out.get_or_insert_with(|| (directory.root.clone(), 0));
-            *count += files.iter().filter(|file| !is_readme(file)).count();
+            let count = files.iter().filter(|file| !is_readme(file)).count();
+            if count > 0 {
+                let none = || Untrusted { root: directory.root.clone(), files: 0 };
+                report.untrusted.get_or_insert_with(none).files += count;
+            }
             continue;
         }
         for file in files {
             let reading = place.read(&file);
             report.add(reading, &mut names);
         }
-    }
-    if let Some((root, count)) = left_out.filter(|(_, count)| *count > 0) {
-        let agents =
-            if count == 1 { "1 agent is".to_owned() } else { format!("{count} agents are") };
-        let message = format!(
-            "{agents} left out, because this project is not trusted; look at them, then run `convoke \
-             config trust`, or pass `--trust-project` for one run; in CI set `CONVOKE_TRUST_PROJECT=1`"
-        );
-        report.notices.push(FileNote::new(&root, message));
     }
     report
 }

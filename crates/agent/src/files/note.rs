@@ -37,6 +37,8 @@ impl fmt::Display for FileNote {
 pub(super) struct Findings {
     pub(super) problems: Vec<Finding>,
     pub(super) warnings: Vec<Finding>,
+    /// Tools of servers that it has anyway, and that the file names all the same, with their lines.
+    pub(super) switched_on: Vec<(String, u64)>,
 }
 
 /// One thing that was found.

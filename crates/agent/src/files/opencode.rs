@@ -127,6 +127,8 @@ fn read_tools(
     if none_else {
         translate::grant(definition, &field.key, of(true), names, findings);
     } else {
+        let on = of(true).into_iter().filter(|(name, _)| names.of_server(name).is_some());
+        findings.switched_on.extend(on);
         // One that is off can be on again by a name of its own.
         translate::take_away(definition, &field.key, of(false), names, findings);
     }

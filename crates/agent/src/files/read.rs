@@ -45,6 +45,9 @@ pub struct Loaded {
     pub warnings: Vec<FileNote>,
     /// Where its keys are.
     pub lines: KeyLines,
+    /// Tools of servers that the file switches on, which it has without that where there is such a server, with
+    /// their lines.
+    pub switched_on: Vec<(String, u64)>,
 }
 
 /// A file that cannot be used, as far as it could be read.
@@ -177,7 +180,8 @@ pub fn read(text: &str, source: &AgentSource) -> FileReading {
     let warnings = notes(findings.warnings).collect();
     let source = source.clone();
     if findings.problems.is_empty() {
-        FileReading::Agent(Box::new(Loaded { definition, source, warnings, lines }))
+        let switched_on = findings.switched_on;
+        FileReading::Agent(Box::new(Loaded { definition, source, warnings, lines, switched_on }))
     } else {
         let draft = Box::new(Draft { source, definition: Some(definition), lines });
         FileReading::Wrong { problems: notes(findings.problems).collect(), warnings, draft }

@@ -90,6 +90,10 @@ impl Grants {
             self.push(&mcp_pattern(name));
             return;
         }
+        if let Some(of_server) = names.of_server(name) {
+            self.push(&of_server);
+            return;
+        }
         match (names.tool(name), limit) {
             (Some(Counterpart::Tools(tools)), None) => {
                 self.any_command |= tools.iter().any(|tool| tool == RUN_COMMAND);
@@ -179,7 +183,11 @@ pub(super) fn take_away(
     for (item, line) in listed {
         let (name, limit) = with_limit(&item);
         let Some(limit) = limit else {
-            let tools = if is_mcp(name) { vec![mcp_pattern(name)] } else { names.without(name) };
+            let tools = match names.all_of_server(name) {
+                _ if is_mcp(name) => vec![mcp_pattern(name)],
+                Some(pattern) => vec![pattern],
+                None => names.without(name),
+            };
             definition.tools.exclude.extend(tools);
             continue;
         };
@@ -382,6 +390,17 @@ mod tests {
         ] {
             assert_eq!(forbidden_path(text).as_deref(), path, "{text}");
         }
+    }
+
+    /// A file that took the tools of a server away once took none.
+    #[test]
+    fn tools_of_servers_are_taken_away_as_they_are_called_here() {
+        let names = Names::of(crate::files::AgentFormat::OpenCode);
+        let mut definition = AgentDefinition::new("a", "Is a.");
+        let listed = vec![("github_*".to_owned(), 1), ("bash".to_owned(), 2)];
+        take_away(&mut definition, "tools", listed, names, &mut Findings::default());
+        assert_eq!(definition.tools.exclude, ["mcp__github*", "run_command"]);
+        assert!(wildcard("mcp__github*", "mcp__github__list"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod check;
 mod effective;
 mod list;
 mod new;
+mod note;
 pub(super) mod run;
 mod show;
 
@@ -54,20 +55,39 @@ pub(super) fn find(name: &str, runtime: &Runtime) -> Result<Arc<Registered>, Fai
 
 /// Finds an agent by its name, also one that is switched off.
 fn known(name: &str, runtime: &Runtime, session: &Session<'_>) -> Result<KnownAgent, Failure> {
-    runtime.known_agent(name).map_err(|error| explained(&error, session))
+    runtime.known_agent(name).map_err(|error| explained(&error, runtime, session))
 }
 
-/// Says why an agent cannot be had here: it may be one of a project that is not trusted.
-pub(super) fn explained(error: &AgentCallError, session: &Session<'_>) -> Failure {
-    if let AgentCallError::Unknown { name, .. } = error
-        && let Some(path) = session.untrusted_agent(name)
-    {
+/// Says why an agent cannot be had here: it may be one of a project that is not trusted, or its file is wrong.
+pub(super) fn explained(
+    error: &AgentCallError,
+    runtime: &Runtime,
+    session: &Session<'_>,
+) -> Failure {
+    let AgentCallError::Unknown { name, .. } = error else { return not_found(error) };
+    if let Some(path) = session.untrusted_agent(name) {
         let place = shown(&path, session);
         let message =
             format!("the agent `{name}` is the project's ({place}), which is not trusted");
         return Failure::usage(message).any_hint(session.how_to_trust());
     }
+    if let Some(path) = wrong_file(name, runtime) {
+        let place = shown(path, session);
+        return Failure::usage(format!("there is no agent `{name}`: its file {place} is wrong"))
+            .hint(format!("`convoke agents check {name}` says what is wrong with it"));
+    }
     not_found(error)
+}
+
+/// Finds a file that is wrong, by the name of its agent or by its own.
+fn wrong_file<'r>(name: &str, runtime: &'r Runtime) -> Option<&'r Path> {
+    let mut drafts = runtime.agent_files().drafts.iter();
+    let found = drafts.find(|draft| {
+        let agent = draft.definition.as_ref().map(|agent| agent.name.as_str());
+        let stem = draft.source.path.file_stem().and_then(|stem| stem.to_str());
+        agent == Some(name) || stem == Some(name)
+    });
+    found.map(|draft| draft.source.path.as_path())
 }
 
 fn not_found(error: &AgentCallError) -> Failure {
@@ -81,6 +101,10 @@ fn not_found(error: &AgentCallError) -> Failure {
             failure.hint(format!("`convoke config explain {key}` says which file and line set it"))
         }
         AgentCallError::Unknown { .. } => failure.hint("`convoke agents list` shows them all"),
+        AgentCallError::NotCallable { caller, .. } => {
+            let agent = caller.rsplit('/').next().unwrap_or(caller);
+            failure.hint(format!("`convoke agents show {agent}` says whom it may call"))
+        }
         _ => failure,
     }
 }

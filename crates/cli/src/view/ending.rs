@@ -32,7 +32,7 @@ pub(crate) fn failure(totals: &Totals, outcome: &Outcome) -> Option<Failure> {
     })))
 }
 
-/// A mode changes nothing about what a person or a hook said no to.
+/// A mode changes nothing about what a person or a hook said no to, or a rule, or what an agent may do by itself.
 const fn would_modes_help(totals: &Totals) -> bool {
     totals.denied > totals.refused
 }

@@ -34,7 +34,10 @@ fn what_is_decided_for_an_agent_is_what_is_shown_for_it() {
         .file(".convoke/agents/planner.md", file("planner", "mode: plan\n"))
         .file(
             ".convoke/agents/git.md",
-            file("git", "tools: [run_command, read_file]\ncommands: ['git log *']\n"),
+            file(
+                "git",
+                "tools: [run_command, read_file]\ncommands: ['git log *']\nagents: [looker]\n",
+            ),
         )
         .file(
             ".convoke/agents/looker.md",
@@ -61,7 +64,7 @@ fn what_is_decided_for_an_agent_is_what_is_shown_for_it() {
     assert_eq!(push["rule"], "the commands of the agent");
     assert_eq!(shown("git")["commands"], json!(["git log *"]));
     let rule = decided("looker", &["read_file", r#"{"path": "x/y"}"#]);
-    assert_eq!((&rule["decision"], &rule["place"]), (&json!("deny"), &json!("the agent")));
+    assert_eq!((&rule["decision"], &rule["place"]), (&json!("deny"), &json!("the agent `looker`")));
     let absent = decided("git", &["write_file", write]);
     assert_eq!(absent["reason"], "`main/git` does not have the tool `write_file`");
     // Below another agent, what that may not, it may not.
@@ -136,11 +139,11 @@ fn what_an_agent_does_not_get_here_is_said_with_its_line() {
     wrong  .convoke/agents/wide.md (wide)
       error: .convoke/agents/wide.md:6: key `tools`: the tool `grep` is excluded by `tools.exclude`
       error: .convoke/agents/wide.md:6: key `tools`: `helper` is an agent, not a tool; write `agents: [helper]`
-      error: .convoke/agents/wide.md:7: key `agents`: an agent cannot call itself
-      error: .convoke/agents/wide.md:7: key `agents`: `main` is the first agent of every run; nobody can call it
       error: .convoke/agents/wide.md:7: key `agents`: there is no agent `codebase_investigater`; did you mean `codebase_investigator`?
       warning: .convoke/agents/wide.md:4: key `max_turns`: 80 → 30 (budget.turns)
       warning: .convoke/agents/wide.md:5: key `max_time_minutes`: 1 h 00 m → 10 m 00 s (budget.time)
+      warning: .convoke/agents/wide.md:7: key `agents`: `wide` is left out: an agent cannot call itself
+      warning: .convoke/agents/wide.md:7: key `agents`: `main` is left out: it is the first agent of every run, and nobody can call it
       warning: .convoke/agents/wide.md:7: key `agents`: the agent `shy` is switched off: `agents.exclude` has `shy`
 
     1 agent, 1 wrong
@@ -149,7 +152,7 @@ fn what_an_agent_does_not_get_here_is_said_with_its_line() {
     assert!(shipped.stdout.contains("key `max_turns`: 50 → 30 (budget.turns)"), "{shipped:?}");
     set(&scene, "tools: {enabled: [read_file]}");
     let narrow = scene.stdout(&["agents", "show", "helper"]);
-    assert!(narrow.contains("tools   read_file\n"), "{narrow}");
+    assert!(narrow.contains("tools        read_file\n"), "{narrow}");
     let checked = scene.run(&["agents", "check", "wide"]);
     assert!(
         checked.stdout.contains("the tool `grep` is not one of `tools.enabled`"),

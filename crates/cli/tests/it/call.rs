@@ -150,7 +150,7 @@ fn an_excluded_tool_cannot_be_called() {
     let scene = Scene::new().user("tools: {exclude: [ls]}\n");
     assert_snapshot!(scene.run(&["tools", "call", "ls"]).shown(), @r#"
     --- stderr
-    error: Tool "ls" not found; did you mean `list_files`?
+    error: Tool "ls" not found
     hint: `tools.exclude` names it; `convoke config explain tools.exclude`
     --- exit 2
     "#);

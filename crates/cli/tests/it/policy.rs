@@ -45,6 +45,7 @@ fn a_decision_has_its_rule_its_line_and_its_exit_code() {
     assert_snapshot!(check(&scene, &["http_get", r#"{"url": "https://example.com/x"}"#]), @"
     allow: `http_get` is allowed by the rule on host `example.com`
       by user rule 5 ([root]/home/.config/convoke/convoke.yml:9:7)
+      but the main agent is not offered `http_get`, and its runs do not find it: it is not one of those that are offered unless `tools.enabled` says so
     --- stderr
     --- exit 0
     ");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use convoke_agent::definition::AgentDefinition;
-use convoke_agent::files::{AgentDirectory, FileNote, LoadReport, ProjectTrust, load};
+use convoke_agent::files::{AgentDirectory, FileNote, LoadReport, ProjectTrust, Untrusted, load};
 use convoke_agent::registry::RegistryError;
 use convoke_agent::{
     AgentOverride, AgentRegistry, BACKGROUND_AGENTS, DELEGATE_TO_AGENT, Delegation, Team, Toolbox,
@@ -18,9 +18,10 @@ use convoke_core::policy::wildcard;
 use convoke_tool::ToolView;
 
 use super::Runtime;
+use super::known::NotOffered;
 use super::review::replaces_shipped;
-use super::servers::{without_missing_servers, without_servers_of_overrides};
 use super::supply::Supply;
+use crate::config::PROJECT_FILE_NAMES;
 
 /// Those that come with Convoke and are there without anybody saying so. The others change files.
 const ON_BY_DEFAULT: &[&str] = &["codebase_investigator", "generalist"];
@@ -71,13 +72,10 @@ impl Agents {
     fn look(&self, runtime: &Runtime) -> Found {
         let config = &runtime.config.agents;
         let mut overrides = config.overrides();
-        let missing = without_servers_of_overrides(&mut overrides, &runtime.config);
+        let missing = runtime.settle_overrides(&mut overrides);
         let (_, mut unusable) = self.registry.load_shipped(&with_defaults(&overrides));
         let mut report = load(&self.directories, self.trust);
-        let left_out = report.shadowed.iter_mut().map(|shadowed| &mut shadowed.left_out);
-        for loaded in report.loaded.iter_mut().chain(left_out) {
-            without_missing_servers(loaded, &runtime.config);
-        }
+        runtime.settle_servers(&mut report);
         unusable.extend(self.registry.replace_all(&mut report, &overrides).1);
         let mut unknown = self.registry.unknown_overrides(&overrides);
         unknown.extend(missing);
@@ -134,15 +132,43 @@ impl Runtime {
     /// Returns what people should know about agents that are not there or not what one would think: files that
     /// are wrong or not trusted, names that are taken, settings that cannot be used.
     pub fn agent_warnings(&self) -> Vec<String> {
+        let untrusted = self.agent_files().untrusted.as_ref().map(not_trusted);
+        let others = self.warnings_by_agent().into_iter().map(|(_, message)| message);
+        untrusted.into_iter().chain(others).collect()
+    }
+
+    /// Returns what of that is about one agent, and how much there is about others.
+    pub fn warnings_about(&self, agent: &str) -> (Vec<String>, usize) {
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.warnings_by_agent().into_iter().partition(|(of, _)| of.as_deref() == Some(agent));
+        (own.into_iter().map(|(_, message)| message).collect(), others.len())
+    }
+
+    /// Returns what there is to know, with the agent that each is about, where that is known.
+    fn warnings_by_agent(&self) -> Vec<(Option<String>, String)> {
         let Found { report, unusable, unknown, .. } = self.found();
-        let files = report.notices.iter().chain(&report.problems).map(ToString::to_string);
-        let shadowed = report.shadowed.iter().map(ToString::to_string);
-        let unusable = unusable.iter().map(|error| format!("agents.overrides: {error}"));
-        let unknown = unknown.iter().map(|text| format!("agents.overrides: {text}"));
+        let of_file = |note: &FileNote| {
+            let draft = report.drafts.iter().find(|draft| draft.source.path == note.path);
+            let agent = draft.and_then(|draft| draft.definition.as_ref());
+            (agent.map(|agent| agent.name.clone()), note.to_string())
+        };
+        let files = report.notices.iter().chain(&report.problems).map(of_file);
+        let shadowed = report.shadowed.iter();
+        let shadowed =
+            shadowed.map(|one| (Some(one.left_out.definition.name.clone()), one.to_string()));
         let replacing = report.loaded.iter().filter_map(|loaded| {
             let message = replaces_shipped(&loaded.definition, &loaded.source)?;
-            Some(FileNote::new(&loaded.source.path, message).to_string())
+            let note = FileNote::new(&loaded.source.path, message);
+            Some((Some(loaded.definition.name.clone()), note.to_string()))
         });
+        let unusable = unusable.iter().map(|error| {
+            let agent = match error {
+                RegistryError::Invalid { agent, .. } => Some(agent.clone()),
+                _ => None,
+            };
+            (agent, format!("agents.overrides: {error}"))
+        });
+        let unknown = unknown.iter().map(|text| (None, format!("agents.overrides: {text}")));
         files.chain(shadowed).chain(replacing).chain(unusable).chain(unknown).collect()
     }
 
@@ -164,12 +190,21 @@ impl Runtime {
     /// Tells whether the main agent may call agents: where its tools were chosen, only if the tool for that
     /// is one of them.
     pub fn calls_agents(&self) -> bool {
+        self.no_delegation().is_none()
+    }
+
+    /// Returns what keeps the main agent from calling agents at all, if something does.
+    pub(super) fn no_delegation(&self) -> Option<NotOffered> {
         let tools = &self.config.tools;
         let names =
             |pattern: &String| pattern == "category:agent" || wildcard(pattern, DELEGATE_TO_AGENT);
-        self.config.agents.delegation() != Delegation::Off
-            && tools.enabled.as_ref().is_none_or(|enabled| enabled.iter().any(names))
-            && !tools.exclude.iter().any(names)
+        if self.config.agents.delegation() == Delegation::Off {
+            return Some(NotOffered::Delegation);
+        }
+        if tools.enabled.as_ref().is_some_and(|enabled| !enabled.iter().any(names)) {
+            return Some(NotOffered::NotEnabled);
+        }
+        tools.exclude.iter().any(names).then_some(NotOffered::Excluded)
     }
 
     /// Returns the tools that agents may ask for by name: where somebody chose the tools, those.
@@ -179,4 +214,18 @@ impl Runtime {
             None => &self.callable,
         }
     }
+}
+
+/// Says that agents of a project are left out, and what to do. What can be trusted is a file, so there has to be
+/// one.
+fn not_trusted(left_out: &Untrusted) -> String {
+    let Untrusted { root, files } = left_out;
+    let agents = if *files == 1 { "1 agent is".to_owned() } else { format!("{files} agents are") };
+    let has_file = PROJECT_FILE_NAMES.iter().any(|name| root.join(name).exists());
+    let first = if has_file { "" } else { "touch convoke.yml && " };
+    let message = format!(
+        "{agents} left out, because this project is not trusted; look at them, then run `{first}convoke config \
+         trust`, or pass `--trust-project` for one run; in CI set `CONVOKE_TRUST_PROJECT=1`"
+    );
+    FileNote::new(root, message).to_string()
 }

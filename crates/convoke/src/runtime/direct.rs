@@ -23,12 +23,24 @@ use crate::origin::OriginAgent;
 #[non_exhaustive]
 pub enum AgentCallError {
     /// There is none of that name.
-    #[error("there is no agent `{name}`{}", did_you_mean(&close.iter().map(String::as_str).collect::<Vec<_>>()))]
+    #[error("there is no agent `{name}`{}", meant(close, off))]
     Unknown {
         /// The name.
         name: String,
         /// Names that come close.
         close: Vec<String>,
+        /// Those of them that are switched off.
+        off: Vec<String>,
+    },
+    /// It cannot be called from where it was looked for.
+    #[error("`{caller}` cannot call the agent `{name}`: {why}")]
+    NotCallable {
+        /// The path of the one that would call it.
+        caller: String,
+        /// The name.
+        name: String,
+        /// Why not.
+        why: String,
     },
     /// There is one, and it is switched off.
     #[error("the agent `{name}` is switched off: {off}")]
@@ -61,6 +73,21 @@ pub enum AgentCallError {
     /// It cannot be made.
     #[error(transparent)]
     Setup(#[from] AgentSetupError),
+}
+
+/// Writes names that may have been meant, and which of them are switched off.
+fn meant(close: &[String], off: &[String]) -> String {
+    let close: Vec<&str> = close.iter().map(String::as_str).collect();
+    let off = match (close.as_slice(), off) {
+        (_, []) => String::new(),
+        ([_], _) => " It is switched off".to_owned(),
+        (_, off) => {
+            let off: Vec<String> = off.iter().map(|name| format!("`{name}`")).collect();
+            let are = if off.len() == 1 { "is" } else { "are" };
+            format!(" {} {are} switched off", off.join(" and "))
+        }
+    };
+    format!("{}{off}", did_you_mean(&close))
 }
 
 impl Runtime {

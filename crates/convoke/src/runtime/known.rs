@@ -8,7 +8,7 @@ use std::sync::Arc;
 use convoke_agent::definition::AgentDefinition;
 use convoke_agent::files::AgentSource;
 use convoke_agent::registry::{AgentLayer, Registered};
-use convoke_agent::{AgentOverride, shipped};
+use convoke_agent::{AgentOverride, DELEGATE_TO_AGENT, shipped};
 use convoke_core::nearest::nearest;
 use convoke_core::policy::wildcard;
 
@@ -66,7 +66,56 @@ impl fmt::Display for AgentOff {
     }
 }
 
+/// What keeps an agent from the main agent that could be called otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotOffered {
+    /// The main agent calls nobody.
+    Delegation,
+    /// The tools were chosen, and the one for calling agents is none of them.
+    NotEnabled,
+    /// The tool for calling agents is excluded.
+    Excluded,
+    /// The agents were chosen, and it is none of them.
+    NotAllowed,
+}
+
+impl NotOffered {
+    /// Returns the setting that does it.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Delegation => "agents.delegation",
+            Self::NotEnabled => "tools.enabled",
+            Self::Excluded => "tools.exclude",
+            Self::NotAllowed => "agents.allow",
+        }
+    }
+}
+
+impl fmt::Display for NotOffered {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key();
+        match self {
+            Self::Delegation => write!(formatter, "`{key}` is `off`"),
+            Self::NotEnabled => write!(formatter, "`{key}` does not have `{DELEGATE_TO_AGENT}`"),
+            Self::Excluded => write!(formatter, "`{key}` has `{DELEGATE_TO_AGENT}`"),
+            Self::NotAllowed => write!(formatter, "`{key}` does not name it"),
+        }
+    }
+}
+
 impl Runtime {
+    /// Returns what keeps an agent from the main agent, if something does. One that is switched off is kept from
+    /// everybody, which this does not say.
+    pub fn not_offered(&self, name: &str) -> Option<NotOffered> {
+        let is_offered = || self.team().offered().iter().any(|agent| agent.name == name);
+        match self.no_delegation() {
+            Some(nobody) => Some(nobody),
+            None if self.is_off(name) => None,
+            None => (!is_offered()).then_some(NotOffered::NotAllowed),
+        }
+    }
+
     /// Finds an agent that can be run, by its name.
     pub fn find_agent(&self, name: &str) -> Result<Arc<Registered>, AgentCallError> {
         let KnownAgent { agent, off, .. } = self.known_agent(name)?;
@@ -85,8 +134,9 @@ impl Runtime {
         known.or_else(|| self.switched_off(name)).ok_or_else(|| {
             let names = self.agent_names();
             let close = nearest(name, names.iter().map(String::as_str));
-            let close = close.iter().map(|name| (*name).to_owned()).collect();
-            AgentCallError::Unknown { name: name.to_owned(), close }
+            let close: Vec<String> = close.iter().map(|name| (*name).to_owned()).collect();
+            let off = close.iter().filter(|name| self.is_off(name)).cloned().collect();
+            AgentCallError::Unknown { name: name.to_owned(), close, off }
         })
     }
 
@@ -141,6 +191,11 @@ impl Runtime {
         };
         let agent = Arc::new(Registered::of(definition).ok()?);
         Some(KnownAgent { agent, source, off: self.off(name).or(Some(off)) })
+    }
+
+    /// Tells whether an agent that there is is switched off.
+    fn is_off(&self, name: &str) -> bool {
+        self.off(name).is_some() || self.agents().get(name).is_none()
     }
 
     /// Returns what switches agents off that are in the registry.

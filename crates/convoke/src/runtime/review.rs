@@ -127,11 +127,14 @@ impl Runtime {
         beside: &BTreeSet<String>,
     ) -> Option<Remark> {
         if name == agent.name {
-            return Some(Remark::problem(AGENTS, "an agent cannot call itself"));
+            let message = format!("`{name}` is left out: an agent cannot call itself");
+            return Some(Remark::warning(AGENTS, message));
         }
         if name == MAIN {
-            let message = format!("`{MAIN}` is the first agent of every run; nobody can call it");
-            return Some(Remark::problem(AGENTS, message));
+            let message = format!(
+                "`{MAIN}` is left out: it is the first agent of every run, and nobody can call it"
+            );
+            return Some(Remark::warning(AGENTS, message));
         }
         match self.find_agent(name) {
             Ok(_) => None,

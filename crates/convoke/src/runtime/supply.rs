@@ -21,9 +21,6 @@ use crate::authorize::PolicyAuthorizer;
 use crate::programs::Programs;
 use crate::workspace::Workspace;
 
-/// Where the rules of an agent are said to be written.
-const PLACE: &str = "the agent";
-
 /// Makes what agents need.
 #[derive(Debug)]
 pub(super) struct Supply(Runtime);
@@ -40,22 +37,27 @@ impl Supply {
 impl Runtime {
     /// Returns what an agent may do below the main one: what that may, and its own policy allows.
     pub fn authority_of(&self, policy: &PolicyConfig) -> Result<Authority, RuleError> {
-        let own = self.own_policy(policy)?;
+        let own = self.own_policy(policy, None)?;
         Ok(own.map_or_else(|| self.authority.clone(), |own| self.authority.child(own)))
     }
 
     /// Makes the policy of an agent: the user's, in the mode of the agent, with its own rules. What the user
-    /// allowed by a rule need not be allowed again.
-    pub(super) fn own_policy(&self, policy: &PolicyConfig) -> Result<Option<Policy>, RuleError> {
+    /// allowed by a rule need not be allowed again. Whose rules they are is said, where that is known.
+    pub(super) fn own_policy(
+        &self,
+        policy: &PolicyConfig,
+        agent: Option<&str>,
+    ) -> Result<Option<Policy>, RuleError> {
         if *policy == PolicyConfig::default() {
             return Ok(None);
         }
         let home = self.setup.home.as_deref().and_then(Path::to_str);
         let mode = policy.mode.unwrap_or(self.setup.mode);
         let written = self.config.policy.policy(mode, home)?;
-        let rule = |spec: &_| Rule::new(Clone::clone(spec), home, Some(PLACE.to_owned()));
+        let place = agent.map(|name| format!("the agent `{name}`"));
+        let rule = |spec: &_| Rule::new(Clone::clone(spec), home, place.clone());
         let rules = policy.rules.iter().map(rule).collect::<Result<_, _>>()?;
-        Ok(Some(written.layer(Layer::new(Scope::User, rules))))
+        Ok(Some(written.layer(Layer::new(Scope::Agent, rules))))
     }
 
     fn decides_by(&self, policy: Policy) -> Arc<dyn Authorizer> {
@@ -99,7 +101,7 @@ impl Supplier for Supply {
 
     fn authorizer(&self, policy: &PolicyConfig) -> Result<Option<Arc<dyn Authorizer>>, String> {
         let wrong = |error: RuleError| error.to_string();
-        let own = self.0.own_policy(policy).map_err(wrong)?;
+        let own = self.0.own_policy(policy, None).map_err(wrong)?;
         Ok(own.map(|own| self.0.decides_by(own)))
     }
 

@@ -698,6 +698,7 @@ async fn what_an_agent_may_do_is_said_in_one_place() {
     let scene = Scene::new();
     let mut planner = agent("planner", &["write_file", "run_command"]);
     planner.policy.mode = Some(Mode::Plan);
+    planner.agents = vec!["git".to_owned()];
     let mut git = agent("git", &["run_command"]);
     git.policy.commands = Some(vec!["git log *".to_owned()]);
     let config = "policy: { kinds: { edit: allow, execute: allow } }";
@@ -723,6 +724,13 @@ async fn what_an_agent_may_do_is_said_in_one_place() {
     assert_eq!(decides("main/planner/git", "run_command", log()).0, Permission::Deny);
     let unknown = runtime.standing("main/gti").unwrap_err();
     assert_eq!(unknown.to_string(), "there is no agent `gti`; did you mean `git`?");
+    for (path, why) in [
+        ("main/git/planner", "`agents` of `git` does not name it"),
+        ("main/planner/git/planner", "it is on the way there already"),
+    ] {
+        let error = runtime.standing(path).unwrap_err().to_string();
+        assert!(error.ends_with(why), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -766,8 +774,11 @@ async fn an_agent_is_reviewed_against_the_configuration() {
                 "there is no tool `reed_file` here; did you mean `read_file`, `edit_file` or `move_file`?"
             ),
             (true, "no tool fits `nothing_*` here"),
-            (true, "an agent cannot call itself"),
-            (true, "`main` is the first agent of every run; nobody can call it"),
+            (false, "`wide` is left out: an agent cannot call itself"),
+            (
+                false,
+                "`main` is left out: it is the first agent of every run, and nobody can call it"
+            ),
             (true, "there is no agent `nobody`"),
             (false, "80 → 30 (budget.turns)"),
         ]

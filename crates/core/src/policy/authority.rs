@@ -1,6 +1,8 @@
 //! What an agent may do: what its own policy allows, and those of all agents above it.
 
-use super::{Decision, Facts, Policy, stricter};
+use std::cmp::Ordering;
+
+use super::{Decision, Facts, Policy, Source};
 
 /// A chain of policies from the first agent down. It only ever gets narrower: there is no way to take
 /// a policy out.
@@ -29,10 +31,19 @@ impl Authority {
         Self { first: change(&self.first), below: self.below.iter().map(&change).collect() }
     }
 
-    /// Decides about a call: the strictest of what the policies say.
+    /// Decides about a call: the strictest of what the policies say. Where a rule of one says what the table of
+    /// another says too, the rule is named.
     pub fn decide(&self, facts: &Facts<'_>) -> Decision {
         let below = self.below.iter().map(|policy| policy.decide(facts));
-        below.fold(self.first.decide(facts), stricter)
+        below.fold(self.first.decide(facts), |first, second| {
+            let says_more =
+                matches!((&first.source, &second.source), (Source::Kind(_), Source::Rule { .. }));
+            match second.permission.cmp(&first.permission) {
+                Ordering::Greater => second,
+                Ordering::Equal if says_more => second,
+                _ => first,
+            }
+        })
     }
 
     /// Returns the policies, from the first agent's down.

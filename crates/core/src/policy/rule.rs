@@ -293,6 +293,19 @@ impl Rule {
         self.spec.agent.as_deref().is_none_or(|pattern| wildcard(pattern, agent))
     }
 
+    /// Tells whether it holds for every call of a kind that an agent makes.
+    pub fn covers_kind(&self, kind: Kind, agent: &str) -> bool {
+        if self.on_programs {
+            return kind == Kind::Execute;
+        }
+        let RuleSpec { tool, category, command, path, directory, host, args, .. } = &self.spec;
+        let on_some_calls = category.is_some()
+            || [command, path, directory, host].into_iter().any(Option::is_some)
+            || tool.as_deref().is_some_and(|tool| tool != "*")
+            || !args.is_empty();
+        !on_some_calls && self.spec.kind.is_none_or(|own| own == kind) && self.concerns(agent)
+    }
+
     /// Returns its conditions for people.
     pub fn shown(&self) -> String {
         if self.on_programs { "all that starts programs".to_owned() } else { self.spec.shown() }

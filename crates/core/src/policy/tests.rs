@@ -405,3 +405,47 @@ fn a_child_may_do_what_all_above_it_allow() {
     assert_eq!(decide(&grandchild, "ls"), Permission::Deny);
     assert_eq!(decide(&grandchild, "git status"), Permission::Allow);
 }
+
+/// A question that a child's own rule asks was once laid to the table of the one above.
+#[test]
+fn a_rule_is_named_before_a_table_that_says_the_same() {
+    let mut asks = RuleSpec::new(Permission::Ask);
+    asks.kind = Some(Kind::Execute);
+    let own =
+        Layer::new(Scope::Agent, vec![rule(RuleSpec::tool(Permission::Deny, "x")), rule(asks)]);
+    let child =
+        Authority::new(Policy::new(Mode::Default)).child(Policy::new(Mode::Default).layer(own));
+    let (spec, arguments, world) = (shell_spec(), json!({ "command": "make" }), world());
+    let effects = spec.effects.apply(&arguments);
+    let decision = child.decide(&Facts::new(&spec, &arguments, &effects, "main/a", &world));
+    assert_eq!(decision.permission, Permission::Ask);
+    assert_eq!(decision.source.to_string(), "agent rule 2");
+}
+
+#[test]
+fn rules_on_a_whole_kind_count_for_it_and_rules_on_some_calls_do_not() {
+    use Permission::{Allow, Ask, Deny};
+    let on = |effect, kind| RuleSpec { kind: Some(kind), ..RuleSpec::new(effect) };
+    let of_agent = RuleSpec { agent: Some("main/b".into()), ..on(Deny, Kind::Read) };
+    let policy = Policy::new(Mode::Default).kinds([(Kind::Fetch, Deny)]).layer(user([
+        on(Deny, Kind::Edit),
+        on(Allow, Kind::Edit),
+        on(Allow, Kind::Execute),
+        on(Allow, Kind::Fetch),
+        RuleSpec { path: Some("x/**".into()), ..on(Deny, Kind::Move) },
+        RuleSpec::command(Deny, "rm *"),
+        of_agent,
+    ]));
+    for (kind, agent, expected) in [
+        (Kind::Edit, "main", Deny),
+        (Kind::Execute, "main", Allow),
+        (Kind::Fetch, "main", Deny),
+        (Kind::Move, "main", Ask),
+        (Kind::Read, "main/a", Allow),
+        (Kind::Read, "main/b", Deny),
+    ] {
+        assert_eq!(policy.whole_kind(kind, agent), expected, "{kind} {agent}");
+    }
+    let all = Policy::new(Mode::Full).layer(user([RuleSpec::tool(Ask, "*")]));
+    assert_eq!(all.whole_kind(Kind::Read, "main"), Ask);
+}

@@ -92,7 +92,7 @@ fn the_first_agent_of_a_name_counts_and_the_others_are_named() {
 
 /// Agents of a project once worked on a desk and not in CI, without a word about why.
 #[test]
-fn pitfall_4_22_a_project_that_is_not_trusted_says_what_was_left_out_and_what_to_do() {
+fn pitfall_4_22_of_a_project_that_is_not_trusted_it_is_known_what_was_left_out() {
     let fixture = Fixture::new();
     fixture.agent("project/.convoke/agents/a.md", "a");
     fixture.agent("project/.claude/agents/team/b.md", "b");
@@ -100,15 +100,11 @@ fn pitfall_4_22_a_project_that_is_not_trusted_says_what_was_left_out_and_what_to
     fixture.write("project/.convoke/agents/README.md", "# Our agents\n");
     let report = fixture.load(ProjectTrust::Untrusted);
     assert_eq!(names(&report), ["mine"]);
-    assert_eq!(
-        fixture.shown(&report.notices[0]),
-        "project: 2 agents are left out, because this project is not trusted; look at them, then run \
-         `convoke config trust`, or pass `--trust-project` for one run; in CI set \
-         `CONVOKE_TRUST_PROJECT=1`"
-    );
+    let untrusted = report.untrusted.unwrap();
+    assert_eq!((untrusted.root, untrusted.files), (fixture.path("project"), 2));
     assert_eq!(names(&fixture.load(ProjectTrust::Trusted)), ["a", "b", "mine"]);
     let empty = Fixture::new().load(ProjectTrust::Untrusted);
-    assert_eq!(empty.notices, [], "nothing was left out");
+    assert_eq!(empty.untrusted, None, "nothing was left out");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn read_tools(
                     }
                     Some(Counterpart::Tools(tools)) => tools,
                     Some(_) => Vec::new(),
-                    None => vec![entry.key.clone()],
+                    None => vec![names.of_server(&entry.key).unwrap_or(entry.key.clone())],
                 });
             let tools: Vec<String> = tools.collect();
             // Tools that are switched off by `tools` stay so.
@@ -154,7 +154,12 @@ fn whole_tool(
         (_, Some(_)) => {
             findings.warning(entry.line, key, "it has no counterpart here, and is not used");
         }
-        (pattern, None) => rules.push(RuleSpec::tool(effect, pattern)),
+        (pattern, None) => {
+            rules.push(RuleSpec::tool(effect, pattern));
+            // What is allowed is only what is called so; what is not allowed is whatever it can mean here.
+            let all = names.all_of_server(pattern).filter(|_| effect != Permission::Allow);
+            rules.extend(all.map(|pattern| RuleSpec::tool(effect, pattern)));
+        }
     }
 }
 

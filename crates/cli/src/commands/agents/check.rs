@@ -1,6 +1,7 @@
 //! `convoke agents check`: whether files of agents are right, and what comes of them.
 
 mod checked;
+pub(super) mod directory;
 mod files;
 
 use clap::Args;
@@ -19,9 +20,12 @@ included: checking uses none of them. A file, and every file of a directory, is 
 that its directory is named after: .claude/agents, .gemini/agents, .opencode/agent. A name is that of an \
 agent, or of a file without its ending; a file that is wrong is found by both.
 
+Of a directory, the folders below it are looked at in which agents usually are: `.` stands for .convoke/agents, \
+.claude/agents and the like. Files there that are no agents are passed over.
+
 A warning says what is not as the file has it: limits that the configuration cuts, tools of servers that are \
-not configured, agents that are switched off. A file that is right and not used, because another agent has \
-its name, is called unused.
+not configured, agents that are switched off or not offered. A file that is right and not used, because another \
+agent has its name, is called unused; one that says itself that it is not for here is left out.
 
 Examples:
   convoke agents check
@@ -30,7 +34,7 @@ Examples:
   convoke agents check reviewer --json
 
 Exit codes:
-  0 all are right, 7 one is not";
+  0 all are right, 2 there is no such agent, file or directory, 7 one is not right";
 
 /// Check files of agents
 #[derive(Debug, Args)]
@@ -57,7 +61,8 @@ impl Check {
         let groups = if self.what.is_empty() {
             vec![files.all()]
         } else {
-            self.what.iter().map(|what| files.named(what)).collect::<Result<_, _>>()?
+            let groups = self.what.iter().map(|what| files.named(what));
+            groups.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
         };
         if self.json {
             let all: Vec<&Checked> = groups.iter().flat_map(|group| &group.checked).collect();
@@ -85,11 +90,12 @@ fn print(groups: &[Group], output: &Output) {
     if !output.is_quiet() {
         let all = || groups.iter().flat_map(|group| &group.checked);
         let of = |state: State| all().filter(|one| one.state() == state).count();
-        let unused = match of(State::Unused) {
+        let some = |state: State, word: &str| match of(state) {
             0 => String::new(),
-            unused => format!(", {unused} unused"),
+            number => format!(", {number} {word}"),
         };
+        let (unused, left_out) = (some(State::Unused, "unused"), some(State::LeftOut, "left out"));
         let agents = amounts::count(all().count() as u64, "agent");
-        output.out.line(format_args!("{agents}, {} wrong{unused}", of(State::Wrong)));
+        output.out.line(format_args!("{agents}, {} wrong{unused}{left_out}", of(State::Wrong)));
     }
 }

@@ -2,7 +2,8 @@
 
 use convoke::agent::AgentDefinition;
 use convoke::{CutLimit, Runtime};
-use convoke_core::{Budget, Kind, Permission};
+use convoke_core::policy::{Authority, Layer, Policy, Rule, Scope};
+use convoke_core::{AgentPath, Budget, Kind, Permission};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -23,8 +24,10 @@ pub(super) struct Effective {
     /// Why its model cannot be asked here, if it cannot: there is no key for it, for instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) no_model: Option<String>,
-    /// What its kinds of calls get where no rule says otherwise.
+    /// What its kinds of calls get where no rule on some of them says otherwise.
     pub(super) kinds: Map<String, Value>,
+    /// How many rules of its own there are on some calls of a kind: on paths, commands, tools.
+    pub(super) own_rules: usize,
     /// The only commands it may run; any that is allowed, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) commands: Option<Vec<String>>,
@@ -45,7 +48,7 @@ impl Effective {
         let names = |view: &convoke::tools::ToolView| {
             view.list().iter().map(|tool| tool.spec().name.clone()).collect()
         };
-        let authority = runtime.authority_of(&agent.policy);
+        let authority = runtime.authority_below(agent);
         let model = agent.model.model.as_deref().map(|name| runtime.models().resolve(Some(name)));
         let unusable = match (&view, &authority) {
             (Err(why), _) => Some(why.clone()),
@@ -54,15 +57,9 @@ impl Effective {
         };
         let no_model = model.and_then(Result::err);
         let no_model = no_model.map(|error| format!("its model: {error} ({})", error.hint()));
-        let permissions: Vec<(Kind, Permission)> = match &authority {
-            Ok(authority) => Kind::ALL
-                .iter()
-                .filter_map(|kind| {
-                    let strictest = authority.policies().map(|policy| policy.kind(*kind)).max();
-                    Some((*kind, strictest?))
-                })
-                .collect(),
-            Err(_) => Vec::new(),
+        let (permissions, own_rules) = match &authority {
+            Ok(authority) => (permissions(agent, authority), own_rules(authority)),
+            Err(_) => (Vec::new(), 0),
         };
         Self {
             tools: view.as_ref().map(names).unwrap_or_default(),
@@ -70,6 +67,7 @@ impl Effective {
             unusable,
             no_model,
             kinds: permissions.iter().map(|(kind, what)| (kind.to_string(), json!(what))).collect(),
+            own_rules,
             commands: agent.policy.commands.clone(),
             budget: runtime.budget_of(agent),
             cut: runtime.cut_limits(agent).iter().map(cut).collect(),
@@ -91,6 +89,9 @@ impl Effective {
                 lines.push((permission.as_str(), kinds.join(", ")));
             }
         }
+        if self.own_rules > 0 {
+            lines.push(("and", amounts::count(self.own_rules as u64, "rule") + " of its own"));
+        }
         if let Some(commands) = &self.commands {
             let only = if commands.is_empty() { "none".to_owned() } else { commands.join(", ") };
             lines.push(("commands", format!("only {only}")));
@@ -98,6 +99,29 @@ impl Effective {
         lines.push(("budget", budget(&self.budget)));
         lines
     }
+}
+
+/// Returns what each kind of calls gets: what the strictest on the way down says about all of them.
+fn permissions(agent: &AgentDefinition, authority: &Authority) -> Vec<(Kind, Permission)> {
+    let path = AgentPath::default().child(&agent.name);
+    let runs_nothing = agent.policy.commands.as_ref().is_some_and(Vec::is_empty);
+    let strictest = |kind: &Kind| {
+        let said = authority.policies().map(|policy| policy.whole_kind(*kind, path.as_str()));
+        let is_none = runs_nothing && *kind == Kind::Execute;
+        said.chain(is_none.then_some(Permission::Deny)).max()
+    };
+    Kind::ALL.iter().filter_map(|kind| Some((*kind, strictest(kind)?))).collect()
+}
+
+/// Returns how many of the agent's own rules are on some calls only.
+fn own_rules(authority: &Authority) -> usize {
+    let layers = authority.policies().flat_map(Policy::layers);
+    let own = layers.filter(|layer| layer.scope() == Scope::Agent).flat_map(Layer::rules);
+    let on_a_kind = |rule: &&Rule| {
+        let agent = rule.spec().agent.as_deref().unwrap_or_default();
+        Kind::ALL.iter().any(|kind| rule.covers_kind(*kind, agent))
+    };
+    own.filter(|rule| !on_a_kind(rule)).count()
 }
 
 fn cut(limit: &CutLimit) -> String {

@@ -1,13 +1,14 @@
 //! `convoke agents list`: a line an agent.
 
 use clap::Args;
-use convoke::{AgentOff, KnownAgent, Runtime};
+use convoke::{AgentOff, KnownAgent, NotOffered, Runtime};
 use convoke_core::ExitCode;
 use serde_json::{Value, json};
 
 use super::effective::Effective;
+use super::note::{Note, problems};
 use super::whose;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{Output, Style, Table, first_sentence};
 use crate::session::Session;
 use crate::view::amounts;
@@ -18,9 +19,10 @@ Agents come with Convoke, or from files: of the project (.convoke/agents, .gemin
 home), and from agents.directories. The project's are there if the project is trusted: `convoke config \
 trust`, or in CI CONVOKE_TRUST_PROJECT=1.
 
-The columns are: the name; whose it is, and whether it is off or not offered to the main agent; its model, \
+The columns are: the name; whose it is, and whether it is off, wrong or not offered to the main agent; its model, \
 where it has its own; how many tools it has below the main agent; what it is good for. `convoke agents show` \
-says where its file is, and what switches it off.
+says where its file is, and what switches it off or keeps it from the main agent. What is wrong with one is said as \
+`convoke agents check` says it.
 
 Examples:
   convoke agents list
@@ -44,29 +46,37 @@ impl List {
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
         Session::warn_of_agents(&runtime, output);
-        let agents = runtime.known_agents();
-        let offered = runtime.team().offered();
-        let is_offered = |known: &KnownAgent| {
-            known.off.is_none() && offered.iter().any(|one| one.name == known.agent.name)
-        };
+        let agents: Vec<Listed> = runtime
+            .known_agents()
+            .into_iter()
+            .map(|known| Listed::of(known, &runtime, session))
+            .collect();
         if self.json {
-            let row = |known| json_row(known, is_offered(known), &runtime);
-            output.json(&agents.iter().map(row).collect::<Vec<Value>>());
+            let rows = agents.iter().map(|listed| listed.json(&runtime));
+            output.json(&rows.collect::<Vec<Value>>());
             return Ok(ExitCode::Done);
         }
         let mut table = Table::indented(0).cut();
-        for known in &agents {
-            let KnownAgent { agent, source, off, .. } = known;
-            let mark = match off {
-                Some(_) => " (off)",
-                None if is_offered(known) => "",
-                None => " (not offered)",
+        for listed in &agents {
+            let KnownAgent { agent, source, off, .. } = &listed.known;
+            for problem in &listed.problems {
+                failure::warning(output, &problem.text());
+            }
+            let mark = match (off, listed.problems.as_slice(), listed.not_offered) {
+                (Some(_), ..) => " (off)",
+                (None, [_, ..], _) => " (wrong)",
+                (None, [], Some(_)) => " (not offered)",
+                (None, [], None) => "",
             };
             let tools = match off {
                 Some(_) => String::new(),
                 None => amounts::count(Effective::of(agent, &runtime).tools.len() as u64, "tool"),
             };
-            let name = if off.is_some() { Style::Dim } else { Style::Name };
+            let name = match mark {
+                " (off)" => Style::Dim,
+                " (wrong)" => Style::Bad,
+                _ => Style::Name,
+            };
             let model = agent.model.model.as_deref().unwrap_or("-");
             table.row([
                 (agent.name.clone(), Some(name)),
@@ -81,24 +91,44 @@ impl List {
     }
 }
 
-fn json_row(known: &KnownAgent, offered: bool, runtime: &Runtime) -> Value {
-    let KnownAgent { agent, source, off, .. } = known;
-    let source = source.as_ref();
-    let effective = Effective::of(agent, runtime);
-    json!({
-        "name": agent.name,
-        "displayName": agent.display_name,
-        "description": agent.description,
-        "source": whose(source),
-        "path": source.map(|source| source.path.display().to_string()),
-        "format": source.map(|source| source.format.as_str()),
-        "model": agent.model.model,
-        "tools": effective.tools,
-        "missing": effective.missing,
-        "enabled": off.is_none(),
-        "offBy": off.as_ref().map(AgentOff::key),
-        "offered": offered,
-    })
+/// An agent with what keeps it from being used.
+struct Listed {
+    known: KnownAgent,
+    not_offered: Option<NotOffered>,
+    /// What is wrong with it, in the words of `agents check`.
+    problems: Vec<Note>,
+}
+
+impl Listed {
+    fn of(known: KnownAgent, runtime: &Runtime, session: &Session<'_>) -> Self {
+        let is_on = known.off.is_none();
+        let not_offered = runtime.not_offered(&known.agent.name).filter(|_| is_on);
+        let problems = if is_on { problems(&known, runtime, session) } else { Vec::new() };
+        Self { known, not_offered, problems }
+    }
+
+    fn json(&self, runtime: &Runtime) -> Value {
+        let KnownAgent { agent, source, off, .. } = &self.known;
+        let source = source.as_ref();
+        let effective = Effective::of(agent, runtime);
+        json!({
+            "name": agent.name,
+            "displayName": agent.display_name,
+            "description": agent.description,
+            "source": whose(source),
+            "path": source.map(|source| source.path.display().to_string()),
+            "format": source.map(|source| source.format.as_str()),
+            "model": agent.model.model,
+            "tools": effective.tools,
+            "missing": effective.missing,
+            "ok": self.problems.is_empty(),
+            "problems": self.problems,
+            "enabled": off.is_none(),
+            "offBy": off.as_ref().map(AgentOff::key),
+            "offered": off.is_none() && self.not_offered.is_none(),
+            "notOfferedBy": self.not_offered.map(NotOffered::key),
+        })
+    }
 }
 
 fn one_line(description: &str) -> String {

@@ -1,12 +1,15 @@
 //! `convoke agents new`: a file to begin with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use convoke::agent::check::check_name;
+use convoke::agent::files::AgentOrigin;
+use convoke::agent::shipped;
 use convoke_core::ExitCode;
 use serde_json::json;
 
+use super::check::directory::is_same;
 use super::shown;
 use crate::failure::{self, Failure};
 use crate::files;
@@ -61,8 +64,7 @@ impl New {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         check_name(&self.name).map_err(Failure::usage)?;
-        session.load(output)?;
-        let is_projects = self.dir.is_none();
+        let more = session.load(output)?.config.agents.directories;
         let directory = match &self.dir {
             Some(directory) => session.absolute(directory),
             None => session.project_agents(),
@@ -88,16 +90,60 @@ impl New {
             output.out.line(output.out.printable(&shown));
         }
         if !output.is_quiet() {
-            let name = &self.name;
-            output.err.line(format_args!(
-                "say in it what {name} is good for; `convoke agents check {name}` says what comes of it"
-            ));
-            if let Some(how) = session.how_to_trust().filter(|_| is_projects) {
-                let message = "this project is not trusted, so nobody can call it yet";
-                failure::warning(output, message);
-                failure::hint(output, &how);
-            }
+            let searched = Searched::of(&directory, &more, session);
+            self.tell(searched, &shown, session, output);
         }
         Ok(ExitCode::Done)
+    }
+
+    /// Says what to do with the file, and what becomes of it where it is.
+    fn tell(&self, searched: Searched, shown: &str, session: &Session<'_>, output: &mut Output) {
+        let name = &self.name;
+        let checked = if searched == Searched::No { shown } else { name };
+        output.err.line(output.err.printable(&format!(
+            "say in it what {name} is good for; `convoke agents check {checked}` says what comes of it"
+        )));
+        if searched == Searched::No {
+            let message = "nobody can call it there: agents are not looked for in that directory";
+            failure::warning(output, message);
+            failure::hint(
+                output,
+                "`agents.directories` names directories of agents beside the usual ones",
+            );
+            return;
+        }
+        if shipped::all().iter().any(|agent| agent.name == *name) {
+            let message = format!("it takes the place of the `{name}` that comes with Convoke");
+            failure::warning(output, &message);
+        }
+        if let Some(how) = session.how_to_trust().filter(|_| searched == Searched::AsProjects) {
+            let message = "this project is not trusted, so nobody can call it yet";
+            failure::warning(output, message);
+            failure::hint(output, &how);
+        }
+    }
+}
+
+/// Whether agents are looked for in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Searched {
+    /// They are.
+    Yes,
+    /// They are, once the project is trusted.
+    AsProjects,
+    /// They are not.
+    No,
+}
+
+impl Searched {
+    fn of(directory: &Path, more: &[PathBuf], session: &Session<'_>) -> Self {
+        let usual = session.agent_directories();
+        let usual = usual.iter().find(|usual| is_same(&usual.path, directory));
+        match usual.map(|usual| usual.origin) {
+            Some(AgentOrigin::Project) => Self::AsProjects,
+            Some(_) => Self::Yes,
+            None if more.iter().any(|more| is_same(more, directory)) => Self::Yes,
+            None => Self::No,
+        }
     }
 }

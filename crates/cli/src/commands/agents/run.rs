@@ -24,8 +24,10 @@ use crate::output::Output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-The agent has the tools, the policy, the place and the limits of its definition, as far as the main agent has \
-them. --model goes before its own model. Its run is kept and can be resumed as any other.
+The agent has the policy, the place and the limits of its definition, as far as the main agent has them. Its tools \
+are those that it asks for, also ones that the main agent is not offered: all that the configuration lets be \
+called (tools.enabled, tools.exclude). One that asks for none has those of the main agent. --model goes before \
+its own model. Its run is kept and can be resumed as any other.
 
 A prompt is its one text. Other inputs are named: `convoke agents show NAME` lists them.
 
@@ -94,8 +96,9 @@ impl Run {
         let runtime = self.flags.runtime(session, mode, config, store, workspace)?;
         Session::warn_of_programs(&runtime, output);
         Session::warn_of_servers(&runtime, output);
-        Session::warn_of_agents(&runtime, output);
-        let agent = runtime.find_agent(&self.name).map_err(|error| explained(&error, session))?;
+        let agent = runtime.find_agent(&self.name);
+        let agent = agent.map_err(|error| explained(&error, &runtime, session))?;
+        Session::warn_of_agent(&self.name, &runtime, output);
         let inputs = self.inputs(&agent, prompt.as_ref(), session)?;
         let usual = agent.model.model.as_deref();
         let chosen = self.flags.choose_or(usual, session, &runtime, threads, output)?;

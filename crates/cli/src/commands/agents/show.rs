@@ -1,7 +1,7 @@
 //! `convoke agents show`: everything about an agent, as it is below the main agent.
 
 use clap::Args;
-use convoke::{AgentOff, KnownAgent};
+use convoke::{AgentOff, KnownAgent, NotOffered};
 use convoke_core::ExitCode;
 use serde_json::{Map, Value, json};
 
@@ -13,8 +13,9 @@ use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 What is shown is what holds: the definition with what agents.overrides changes, and then what the agent has \
-and may do below the main agent. One that is switched off is shown with the key that does it; `cut` is what \
-of its limits it does not get.
+and may do below the main agent. One that is switched off, or not offered to the main agent, is shown with the \
+key that does it; `cut` is what of its limits it does not get. Kinds of calls that its own rules decide about are \
+shown so; rules on some calls only are counted, and `convoke policy show --agent` lists them.
 
 Examples:
   convoke agents show codebase_investigator
@@ -39,8 +40,9 @@ impl Show {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
-        Session::warn_of_agents(&runtime, output);
         let KnownAgent { agent, source, off, .. } = known(&self.name, &runtime, session)?;
+        Session::warn_of_agent(&self.name, &runtime, output);
+        let not_offered = runtime.not_offered(&self.name).filter(|_| off.is_none());
         let source = source.as_ref();
         let effective = Effective::of(&agent, &runtime);
         if self.json {
@@ -54,6 +56,8 @@ impl Show {
                 "format": source.map(|source| source.format.as_str()),
                 "enabled": off.is_none(),
                 "offBy": off.as_ref().map(AgentOff::key),
+                "offered": off.is_none() && not_offered.is_none(),
+                "notOfferedBy": not_offered.map(NotOffered::key),
                 "definition": definition,
                 "inputSchema": agent.input.schema(),
                 "effective": effective,
@@ -69,6 +73,7 @@ impl Show {
         output.out.line(output.out.paint(Style::Heading, "below the main agent"));
         let mut facts = vec![("source", from)];
         facts.extend(off.map(|off| ("off", off.to_string())));
+        facts.extend(not_offered.map(|why| ("not offered", why.to_string())));
         facts.extend(effective.lines());
         if !effective.cut.is_empty() {
             facts.push(("cut", effective.cut.join(", ")));

@@ -236,8 +236,10 @@ fn project_file(named: Option<&Path>, session: &Session<'_>) -> Result<PathBuf, 
         named.map_or_else(|| session.working_directory().to_owned(), |f| session.absolute(f));
     found.as_deref().and_then(listed_as).ok_or_else(|| {
         Failure::usage(format!("there is no convoke.yml for `{}`", folder.display()))
-            .hint("what is trusted is what such a file says; without one there is nothing to trust")
-            .hint("an empty one is enough to trust the agents of a folder: touch convoke.yml")
+            .hint(
+                "what is trusted is what such a file says, and an empty one is enough for the agents of a \
+                 folder: `touch convoke.yml && convoke config trust`",
+            )
     })
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 use convoke::Refusal;
 use convoke_core::hook::Moment;
 use convoke_core::policy::{Decision, Source};
-use convoke_core::{ExitCode, Mode, Permission, ToolError};
+use convoke_core::{AgentPath, ExitCode, Mode, Permission, ToolError};
 use serde_json::{Value, json};
 
 use super::super::agents;
@@ -19,15 +19,20 @@ After `--` comes a command for run_command: one word is read as a shell would, s
 and its arguments. Otherwise name a tool and its arguments as JSON. Nothing is run, no hook either; \
 those of the configuration that would have a say are named.
 
+An agent may do what everybody on the way down to it may, with the tools that are left: on a path such as \
+main/worker/reviewer each has to be one that the one before it may call. Agents are tools as well, by their own \
+names or by delegate_to_agent.
+
 Examples:
   convoke policy check -- git push origin main
   convoke policy check -- 'git status && rm -rf build'
   convoke policy check read_file '{\"path\": \"README.md\"}'
   convoke policy check --mode full --json -- make
   convoke policy check --agent generalist -- git push
+  convoke policy check --agent main/worker/reviewer write_file '{\"path\": \"a\", \"content\": \"\"}'
 
 Exit codes:
-  0 it is allowed, 3 it is asked about or denied";
+  0 it is allowed, 2 there is no such tool or agent, 3 it is asked about or denied";
 
 /// Say what would be decided about a command or a call
 #[derive(Debug, Args)]
@@ -64,19 +69,22 @@ impl Check {
         let (name, arguments) = self.call()?;
         let hooks = hooks::called_for(&config, name);
         let runtime = session.runtime_in(self.mode, config, None, None)?;
-        let tool = runtime.callable().get(name).ok_or_else(|| {
+        let standing = runtime.standing(&self.agent);
+        let standing = standing.map_err(|error| agents::explained(&error, &runtime, session))?;
+        let tool = runtime.tool_at(name, &standing).ok_or_else(|| {
             let unknown = Failure::usage(runtime.callable().unknown(name).message);
             unknown.hint("`convoke tools list` shows them all").hint(self.with_dashes())
         })?;
-        let standing =
-            runtime.standing(&self.agent).map_err(|error| agents::explained(&error, session))?;
         let wrong = |error: ToolError| {
             Failure::usage(format!("these are no arguments of `{name}`: {}", error.message))
                 .hint(format!("`convoke tools show {name}` describes them"))
         };
         let decision = runtime.judge(tool.as_ref(), &arguments, &standing).map_err(wrong)?;
         let refusal = runtime.refusal(tool.as_ref(), &arguments, &standing).map_err(wrong)?;
-        self.print(&decision, refusal.as_ref(), &hooks, output);
+        let is_main = standing.path() == &AgentPath::default();
+        let not_offered = is_main.then(|| runtime.not_offered_tool(name)).flatten();
+        let notes: Vec<String> = standing.notes().iter().cloned().chain(not_offered).collect();
+        self.print(&decision, refusal.as_ref(), &hooks, &notes, output);
         Ok(match decision.permission {
             Permission::Allow if refusal.is_none() => ExitCode::Done,
             _ => ExitCode::Denied,
@@ -115,6 +123,7 @@ impl Check {
         decision: &Decision,
         refusal: Option<&Refusal>,
         hooks: &[Called],
+        notes: &[String],
         output: &mut Output,
     ) {
         // Some is refused before the policy is asked.
@@ -142,6 +151,7 @@ impl Check {
                 "reason": reason,
                 "subject": subject,
                 "hooks": hooks,
+                "notes": notes,
             }));
         }
         let word = output.out.paint(Style::of(permission), permission);
@@ -152,6 +162,9 @@ impl Check {
         output.out.line(format_args!("  by {source}"));
         for hook in hooks {
             output.out.line(output.out.printable(&format!("  then {hook}")));
+        }
+        for note in notes {
+            output.out.line(output.out.printable(&format!("  but {note}")));
         }
     }
 }

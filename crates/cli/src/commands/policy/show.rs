@@ -2,13 +2,13 @@
 
 use clap::Args;
 use convoke::Standing;
-use convoke_core::policy::Rule;
+use convoke_core::policy::{Layer, Rule, Scope};
 use convoke_core::{ExitCode, Kind, Mode, Permission};
 use serde_json::{Map, Value, json};
 
 use super::super::agents;
 use super::mode_parser;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{Output, Style, Table};
 use crate::session::Session;
 
@@ -45,7 +45,10 @@ impl Show {
         let config = session.load(output)?.config;
         let runtime = session.runtime_in(self.mode, config, None, None)?;
         let standing = runtime.standing(self.agent.as_deref().unwrap_or("main"));
-        let standing = standing.map_err(|error| agents::explained(&error, session))?;
+        let standing = standing.map_err(|error| agents::explained(&error, &runtime, session))?;
+        for note in standing.notes() {
+            failure::warning(output, note);
+        }
         let path = self.agent.as_ref().map(|_| standing.path().as_str());
         let concerns = |rule: &Rule| path.is_none_or(|path| rule.concerns(path));
         let shown = Shown::of(&standing, concerns);
@@ -74,10 +77,10 @@ impl<'a> Shown<'a> {
         let authority = standing.authority();
         let mut rules = Vec::new();
         for (index, policy) in authority.policies().enumerate() {
-            // An agent's own policy is the user's again, and in its last layer what is its own.
-            let skip = if index == 0 { 0 } else { policy.layers().len().saturating_sub(1) };
-            for layer in policy.layers().iter().skip(skip) {
-                let whose = if index == 0 { layer.scope().to_string() } else { "agent".to_owned() };
+            // An agent's own policy is the user's again, and then what is its own.
+            let is_new = |layer: &&Layer| index == 0 || layer.scope() == Scope::Agent;
+            for layer in policy.layers().iter().filter(is_new) {
+                let whose = layer.scope().to_string();
                 let numbered = layer.rules().iter().enumerate();
                 let held = numbered.filter(|(_, rule)| concerns(rule));
                 rules.extend(held.map(|(number, rule)| (whose.clone(), number + 1, rule)));

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use convoke::agent::AgentDefinition;
-use convoke::agent::files::{FileNote, KeyLines};
+use convoke::agent::files::KeyLines;
 use convoke::{Remark, Runtime};
 use serde::Serialize;
 
 use super::super::effective::Effective;
-use super::super::shown;
+use super::super::note::Note;
 use crate::output::{Stream, Style, Table, wrap};
-use crate::session::Session;
 
 /// What came of checking one agent.
 #[derive(Debug, Default, Serialize)]
@@ -32,6 +31,9 @@ pub(super) struct Checked {
     /// The file that is used in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) used_instead: Option<String>,
+    /// Whether its file says that it is not for here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) left_out: bool,
     pub(super) problems: Vec<Note>,
     pub(super) warnings: Vec<Note>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,55 +46,9 @@ pub(super) enum State {
     Right,
     /// Right, and another agent has its name.
     Unused,
+    /// Right, and not to be used by what it says itself.
+    LeftOut,
     Wrong,
-}
-
-/// Something about a file.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Note {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    message: String,
-}
-
-impl Note {
-    pub(super) fn of(note: &FileNote, session: &Session<'_>) -> Self {
-        Self {
-            path: Some(shown(&note.path, session)),
-            line: note.line,
-            key: note.key.clone(),
-            message: note.message.clone(),
-        }
-    }
-
-    pub(super) fn new(path: Option<&str>, message: impl Into<String>) -> Self {
-        Self { path: path.map(str::to_owned), line: None, key: None, message: message.into() }
-    }
-
-    /// Puts a remark where the file says what it is about.
-    fn placed(remark: &Remark, path: Option<&str>, lines: &KeyLines) -> Self {
-        let found = lines.first(remark.keys);
-        let key = found.map(|(key, _)| key).or_else(|| remark.keys.first().copied());
-        Self {
-            line: found.map(|(_, line)| line),
-            key: key.map(str::to_owned),
-            ..Self::new(path, remark.message.clone())
-        }
-    }
-
-    /// Returns it as people find the place.
-    fn text(&self) -> String {
-        let path = self.path.iter().map(|path| format!("{path}:"));
-        let line = self.line.iter().map(|line| format!("{line}:"));
-        let place: String = path.chain(line).collect();
-        let key = self.key.as_ref().map(|key| format!("key `{key}`: ")).unwrap_or_default();
-        let gap = if place.is_empty() { "" } else { " " };
-        format!("{place}{gap}{key}{}", self.message)
-    }
 }
 
 impl Checked {
@@ -100,6 +56,7 @@ impl Checked {
     pub(super) fn state(&self) -> State {
         match (self.ok, &self.used_instead) {
             (false, _) => State::Wrong,
+            (true, _) if self.left_out => State::LeftOut,
             (true, Some(_)) => State::Unused,
             (true, None) => State::Right,
         }
@@ -141,6 +98,7 @@ impl Checked {
         let (word, style) = match self.state() {
             State::Right => ("ok", Style::Good),
             State::Unused => ("unused", Style::Warn),
+            State::LeftOut => ("left out", Style::Warn),
             State::Wrong => ("wrong", Style::Bad),
         };
         out.line(format_args!("{}  {}", out.paint(style, word), out.printable(&title)));

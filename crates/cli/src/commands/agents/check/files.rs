@@ -1,17 +1,20 @@
 //! Which files are meant, and what comes of each.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use convoke::agent::AgentDefinition;
 use convoke::agent::files::{
-    AgentDirectory, AgentFormat, AgentOrigin, AgentSource, Draft, FileNote, FileReading, KeyLines,
-    LoadReport, Loaded, ProjectTrust, load, read,
+    AgentFormat, AgentOrigin, AgentSource, Draft, FileNote, KeyLines, LoadReport, Loaded,
+    ProjectTrust, load, read,
 };
 use convoke::{KnownAgent, Runtime, replaces_shipped};
 
+use super::super::note::Note;
 use super::super::{known, shown};
-use super::checked::{Checked, Note};
+use super::checked::Checked;
+use super::directory::{self, is_same};
 use crate::failure::Failure;
 use crate::files;
 use crate::session::Session;
@@ -46,18 +49,18 @@ impl<'a> Files<'a> {
     }
 
     /// Checks what somebody named: an agent, a file or a directory.
-    pub(super) fn named(&self, what: &str) -> Result<Group, Failure> {
+    pub(super) fn named(&self, what: &str) -> Result<Vec<Group>, Failure> {
         let path = self.session.absolute(Path::new(what));
         if path.is_file() {
-            return self.of_file(&path, what).map(|checked| Group::of(vec![checked]));
+            return self.of_file(&path, what).map(|checked| vec![Group::of(vec![checked])]);
         }
         let found = self.of_name(what);
         if !found.is_empty() {
-            return Ok(Group::of(found));
+            return Ok(vec![Group::of(found)]);
         }
         match known(what, self.runtime, self.session) {
-            Ok(known) => Ok(Group::of(vec![self.of_known(&known)])),
-            Err(_) if path.is_dir() => self.of_directory(path, what),
+            Ok(known) => Ok(vec![Group::of(vec![self.of_known(&known)])]),
+            Err(_) if path.is_dir() => self.of_directory(&path, what),
             Err(failure) if what.contains(['/', '.']) => {
                 let message = format!("there is no file `{what}`");
                 Err(Failure::usage(message).causes([failure.to_string()]))
@@ -76,23 +79,42 @@ impl<'a> Files<'a> {
         all
     }
 
-    fn of_directory(&self, path: PathBuf, what: &str) -> Result<Group, Failure> {
-        let usual = self.session.agent_directories();
-        let usual = usual.into_iter().find(|usual| is_same(&usual.path, &path));
-        let directory = usual.unwrap_or_else(|| AgentDirectory::extra(path));
-        let mut report = load(std::slice::from_ref(&directory), ProjectTrust::Trusted);
-        let left_out = report.shadowed.iter_mut().map(|shadowed| &mut shadowed.left_out);
-        for loaded in report.loaded.iter_mut().chain(left_out) {
-            self.runtime.without_missing_servers(loaded);
-        }
-        let checked = self.of_report(&report);
-        let format = directory.format.as_str();
+    /// Checks the agents in a directory and in the folders below it where agents usually are, a group for each.
+    fn of_directory(&self, path: &Path, what: &str) -> Result<Vec<Group>, Failure> {
+        let mut directories = directory::meant(path, &self.session.agent_directories());
+        let mut report = load(&directories, ProjectTrust::Trusted);
+        let others = directory::without_others(&mut report);
+        self.runtime.settle_servers(&mut report);
+        let mut checked = self.of_report(&report);
         if checked.is_empty() {
             let failure = Failure::usage(format!("there are no files of agents in `{what}`"));
-            return Err(failure.hint(format!("it was read as a directory of {format}")));
+            return Err(failure.hint(directory::where_agents_are(path)));
         }
-        let files = amounts::count(checked.len() as u64, "file");
-        Ok(Group { heading: Some(format!("{what}: {files}, read as {format}")), checked })
+        // What lies in a folder below is not of the directory itself.
+        directories.sort_by_key(|directory| Reverse(directory.path.components().count()));
+        let mut groups = Vec::new();
+        for directory in &directories {
+            let is_in = |one: &mut Checked| {
+                one.file.as_ref().is_some_and(|file| file.starts_with(&directory.path))
+            };
+            let inside: Vec<Checked> = checked.extract_if(.., is_in).collect();
+            if inside.is_empty() {
+                continue;
+            }
+            let (files, format) =
+                (amounts::count(inside.len() as u64, "file"), directory.format.as_str());
+            let place = match shown(&directory.path, self.session) {
+                here if here.is_empty() => ".".to_owned(),
+                place => place,
+            };
+            let heading = Some(format!("{place}: {files}, read as {format}"));
+            groups.push(Group { heading, checked: inside });
+        }
+        if let (Some(Group { heading: Some(heading), .. }), 1..) = (groups.last_mut(), others) {
+            let are = if others == 1 { "is no agent" } else { "are no agents" };
+            heading.push_str(&format!("; {} {are}", amounts::count(others as u64, "other file")));
+        }
+        Ok(groups)
     }
 
     /// Checks one file: as it is known, or else by itself.
@@ -106,20 +128,12 @@ impl<'a> Files<'a> {
             Failure::usage(format!("the file `{what}` cannot be read")).because(&error)
         })?;
         let source = AgentSource::new(path, format_of(path), AgentOrigin::Extra);
-        Ok(match read(&text, &source) {
-            FileReading::Agent(mut loaded) => {
-                self.runtime.without_missing_servers(&mut loaded);
-                self.of_loaded(&loaded, &BTreeSet::new())
-            }
-            FileReading::Left(note) => self.of_note(&note, Weight::Warning),
-            FileReading::Wrong { problems, warnings, draft } => {
-                self.of_draft(&draft, &problems, &warnings, &BTreeSet::new())
-            }
-            FileReading::NoAgent => {
-                let message = "it is no agent: it has no keys at its beginning";
-                self.of_note(&FileNote::new(path, message), Weight::Problem)
-            }
-        })
+        let mut report = LoadReport::of_file(read(&text, &source));
+        self.runtime.settle_servers(&mut report);
+        Ok(self.of_report(&report).pop().unwrap_or_else(|| {
+            let message = "it is no agent: it has no keys at its beginning";
+            self.of_note(&FileNote::new(path, message), Weight::Problem)
+        }))
     }
 
     /// Checks what came of reading directories: the agents, those that are not used, the files that are wrong,
@@ -147,7 +161,7 @@ impl<'a> Files<'a> {
         for (notes, weight) in [
             (&report.problems, Weight::Problem),
             (&report.warnings, Weight::Warning),
-            (&report.notices, Weight::Warning),
+            (&report.notices, Weight::LeftOut),
         ] {
             let untold = notes.iter().filter(|note| !told.contains(note.path.as_path()));
             all.extend(untold.map(|note| self.of_note(note, weight)));
@@ -164,9 +178,8 @@ impl<'a> Files<'a> {
         let path = checked.path.clone();
         let replaces = replaces_shipped(definition, &loaded.source);
         checked.warnings.extend(replaces.map(|why| Note::new(path.as_deref(), why)));
-        let off = own.and_then(|known| known.off.as_ref());
-        let off = off.map(|off| Note::new(path.as_deref(), format!("it is switched off: {off}")));
-        checked.warnings.extend(off);
+        let kept_back = own.and_then(|known| self.kept_back(known));
+        checked.warnings.extend(kept_back.map(|why| Note::new(path.as_deref(), why)));
         self.finish(&mut checked, definition, &loaded.lines, beside);
         checked
     }
@@ -191,10 +204,18 @@ impl<'a> Files<'a> {
     /// Checks an agent that is in no file.
     fn of_known(&self, known: &KnownAgent) -> Checked {
         let mut checked = Checked::default();
-        let off = known.off.as_ref().map(|off| format!("it is switched off: {off}"));
-        checked.warnings.extend(off.map(|off| Note::new(None, off)));
+        checked.warnings.extend(self.kept_back(known).map(|why| Note::new(None, why)));
         self.finish(&mut checked, &known.agent, &KeyLines::default(), &BTreeSet::new());
         checked
+    }
+
+    /// Says why nobody can call an agent, or not the main agent, if that is so.
+    fn kept_back(&self, known: &KnownAgent) -> Option<String> {
+        if let Some(off) = &known.off {
+            return Some(format!("it is switched off: {off}"));
+        }
+        let why = self.runtime.not_offered(&known.agent.name)?;
+        Some(format!("it is not offered to the main agent: {why}"))
     }
 
     fn of_note(&self, note: &FileNote, weight: Weight) -> Checked {
@@ -203,9 +224,10 @@ impl<'a> Files<'a> {
         let notes = vec![Note::of(note, self.session)];
         let (ok, problems, warnings) = match weight {
             Weight::Problem => (false, notes, Vec::new()),
-            Weight::Warning => (true, Vec::new(), notes),
+            Weight::Warning | Weight::LeftOut => (true, Vec::new(), notes),
         };
-        Checked { file, path, ok, problems, warnings, ..Checked::default() }
+        let left_out = matches!(weight, Weight::LeftOut);
+        Checked { file, path, ok, left_out, problems, warnings, ..Checked::default() }
     }
 
     fn begun(&self, source: &AgentSource, problems: &[FileNote], warnings: &[FileNote]) -> Checked {
@@ -243,22 +265,16 @@ impl<'a> Files<'a> {
     }
 }
 
-/// Whether something is wrong, or good to know.
+/// Whether something is wrong, good to know, or why an agent is not for here.
 #[derive(Clone, Copy)]
 enum Weight {
     Problem,
     Warning,
+    LeftOut,
 }
 
 /// Returns how a file is written: as the nearest directory above it that another tool calls so.
 fn format_of(path: &Path) -> AgentFormat {
     let above = path.ancestors().skip(1).map(AgentFormat::of_directory);
     above.into_iter().find(|format| *format != AgentFormat::Convoke).unwrap_or(AgentFormat::Convoke)
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    match (one.canonicalize(), other.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
 }
