@@ -115,7 +115,8 @@ impl Serve {
     ) -> Result<Service, Failure> {
         let mut serving: Serving<'_> = runtime.serve().tools(self.tools(runtime)?);
         for name in &self.agent {
-            let agent = runtime.find_agent(name).map_err(|error| explained(&error, runtime, session))?;
+            let agent =
+                runtime.find_agent(name).map_err(|error| explained(&error, runtime, session))?;
             let wanted = self.model.as_deref().or(agent.model.model.as_deref());
             let model: Arc<dyn Model> = choose::model(wanted, runtime, threads, output)?.model;
             let served = serving.agent_named(name, model);
