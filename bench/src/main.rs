@@ -11,6 +11,7 @@ mod commands;
 mod files;
 mod journal;
 mod masking;
+mod mcp;
 mod measure;
 mod pipeline;
 mod policy;
@@ -31,13 +32,17 @@ use table::Table;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const USAGE: &str = "usage: convoke-bench PATH-OF-CONVOKE [GROUP…]
-groups: pipeline registry policy files search runs agents journal sandbox masking commands";
+groups: pipeline registry policy files search runs agents journal sandbox masking mcp commands";
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
     let command = words.next().ok_or(USAGE)?;
-    if command == "many" {
-        return runs::play(words);
+    // What has to be a process of its own is this program, started again.
+    match command.as_str() {
+        "many" => return runs::play(words),
+        "mcp-serve" => return mcp::serve(words),
+        "mcp-fake" => return mcp::pretend(words),
+        _ => {}
     }
     let command = PathBuf::from(command).canonicalize()?;
     let groups: Vec<String> = words.collect();
@@ -72,6 +77,9 @@ fn main() -> Result<()> {
     }
     if wanted("masking") {
         masking::measure(&mut table)?;
+    }
+    if wanted("mcp") {
+        mcp::measure(&mut table)?;
     }
     if wanted("commands") {
         commands::measure(&mut table, &command)?;

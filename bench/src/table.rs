@@ -34,6 +34,32 @@ impl Table {
         });
     }
 
+    /// Adds two measurements of the same thing beside their peers.
+    pub(crate) fn pairs(&mut self, what: &str, peer: &str, pairs: [Pair; 2], aim: &str) {
+        let both = |shown: &dyn Fn(&Pair) -> String| pairs.each_ref().map(shown).join(" / ");
+        let ratio = |pair: &Pair| pair.ours.as_secs_f64() / pair.theirs.as_secs_f64().max(1e-9);
+        self.0.push(Row {
+            what: what.into(),
+            ours: both(&|pair| human(pair.ours)),
+            peer: peer.into(),
+            theirs: both(&|pair| human(pair.theirs)),
+            ratio: both(&|pair| format!("{:.2}", ratio(pair))),
+            aim: aim.into(),
+        });
+    }
+
+    /// Adds how often something can be done in a second beside its peer's; more is better.
+    pub(crate) fn rates(&mut self, what: &str, peer: &str, (ours, theirs): (f64, f64), aim: &str) {
+        self.0.push(Row {
+            what: what.into(),
+            ours: format!("{ours:.0}"),
+            peer: peer.into(),
+            theirs: format!("{theirs:.0}"),
+            ratio: format!("{:.2}", ours / theirs.max(1e-9)),
+            aim: aim.into(),
+        });
+    }
+
     /// Adds a number of bytes beside its peer's.
     pub(crate) fn sizes(&mut self, what: &str, peer: &str, (ours, theirs): (u64, u64), aim: &str) {
         #[expect(clippy::cast_precision_loss, reason = "a ratio with two digits")]

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use convoke_core::ErrorKind;
+use async_trait::async_trait;
+use convoke_core::{ErrorKind, ToolError};
 use convoke_mcp::client::{ServerConfig, Servers, Surroundings};
-use convoke_tool::UnconfinedSpawner;
+use convoke_tool::{Process, Program, Spawner, UnconfinedSpawner};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 use crate::scripted::call;
 
@@ -54,6 +57,39 @@ async fn holding(habit: &str) -> Option<(Servers, [TcpStream; 2])> {
 async fn gone(mut line: TcpStream) {
     let cut = tokio::time::timeout(Duration::from_secs(20), line.read(&mut [0])).await;
     assert!(matches!(cut.expect("it is still there"), Ok(0) | Err(_)));
+}
+
+/// A system that is slow to start programs: it goes on when it is told to.
+#[derive(Debug)]
+struct Sluggish {
+    begun: Arc<Notify>,
+    go_on: Mutex<Receiver<()>>,
+}
+
+#[async_trait]
+impl Spawner for Sluggish {
+    async fn spawn(&self, _: Program) -> Result<Box<dyn Process>, ToolError> {
+        self.begun.notify_one();
+        let told = self.go_on.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        Err(ToolError::failed(if told.is_ok() { "it went on" } else { "it held everybody up" }))
+    }
+}
+
+/// Starting a program blocks the thread that does it, which must not be the one that runs are on.
+#[tokio::test]
+async fn other_work_goes_on_while_a_program_is_started() {
+    let (tell, go_on) = std::sync::mpsc::channel();
+    let begun = Arc::<Notify>::default();
+    let spawner = Sluggish { begun: Arc::clone(&begun), go_on: Mutex::new(go_on) };
+    let surroundings = Surroundings::new("/").spawner(Arc::new(spawner));
+    let config = ServerConfig::program("s", "anything", Vec::<String>::new());
+    let servers = Servers::new(vec![config], surroundings);
+    servers.start_all();
+    begun.notified().await;
+    tell.send(()).unwrap();
+    servers.settled().await;
+    let state = servers.state("s").unwrap();
+    assert!(state.reason().is_some_and(|why| why.contains("it went on")), "{state:?}");
 }
 
 #[tokio::test]

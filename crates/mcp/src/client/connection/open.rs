@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use convoke_tool::{Process, Program};
+use convoke_tool::{Process, Program, Spawner};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
 use rmcp::service::{RoleClient, serve_directly_with_ct};
@@ -13,6 +13,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
 use rmcp::transport::{IntoTransport, Transport as _};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -82,14 +83,28 @@ pub(in crate::client) async fn open(
             let log = surroundings.log_directory.get();
             let log = log.map(|logs| logs.join(format!("{}.log", file_name(&config.name))));
             let own = surroundings.spawners.get(&config.name);
-            let spawned = own.unwrap_or(&surroundings.spawner).spawn(program).await;
-            let process = spawned.map_err(|error| OpenFailure::new(error.message))?;
+            let spawner = Arc::clone(own.unwrap_or(&surroundings.spawner));
+            let process = spawn_beside(spawner, program).await?;
             open_program(process, log, handler, opening, deadline).await
         }
         Transport::Http { url, headers } => {
             let remote = Remote { name: config.name.clone(), url: url.clone() };
             open_http(remote, headers, surroundings, handler, opening, deadline).await
         }
+    }
+}
+
+/// Starts a program on a thread of its own. The system returns once the program has begun, which on a busy
+/// machine takes a while: twenty servers would hold up the first request of a run by all of that.
+async fn spawn_beside(
+    spawner: Arc<dyn Spawner>,
+    program: Program,
+) -> Result<Box<dyn Process>, OpenFailure> {
+    let runtime = Handle::current();
+    let spawning = tokio::task::spawn_blocking(move || runtime.block_on(spawner.spawn(program)));
+    match spawning.await {
+        Ok(spawned) => spawned.map_err(|error| OpenFailure::new(error.message)),
+        Err(_) => Err(OpenFailure::new("the runtime is shutting down")),
     }
 }
 
