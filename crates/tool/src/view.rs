@@ -173,14 +173,15 @@ impl ToolView {
 
     /// Returns the error for a name this view does not show.
     pub fn unknown(&self, name: &str) -> ToolError {
-        if self.registry.may_come(name) {
+        let entries = self.entries();
+        let names = || entries.iter().map(|entry| entry.tool.spec().name.as_str());
+        if self.registry.may_come(name) && nearest(name, names()).is_empty() {
             return ToolError::not_found(format!(
                 "Tool \"{name}\" is not here: its server may not have started yet, or does not offer it. \
                  `{TOOL_SEARCH}` waits for servers that are starting"
             ));
         }
-        let entries = self.entries();
-        ToolError::unknown_tool(name, entries.iter().map(|entry| entry.tool.spec().name.as_str()))
+        ToolError::unknown_tool(name, names())
     }
 
     pub(crate) fn entry(&self, name: &str) -> Option<Arc<Entry>> {
