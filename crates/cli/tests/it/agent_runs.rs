@@ -43,8 +43,7 @@ fn done(result: &str) -> Reaction {
 /// asked any more.
 #[test]
 fn agents_of_one_name_are_told_apart_and_an_answer_closes_its_question() {
-    let writes =
-        || -> Reaction { call(("write_file", json!({ "path": "b.txt", "content": "x" }))).into() };
+    let writes = || -> Reaction { call(("run_command", json!({ "command": "echo x" }))).into() };
     let (tool, second) = delegate("two");
     let both: Reaction = call(delegate("one")).call(tool, second).into();
     let world = world(vec![
@@ -60,8 +59,8 @@ fn agents_of_one_name_are_told_apart_and_an_answer_closes_its_question() {
     let id =
         serde_json::from_str::<Value>(&ran.stdout).unwrap()["run"].as_str().unwrap().to_owned();
     let shown = world.scene.stdout(&["runs", "show", &id]);
-    assert!(shown.contains("  main/worker  write_file"), "{shown}");
-    assert!(shown.contains("  main/worker 2  write_file"), "{shown}");
+    assert!(shown.contains("  main/worker  run_command"), "{shown}");
+    assert!(shown.contains("  main/worker 2  run_command"), "{shown}");
     let questions = world.scene.json(&["runs", "show", &id, "--json"])["questions"].clone();
     let name = |index: usize| questions[index]["call"].as_str().unwrap().to_owned();
     assert!(shown.contains(&format!("convoke runs approve {id} {}", name(0))), "{shown}");
