@@ -13,6 +13,7 @@
 mod attach;
 mod authorization;
 mod backoff;
+mod bounds;
 mod calls;
 mod config;
 mod connection;

@@ -4,10 +4,14 @@
 //! of Rust, one-of lists for plain enums. Here optional means "may be absent", formats of Rust go, and
 //! a plain enum is a list of words.
 
+mod cost;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
+
+pub use cost::{Unchecked, check_cost};
 
 /// Returns the schema of a tool's arguments: an object that takes nothing it does not name. An optional
 /// argument may be absent; that it may be null as well is not said, so that models leave it out.

@@ -12,6 +12,8 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
 
+use crate::schema::check_cost;
+
 /// Deeper arguments are refused: nobody means them, and recursive code would run out of stack.
 pub const MAX_DEPTH: usize = 64;
 const MAX_ISSUES: usize = 10;
@@ -27,11 +29,12 @@ pub(crate) struct ArgumentCheck {
 
 impl ArgumentCheck {
     pub(crate) fn new(spec: &ToolSpec) -> Result<Self, ToolError> {
+        let name = &spec.name;
+        check_cost(&spec.parameters).map_err(|error| {
+            ToolError::unavailable(format!("the schema of tool `{name}` {error}"))
+        })?;
         let schema = jsonschema::validator_for(&spec.parameters).map_err(|error| {
-            ToolError::unavailable(format!(
-                "the schema of tool `{}` is not valid: {error}",
-                spec.name
-            ))
+            ToolError::unavailable(format!("the schema of tool `{name}` is not valid: {error}"))
         })?;
         let properties = spec.parameters.get("properties").and_then(Value::as_object);
         let required = spec.parameters.get("required").and_then(Value::as_array);

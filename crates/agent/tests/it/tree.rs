@@ -15,8 +15,9 @@ use convoke_journal::Store;
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::{
-    Answer, Approver, Authorizer, Decision, FunctionTool, KindAuthorizer, Limits, NobodyToAsk,
-    Request, SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered, ask_with,
+    Answer, Approver, Authorizer, Decision, ExecutorBuilder, FunctionTool, KindAuthorizer, Limits,
+    NobodyToAsk, Request, SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView,
+    Unanswered, ask_with,
 };
 use futures_util::StreamExt as _;
 use serde_json::json;
@@ -559,6 +560,24 @@ async fn a_tree_has_a_greatest_number_of_agents() {
     assert_eq!(told.iter().filter(|answer| answer.contains("has called 3 agents")).count(), 1);
 }
 
+/// A tool that a person has to allow, which takes them long, by a clock that follows the paused time.
+fn hitting_after_50_minutes() -> ExecutorBuilder {
+    let approver = ask_with(async |_| {
+        tokio::time::sleep(Duration::from_mins(50)).await;
+        Answer::yes()
+    });
+    let registry = ToolRegistry::new();
+    let hit =
+        FunctionTool::new("hit", "Hits.", async |_: Word, _: ToolContext| Ok::<_, String>("hit"));
+    registry.register(hit.kind(Kind::Execute)).unwrap();
+    let clock = Arc::new(crate::support::PausedClock::new());
+    let context = ToolContext::builder("t").clock(clock).build();
+    ToolExecutor::builder(ToolView::of(registry), context)
+        .authorizer(AsksAboutHit)
+        .approver(approver)
+        .limits(Limits { approval_timeout: Duration::from_hours(3), ..Limits::default() })
+}
+
 /// Waiting for a person does not use up anybody's time, at any depth.
 #[tokio::test(start_paused = true)]
 async fn while_an_agent_waits_for_a_person_no_clock_runs() {
@@ -568,21 +587,7 @@ async fn while_an_agent_waits_for_a_person_no_clock_runs() {
         .says("main", [ask("a", "x"), Turn::text("ok")])
         .says("a", [hit("x"), done("a")])
         .model();
-    let approver = ask_with(async |_| {
-        tokio::time::sleep(Duration::from_mins(50)).await;
-        Answer::yes()
-    });
-    let registry = ToolRegistry::new();
-    let hit =
-        FunctionTool::new("hit", "Hits.", async |_: Word, _: ToolContext| Ok::<_, String>("hit"));
-    registry.register(hit.kind(Kind::Execute)).unwrap();
-    let context =
-        ToolContext::builder("t").clock(Arc::new(crate::support::PausedClock::new())).build();
-    let tools = ToolExecutor::builder(ToolView::of(registry), context)
-        .authorizer(AsksAboutHit)
-        .approver(approver)
-        .limits(Limits { approval_timeout: Duration::from_secs(10_000), ..Limits::default() });
-    let main = AgentExecutor::with_model(model, tools)
+    let main = AgentExecutor::with_model(model, hitting_after_50_minutes())
         .system("The main agent.")
         .budget(Budget {
             time_ms: convoke_core::Millis::new(Duration::from_secs(400)),
@@ -722,21 +727,7 @@ async fn two_levels_above_a_question_no_clock_runs() {
         .says("a", [ask("b", "x"), done("a")])
         .says("b", [hit("x"), done("b")])
         .model();
-    let approver = ask_with(async |_| {
-        tokio::time::sleep(Duration::from_mins(50)).await;
-        Answer::yes()
-    });
-    let registry = ToolRegistry::new();
-    let hit =
-        FunctionTool::new("hit", "Hits.", async |_: Word, _: ToolContext| Ok::<_, String>("hit"));
-    registry.register(hit.kind(Kind::Execute)).unwrap();
-    let clock = Arc::new(crate::support::PausedClock::new());
-    let context = ToolContext::builder("t").clock(clock).build();
-    let tools = ToolExecutor::builder(ToolView::of(registry), context)
-        .authorizer(AsksAboutHit)
-        .approver(approver)
-        .limits(Limits { approval_timeout: Duration::from_hours(3), ..Limits::default() });
-    let main = AgentExecutor::with_model(model, tools)
+    let main = AgentExecutor::with_model(model, hitting_after_50_minutes())
         .system("The main agent.")
         .team(team([granting("a", &["b"]), agent("b")]).build())
         .build()

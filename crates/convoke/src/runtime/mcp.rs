@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use convoke_agent::{Consultation, Counsel, consult};
@@ -31,6 +32,8 @@ use crate::config::{
 pub const PROJECT_SERVERS: &str = ".mcp.json";
 /// Where the messages of servers are kept, in the directory of a run.
 const LOGS: &str = "mcp";
+/// How long a run has to itself before programs are started beside it. Its first request has left by then.
+const HEAD_START: Duration = Duration::from_millis(20);
 
 /// What servers may use beside what runs do.
 #[derive(Clone, Default)]
@@ -177,7 +180,7 @@ impl Arrivals for McpServers {
             self.servers.log_into(directory.join(LOGS));
         }
         self.attach();
-        self.servers.start_unknown();
+        self.servers.start_unknown_after(HEAD_START);
     }
 
     fn sources(&self) -> Vec<Source> {

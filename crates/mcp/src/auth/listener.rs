@@ -96,7 +96,11 @@ async fn serve(mut stream: TcpStream, expected: &Expected) -> Option<Result<Secr
             ("400 Bad Request", format!("This is of no use here: {why}."), None)
         }
         Some(Ok(Answer::Code(code))) => {
-            let text = "You are logged in. You can close this window.".to_owned();
+            // The code is still to be exchanged, which may go wrong.
+            let text =
+                "Thank you. You can close this window; the program that began the login says \
+                        whether it worked."
+                    .to_owned();
             ("200 OK", text, Some(Ok(code)))
         }
         Some(Err(error)) => {

@@ -4,10 +4,11 @@
 //! wants others it says so, with what it had sent. How often that helps is up to whoever knows the
 //! tokens, within a limit.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use async_trait::async_trait;
 
+use super::http::without_secrets;
 use crate::auth::Secret;
 
 /// Knows the headers that tell servers who asks. Not asked about a server whose configuration has an
@@ -24,12 +25,21 @@ pub trait Authorization: Send + Sync + Debug {
 }
 
 /// A server that is asked over HTTP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Remote {
     /// What it is called here.
     pub name: String,
     /// Its address.
     pub url: String,
+}
+
+/// There may be a key in an address.
+impl Debug for Remote {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, url } = self;
+        let url = without_secrets(url);
+        formatter.debug_struct("Remote").field("name", name).field("url", &url).finish()
+    }
 }
 
 /// How a server refused a request.

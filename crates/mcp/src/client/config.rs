@@ -9,6 +9,7 @@ use convoke_core::policy::wildcard;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::http::without_secrets;
 use super::name::hex;
 
 /// One server as configured.
@@ -241,8 +242,10 @@ impl ServerConfig {
     }
 
     /// Returns what tells this server from another behind the same name: a hash of how it is reached.
-    pub(super) fn fingerprint(&self) -> String {
-        let reached = serde_json::to_vec(&self.transport).unwrap_or_default();
+    /// For a program it also matters where it is started.
+    pub(super) fn fingerprint(&self, place: Option<&[u8]>) -> String {
+        let mut reached = serde_json::to_vec(&self.transport).unwrap_or_default();
+        reached.extend_from_slice(place.unwrap_or_default());
         hex(&Sha256::digest(reached))
     }
 }
@@ -261,7 +264,7 @@ impl fmt::Debug for Transport {
                 .finish(),
             Self::Http { url, headers } => formatter
                 .debug_struct("Http")
-                .field("url", url)
+                .field("url", &without_secrets(url))
                 .field("headers", &names(headers))
                 .finish(),
         }
@@ -285,9 +288,9 @@ mod tests {
     fn the_fingerprint_follows_how_the_server_is_reached_and_nothing_else() {
         let config = ServerConfig::program("s", "x", ["-v"]);
         let same = config.clone().timeout(Duration::from_secs(1)).exclude(["a"]);
-        assert_eq!(config.fingerprint(), same.fingerprint());
-        assert_ne!(config.fingerprint(), config.clone().env("A", "1").fingerprint());
-        assert_ne!(config.fingerprint(), ServerConfig::http("s", "http://x").fingerprint());
+        assert_eq!(config.fingerprint(None), same.fingerprint(None));
+        assert_ne!(config.fingerprint(None), config.clone().env("A", "1").fingerprint(None));
+        assert_ne!(config.fingerprint(None), ServerConfig::http("s", "http://x").fingerprint(None));
     }
 
     #[test]
@@ -295,5 +298,8 @@ mod tests {
         let config = ServerConfig::program("s", "x", ["-v"]).env("TOKEN", "hush");
         let shown = format!("{config:?}");
         assert!(shown.contains("TOKEN") && !shown.contains("hush"), "{shown}");
+        let remote = ServerConfig::http("s", "https://me:hush@a.example/mcp?key=hush");
+        let shown = format!("{remote:?}");
+        assert!(shown.contains("https://a.example/mcp") && !shown.contains("hush"), "{shown}");
     }
 }

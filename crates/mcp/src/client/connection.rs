@@ -44,6 +44,8 @@ pub(super) struct Connection {
     stop: CancellationToken,
     /// Why it was given up here, if it was.
     given_up: Arc<OnceLock<String>>,
+    /// Each request is an exchange of its own.
+    over_http: bool,
     _keeper: Background,
 }
 
@@ -211,6 +213,10 @@ impl Connection {
             }
             ServiceError::TransportSend(error) => self.unsent(error.error.as_ref()).await,
             ServiceError::Cancelled { .. } => Failure::Cancelled,
+            // One exchange ended without its answer; the others may go on.
+            ServiceError::TransportClosed if self.over_http => {
+                self.broke_off("the connection ended before the answer had come".to_owned()).await
+            }
             ServiceError::TransportClosed => self.end_of_it("it closed the connection").await,
             other => Failure::Unsent(other.to_string()),
         }
@@ -223,21 +229,35 @@ impl Connection {
             }
             Some(StreamableHttpError::Client(failure @ HttpFailure::Unreachable { .. })) => {
                 let why = failure.to_string();
-                self.give_up(&why);
+                if self.is_gone().await {
+                    self.give_up(&why);
+                }
                 Failure::Unsent(why)
             }
             Some(StreamableHttpError::Client(failure @ HttpFailure::Broken { .. })) => {
-                let why = failure.to_string();
-                if !self.is_gone().await {
-                    return Failure::Lost(why);
-                }
-                self.give_up(&why);
-                Failure::Ended(why.into())
+                self.broke_off(failure.to_string()).await
             }
-            Some(error) => Failure::Unsent(error.to_string()),
+            Some(StreamableHttpError::Client(failure)) if failure.was_refused() => {
+                Failure::Unsent(failure.to_string())
+            }
+            Some(StreamableHttpError::Client(failure)) => Failure::Lost(failure.to_string()),
+            Some(
+                error @ (StreamableHttpError::HttpStatus(_) | StreamableHttpError::SessionExpired),
+            ) => Failure::Unsent(error.to_string()),
+            // It was asked, and what came back is of no use.
+            Some(error) => Failure::Lost(error.to_string()),
             // A program whose input is closed is about to end, or has ended.
             None => self.end_of_it(&error.to_string()).await,
         }
+    }
+
+    /// An exchange broke off after it was begun.
+    async fn broke_off(&self, why: String) -> Failure {
+        if !self.is_gone().await {
+            return Failure::Lost(why);
+        }
+        self.give_up(&why);
+        Failure::Ended(why.into())
     }
 
     /// Finds out whether nobody answers any more. Over HTTP one exchange may break off while others go on.

@@ -6,9 +6,14 @@ use std::time::Duration;
 use convoke_core::{ErrorKind, ToolError};
 use serde_json::{Value, json};
 
+use super::offer::cut;
+
 /// JSON-RPC: the arguments are wrong; many servers say it of a tool they do not know.
 const INVALID_PARAMS: i64 = -32602;
 const METHOD_NOT_FOUND: i64 = -32601;
+const MAX_REASON_BYTES: usize = 2 * 1024;
+/// How much of a refusal is told.
+const MAX_REFUSAL_BYTES: usize = 16 * 1024;
 
 /// Why a request was not answered with a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,14 +55,16 @@ pub(super) enum Failure {
 impl Failure {
     /// Returns why, without who.
     pub(super) fn reason(&self, server: &str) -> String {
-        match self {
+        let reason = match self {
             Self::NotStarted(why)
             | Self::Unauthorized(why)
             | Self::Unsent(why)
             | Self::Lost(why) => why.clone(),
             Self::Ended(how) => how.to_string(),
             other => other.clone().about(server).message,
-        }
+        };
+        // It is kept, recorded and told to models; whoever said it may have said a lot.
+        cut(&reason, MAX_REASON_BYTES)
     }
 
     /// Says what happened, for whoever called.
@@ -75,7 +82,8 @@ impl Failure {
             Self::Timeout(limit) => {
                 let timeout = ToolError::timeout(limit);
                 let message = format!(
-                    "{}: MCP server `{server}` had not answered by then, and was told to stop",
+                    "{}: MCP server `{server}` had not answered by then, and was told to stop; whether the \
+                     call had an effect is not known",
                     timeout.message
                 );
                 ToolError { message, ..timeout }
@@ -119,6 +127,7 @@ fn refused(server: &str, code: i64, message: &str, data: Option<Value>) -> ToolE
     if let (Some(data), Some(details)) = (data, details.as_object_mut()) {
         details.insert("data".to_owned(), data);
     }
+    let message = cut(message, MAX_REFUSAL_BYTES);
     ToolError::new(kind, format!("MCP server `{server}` refused: {message} (code {code})"))
         .with_details(details)
 }

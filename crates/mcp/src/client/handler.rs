@@ -40,10 +40,26 @@ pub(super) enum List {
     Prompts = 4,
 }
 
+impl List {
+    /// What it is called.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+}
+
 impl Dirty {
     pub(super) fn mark(&self, list: List) {
         self.lists.fetch_or(list as u8, Ordering::AcqRel);
         self.woken.notify_one();
+    }
+
+    /// Takes all lists for changed.
+    pub(super) fn mark_all(&self) {
+        [List::Tools, List::Resources, List::Prompts].into_iter().for_each(|list| self.mark(list));
     }
 
     /// Waits until a list has changed.

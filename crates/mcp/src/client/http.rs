@@ -11,6 +11,7 @@ mod standing;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -29,9 +30,12 @@ use rmcp::transport::streamable_http_client::{
     HttpStatusError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 
+use tokio_util::sync::CancellationToken;
+
 use self::sending::Outgoing;
 use self::standing::Standing;
 use super::authorization::{Authorization, Remote};
+use super::handler::Dirty;
 use super::interlude::Interlude;
 use super::lines::MAX_MESSAGE_BYTES;
 
@@ -69,14 +73,43 @@ pub(super) enum HttpFailure {
     Unreadable(String),
 }
 
+impl HttpFailure {
+    /// Tells whether the server said no before it did anything.
+    pub(super) fn was_refused(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Unauthorized(_) => true,
+            Self::Status { status, .. } => {
+                let (timed_out, unknown) =
+                    (StatusCode::REQUEST_TIMEOUT, StatusCode::NOT_IMPLEMENTED);
+                let is_client_error = (400..500).contains(status) && *status != timed_out.as_u16();
+                is_client_error || (300..400).contains(status) || *status == unknown.as_u16()
+            }
+            Self::Broken { .. } | Self::Unreadable(_) => false,
+        }
+    }
+}
+
+/// On whose behalf requests are made.
+#[derive(Clone, Default)]
+pub(super) struct Caller {
+    /// Who tells the server who asks.
+    pub(super) authorization: Option<Arc<dyn Authorization>>,
+    pub(super) interlude: Arc<Interlude>,
+    /// What has to be read again when the server has forgotten us.
+    pub(super) dirty: Arc<Dirty>,
+    /// Says that nobody waits for anything any more.
+    pub(super) given_up: CancellationToken,
+}
+
 /// Sends requests to one server. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct HttpClient {
     client: Client,
     remote: Arc<Remote>,
-    authorization: Option<Arc<dyn Authorization>>,
-    interlude: Arc<Interlude>,
+    caller: Caller,
     standing: Arc<Standing>,
+    /// Whether the server was greeted before.
+    greeted: Arc<AtomicBool>,
     limit: usize,
     patience: Duration,
 }
@@ -85,8 +118,7 @@ impl HttpClient {
     pub(super) fn new(
         remote: Remote,
         setup: &(dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync),
-        authorization: Option<Arc<dyn Authorization>>,
-        interlude: Arc<Interlude>,
+        caller: Caller,
     ) -> Result<Self, String> {
         // Fails if there is a provider already, and then that one is used.
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -101,8 +133,8 @@ impl HttpClient {
             )?;
         let remote = Arc::new(remote);
         let (limit, patience) = (MAX_MESSAGE_BYTES, DISCOVER_PATIENCE);
-        let standing = Arc::default();
-        Ok(Self { client, remote, authorization, interlude, standing, limit, patience })
+        let (standing, greeted) = (Arc::default(), Arc::default());
+        Ok(Self { client, remote, caller, standing, greeted, limit, patience })
     }
 
     fn lost(&self, error: &reqwest::Error) -> StreamableHttpError<HttpFailure> {
@@ -204,8 +236,14 @@ impl HttpClient {
         }
         let new_session = response.headers().get(HEADER_SESSION_ID);
         let new_session = new_session.and_then(|value| value.to_str().ok()).map(str::to_owned);
-        if new_session.is_some() && is_greeting(&message) {
-            self.standing.expect();
+        if is_greeting(&message) {
+            if new_session.is_some() {
+                self.standing.expect();
+            }
+            if self.greeted.swap(true, Ordering::AcqRel) {
+                // It has forgotten us, so it was started anew, and may offer something else.
+                self.caller.dirty.mark_all();
+            }
         }
         let Some(id) = asked_id(&message) else {
             // Nobody waits for an answer to a notice.
@@ -277,7 +315,13 @@ impl StreamableHttpClient for HttpClient {
         }
         let response = sent?.ok_or(StreamableHttpError::ServerDoesNotSupportSse)?;
         let kind = text_of(&response, &CONTENT_TYPE).unwrap_or_default();
-        if !response.status().is_success() || !kind.starts_with(EVENT_STREAM_MIME_TYPE) {
+        let status = response.status();
+        if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED {
+            // That may pass; it is asked again.
+            let failure = HttpFailure::Status { status: status.as_u16(), said: String::new() };
+            return Err(StreamableHttpError::Client(failure));
+        }
+        if !status.is_success() || !kind.starts_with(EVENT_STREAM_MIME_TYPE) {
             // Whatever it says instead: there is no stream to be had.
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
@@ -387,7 +431,7 @@ fn said(body: &[u8]) -> String {
 }
 
 /// Returns an address without what may be a password in it.
-fn without_secrets(address: &str) -> String {
+pub(super) fn without_secrets(address: &str) -> String {
     match url::Url::parse(address) {
         Ok(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
         Err(_) => "an address that is none".to_owned(),
@@ -415,8 +459,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let remote = Remote { name: "s".into(), url };
-        let interlude = Arc::default();
-        let mut client = HttpClient::new(remote, &|builder| builder, None, interlude).unwrap();
+        let caller = Caller::default();
+        let mut client = HttpClient::new(remote, &|builder| builder, caller).unwrap();
         client.patience = Duration::from_millis(20);
         let request = DiscoverRequest::new(DiscoverRequestParams {});
         let request = ClientRequest::DiscoverRequest(request);

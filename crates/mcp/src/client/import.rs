@@ -106,7 +106,7 @@ pub fn import(text: &str) -> Imported {
 
 fn servers_of(value: &Value) -> Option<(Dialect, &Map<String, Value>)> {
     if let Some(servers) = value.get("mcpServers").and_then(Value::as_object) {
-        let gemini = ["httpUrl", "includeTools", "excludeTools", "trust", "timeout"];
+        let gemini = ["httpUrl", "includeTools", "excludeTools", "trust"];
         let is_gemini = |entry: &Value| gemini.iter().any(|key| entry.get(key).is_some());
         let plain = servers.values().all(|entry| entry.get("type").is_some());
         let dialect = if !plain && servers.values().any(is_gemini) {
@@ -138,6 +138,7 @@ const fn known_keys(dialect: Dialect) -> &'static [&'static str] {
             "includeTools",
             "excludeTools",
             "description",
+            "disabled",
             "type",
         ],
         Dialect::VsCode => &[

@@ -14,6 +14,10 @@ use super::failure::Failure;
 
 const MAX_PAGES: usize = 100;
 const MAX_ENTRIES: usize = 2_000;
+/// How much of a list is read, in bytes of its entries.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// A cursor is the server's own, and sent back as it is.
+const MAX_CURSOR_BYTES: usize = 8 * 1024;
 
 /// A list of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +89,7 @@ pub(super) async fn list(
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
     let mut cursor = None;
+    let mut bytes = 0;
     for _ in 0..MAX_PAGES {
         let mut page = connection.request(listed.request(cursor.take()), terms).await?;
         let lifetime = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
@@ -93,7 +98,14 @@ pub(super) async fn list(
             (known, new) => known.or(new),
         };
         if let Some(Value::Array(entries)) = page.get_mut(listed.key()).map(Value::take) {
-            listing.entries.extend(entries);
+            for entry in entries {
+                bytes += size(&entry);
+                if bytes > MAX_BYTES {
+                    listing.cut = Some(format!("it has more than {MAX_BYTES} bytes"));
+                    return Ok(listing);
+                }
+                listing.entries.push(entry);
+            }
         }
         if listing.entries.len() > MAX_ENTRIES {
             listing.entries.truncate(MAX_ENTRIES);
@@ -104,6 +116,10 @@ pub(super) async fn list(
         let Some(next) = next.filter(|next| !next.is_empty()) else {
             return Ok(listing);
         };
+        if next.len() > MAX_CURSOR_BYTES {
+            listing.cut = Some("where it goes on is too long to be said".to_owned());
+            return Ok(listing);
+        }
         if !seen.insert(next.clone()) {
             listing.cut = Some("its pages go round in a circle".to_owned());
             return Ok(listing);
@@ -112,4 +128,16 @@ pub(super) async fn list(
     }
     listing.cut = Some(format!("it has more than {MAX_PAGES} pages"));
     Ok(listing)
+}
+
+/// Counts about how many bytes a value takes.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(size).sum::<usize>() + 2,
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| key.len() + 4 + size(value)).sum::<usize>() + 2
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
 }

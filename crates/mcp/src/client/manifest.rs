@@ -14,8 +14,12 @@ use convoke_tool::floor_char_boundary;
 use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use serde::{Deserialize, Serialize};
 
-use super::name::file_name;
+use sha2::{Digest, Sha256};
+
+use super::config::{ServerConfig, Transport};
+use super::name::{file_name, hex};
 use super::offer::{Prompt, Resource, ResourceTemplate, ToolEntry};
+use super::surroundings::Surroundings;
 
 /// The form of the file. Another one is not read.
 const FORM: u32 = 1;
@@ -23,6 +27,9 @@ const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 /// A server that was not seen for so long may offer anything by now.
 const OLDEST: Duration = Duration::from_hours(24 * 30);
 const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
+const MAX_NAME_BYTES: usize = 200;
+/// How many digits tell directories apart in the name of a file.
+const PLACE_DIGITS: usize = 8;
 
 /// What a server said about itself when it was last spoken to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,15 +72,16 @@ impl Capability {
 
 impl Facts {
     pub(super) fn of(agreed: &ServerPeerInfo) -> Self {
-        let instructions = agreed.instructions.as_deref().map(|text| {
-            let cut = floor_char_boundary(text, MAX_INSTRUCTIONS_BYTES);
-            text.get(..cut).unwrap_or_default().to_owned()
-        });
+        let cut = |text: &str, limit: usize| {
+            text.get(..floor_char_boundary(text, limit)).unwrap_or_default().to_owned()
+        };
+        let instructions =
+            agreed.instructions.as_deref().map(|text| cut(text, MAX_INSTRUCTIONS_BYTES));
         let capabilities = &agreed.capabilities;
         Self {
             revision: agreed.protocol_version.to_string(),
-            name: agreed.server_info.as_ref().map(|info| info.name.clone()),
-            version: agreed.server_info.as_ref().map(|info| info.version.clone()),
+            name: agreed.server_info.as_ref().map(|info| cut(&info.name, MAX_NAME_BYTES)),
+            version: agreed.server_info.as_ref().map(|info| cut(&info.version, MAX_NAME_BYTES)),
             instructions,
             tools: capabilities
                 .tools
@@ -127,8 +135,23 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn of(directory: Option<&Path>, server: &str, fingerprint: String) -> Self {
-        let path = directory.map(|place| place.join(format!("{}.json", file_name(server))));
+    /// The place for what is known of a server. Programs of the same words are other ones in another directory,
+    /// and for another spawner, which is a project's.
+    pub(super) fn of(config: &ServerConfig, surroundings: &Surroundings) -> Self {
+        let name = file_name(&config.name);
+        let (file, fingerprint) = match &config.transport {
+            Transport::Http { .. } => (format!("{name}.json"), config.fingerprint(None)),
+            Transport::Program { cwd, .. } => {
+                let place =
+                    surroundings.working_directory.join(cwd.as_deref().unwrap_or(Path::new("")));
+                let mut whole = place.as_os_str().as_encoded_bytes().to_vec();
+                whole.push(u8::from(surroundings.spawners.contains_key(&config.name)));
+                let digest = hex(&Sha256::digest(&whole));
+                let short = digest.get(..PLACE_DIGITS).unwrap_or_default();
+                (format!("{name}-{short}.json"), config.fingerprint(Some(&whole)))
+            }
+        };
+        let path = surroundings.cache_directory.as_ref().map(|place| place.join(file));
         Self { path, fingerprint }
     }
 
@@ -148,7 +171,8 @@ impl Cache {
         let usable = length as u64 <= MAX_FILE_BYTES
             && kept.form == FORM
             && kept.fingerprint == self.fingerprint
-            && now <= kept.at.after(OLDEST);
+            // A clock may have been wrong.
+            && (kept.at..=kept.at.after(OLDEST)).contains(&now);
         usable.then_some(kept)
     }
 
@@ -160,8 +184,12 @@ impl Cache {
         let directory = path.parent().unwrap_or(Path::new("."));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         // Such a file is for its owner alone from the beginning.
+        let text = serde_json::to_vec(manifest)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(io::Error::other("it is too long to be kept"));
+        }
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(&serde_json::to_vec(manifest)?)?;
+        file.write_all(&text)?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     }
@@ -174,7 +202,45 @@ mod tests {
     use super::*;
 
     fn cache(directory: &Path, fingerprint: &str) -> Cache {
-        Cache::of(Some(directory), "files", fingerprint.to_owned())
+        let path = Some(directory.join("files.json"));
+        Cache { path, fingerprint: fingerprint.to_owned() }
+    }
+
+    /// `python3 server.py` is another program in every directory.
+    #[test]
+    fn the_same_words_in_another_directory_are_another_server() {
+        let place = tempfile::tempdir().unwrap();
+        let of = |directory: &str, config: &ServerConfig| {
+            let mut surroundings = Surroundings::new(directory);
+            surroundings.cache_directory = Some(place.path().to_owned());
+            Cache::of(config, &surroundings)
+        };
+        let program = ServerConfig::program("s", "python3", ["server.py"]);
+        let (here, there) = (of("/a", &program), of("/b", &program));
+        assert_ne!((&here.path, &here.fingerprint), (&there.path, &there.fingerprint));
+        assert_ne!(here.fingerprint, there.fingerprint);
+        let remote = ServerConfig::http("s", "https://x.example/");
+        assert_eq!(of("/a", &remote).fingerprint, of("/b", &remote).fingerprint);
+    }
+
+    #[test]
+    fn what_was_written_tomorrow_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path(), "f");
+        let later = Timestamp::from_millis(2_000);
+        cache.write(&Manifest::new("f".into(), later, Facts::default())).unwrap();
+        assert_eq!(cache.read(Timestamp::from_millis(1_999)), None);
+        assert!(cache.read(later).is_some());
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_is_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path(), "f");
+        let mut manifest = Manifest::new("f".into(), Timestamp::from_millis(1), Facts::default());
+        manifest.facts.instructions = Some("x".repeat(33 << 20));
+        assert!(cache.write(&manifest).is_err());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
     #[test]

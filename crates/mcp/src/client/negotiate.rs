@@ -204,7 +204,8 @@ impl<T: Transport<RoleClient>> Talk<'_, T> {
         &mut self,
         agreed: ServerPeerInfo,
     ) -> Result<ServerPeerInfo, Disagreement> {
-        if !ProtocolVersion::KNOWN_VERSIONS.contains(&agreed.protocol_version) {
+        let version = &agreed.protocol_version;
+        if !ProtocolVersion::KNOWN_VERSIONS.contains(version) || !version.has_initialize() {
             return Err(Disagreement::Foreign(agreed.protocol_version.to_string()));
         }
         let notice = InitializedNotification {

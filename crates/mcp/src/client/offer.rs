@@ -5,6 +5,7 @@
 
 use convoke_core::{Kind, Repeat};
 use convoke_tool::floor_char_boundary;
+use convoke_tool::schema::check_cost;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,6 +19,8 @@ const MAX_SCHEMA_BYTES: usize = 128 * 1024;
 const MAX_SCHEMA_DEPTH: usize = 48;
 /// A name that nobody means.
 const MAX_NAME_BYTES: usize = 1024;
+const MAX_ADDRESS_BYTES: usize = 8 * 1024;
+const MAX_ARGUMENTS: usize = 100;
 
 /// A tool as its server describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,7 +138,8 @@ fn problem_with_input(schema: &Value) -> Option<String> {
     problem_with_schema(schema)
 }
 
-fn problem_with_schema(schema: &Value) -> Option<String> {
+/// Says what is wrong with a schema that a server gave, if anything is.
+pub(super) fn problem_with_schema(schema: &Value) -> Option<String> {
     let bytes = serde_json::to_vec(schema).map_or(usize::MAX, |text| text.len());
     if bytes > MAX_SCHEMA_BYTES {
         return Some(format!("is {bytes} bytes long; the limit is {MAX_SCHEMA_BYTES}"));
@@ -143,11 +147,15 @@ fn problem_with_schema(schema: &Value) -> Option<String> {
     if is_deeper(schema, MAX_SCHEMA_DEPTH) {
         return Some(format!("is nested more than {MAX_SCHEMA_DEPTH} levels deep"));
     }
+    if let Err(error) = check_cost(schema) {
+        return Some(error.to_string());
+    }
     let error = jsonschema::validator_for(schema).err()?;
     Some(format!("is not valid: {}", cut(&error.to_string(), 300)))
 }
 
-fn is_deeper(value: &Value, levels: usize) -> bool {
+/// Tells whether a value is nested more than so many levels deep.
+pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else {
         return true;
     };
@@ -159,7 +167,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
 }
 
 /// Returns the beginning of a text that is too long, and says so.
-fn cut(text: &str, limit: usize) -> String {
+pub(super) fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -239,29 +247,39 @@ pub struct PromptArgument {
 
 /// An entry of a list that people and models read.
 pub(super) trait Entry: for<'de> Deserialize<'de> {
-    /// Cuts what is too long.
-    fn bound(&mut self);
+    /// Cuts what is too long. Tells whether anything is left that can be used.
+    fn bound(&mut self) -> bool;
 }
 
 impl Entry for Resource {
-    fn bound(&mut self) {
+    fn bound(&mut self) -> bool {
+        bound(&mut self.mime_type, MAX_TITLE_BYTES);
         self.name = cut(&self.name, MAX_TITLE_BYTES);
         bound(&mut self.title, MAX_TITLE_BYTES);
         bound(&mut self.description, MAX_DESCRIPTION_BYTES);
+        self.uri.len() <= MAX_ADDRESS_BYTES
     }
 }
 
 impl Entry for ResourceTemplate {
-    fn bound(&mut self) {
+    fn bound(&mut self) -> bool {
+        bound(&mut self.mime_type, MAX_TITLE_BYTES);
         self.name = cut(&self.name, MAX_TITLE_BYTES);
         bound(&mut self.description, MAX_DESCRIPTION_BYTES);
+        self.uri_template.len() <= MAX_ADDRESS_BYTES
     }
 }
 
 impl Entry for Prompt {
-    fn bound(&mut self) {
+    fn bound(&mut self) -> bool {
         bound(&mut self.title, MAX_TITLE_BYTES);
         bound(&mut self.description, MAX_DESCRIPTION_BYTES);
+        for argument in &mut self.arguments {
+            bound(&mut argument.description, MAX_TITLE_BYTES);
+        }
+        let named = self.arguments.iter().map(|argument| &argument.name).chain([&self.name]);
+        self.arguments.len() <= MAX_ARGUMENTS
+            && named.into_iter().all(|name| name.len() <= MAX_NAME_BYTES)
     }
 }
 
@@ -276,8 +294,7 @@ pub(super) fn read_all<T: Entry>(entries: Vec<Value>) -> (Vec<T>, usize) {
     let all = entries.len();
     let read = |entry| {
         let mut entry: T = serde_json::from_value(entry).ok()?;
-        entry.bound();
-        Some(entry)
+        entry.bound().then_some(entry)
     };
     let good: Vec<T> = entries.into_iter().filter_map(read).collect();
     let bad = all - good.len();
@@ -302,7 +319,7 @@ mod tests {
             (json!(true), "not the schema of an object"),
             (json!({ "type": "string" }), "not the schema of an object"),
             (json!({ "type": "object", "properties": 7 }), "is not valid"),
-            (json!({ "type": "object", "$ref": "http://elsewhere.example/x" }), "is not valid"),
+            (json!({ "type": "object", "$ref": "http://elsewhere.example/x" }), "not in it"),
             (json!({ "type": "object", "description": "x".repeat(200_000) }), "bytes long"),
             (
                 (0..100).fold(json!({}), |inner, _| json!({ "type": "object", "not": inner })),
@@ -313,6 +330,37 @@ mod tests {
             assert!(why.contains(says), "{says}: {why}");
         }
         assert!(ToolEntry::read(&json!({ "inputSchema": {} })).is_none());
+    }
+
+    /// A few lines of references make a check last for ever; a tree that refers to itself does not.
+    #[test]
+    fn a_schema_that_costs_too_much_to_check_is_not_used() {
+        let level = |next: usize| {
+            let next = json!({ "$ref": format!("#/$defs/d{next}") });
+            json!({ "allOf": [next, next] })
+        };
+        let mut parts: serde_json::Map<String, Value> =
+            (0..40).map(|index| (format!("d{index}"), level(index + 1))).collect();
+        parts.insert("d40".into(), json!({}));
+        let chain =
+            json!({ "type": "object", "allOf": [{ "$ref": "#/$defs/d0" }], "$defs": parts });
+        let why = entry(&chain).unusable.unwrap_or_default();
+        assert!(why.contains("costs too much"), "{why}");
+        let tree = json!({ "type": "object", "properties": { "below": { "type": "array", "items": { "$ref": "#" } } } });
+        assert_eq!(entry(&tree).unusable, None);
+    }
+
+    #[test]
+    fn entries_that_nobody_can_use_are_left_out() {
+        let long = "x".repeat(5_000_000);
+        let (good, bad) = read_all::<Resource>(vec![
+            json!({ "uri": format!("a:{long}") }),
+            json!({ "uri": "a:b", "mimeType": long }),
+        ]);
+        assert_eq!((good.len(), bad), (1, 1));
+        assert!(good[0].mime_type.as_ref().is_some_and(|mime| mime.len() < 300));
+        let (prompts, bad) = read_all::<Prompt>(vec![json!({ "name": long })]);
+        assert_eq!((prompts.len(), bad), (0, 1));
     }
 
     #[test]

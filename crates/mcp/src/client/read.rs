@@ -11,6 +11,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
+use super::bounds::bounded;
 use super::result;
 use super::rounds::Answers;
 use super::server::Server;
@@ -31,7 +32,7 @@ pub(super) async fn read_resource(
     let answer = asked.map_err(|failure| failure.about(server.name()))?;
     let contents = answer.get("contents").and_then(Value::as_array);
     let contents = contents.map_or(&[][..], Vec::as_slice);
-    Ok(contents.iter().filter_map(result::contents).flatten().collect())
+    Ok(bounded(contents.iter().filter_map(result::contents).flatten().collect()))
 }
 
 /// Has a prompt filled in.
@@ -67,5 +68,5 @@ fn message(mut said: Value) -> Message {
         _ => Role::User,
     };
     let parts = said.get_mut("content").map(Value::take).map(result::read).unwrap_or_default();
-    Message { role, parts }
+    Message { role, parts: bounded(parts) }
 }

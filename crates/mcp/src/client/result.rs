@@ -1,11 +1,13 @@
 //! What a server answered to a call, as the result of a tool.
 
 use convoke_core::{Part, ToolError};
-use convoke_tool::{Content, ToolOutput};
+use convoke_tool::{Content, MAX_DEPTH, ToolOutput};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+use super::bounds::bounded;
 use super::failure::names_an_unknown_tool;
+use super::offer::is_deeper;
 
 /// How many ways in which a value does not fit its schema are told.
 const MAX_ISSUES: usize = 3;
@@ -16,10 +18,20 @@ pub(super) fn output(server: &str, mut answer: Value, check: Option<&Validator>)
     let structured = structured.filter(|value| !value.is_null());
     let blocks = match answer.get_mut("content").map(Value::take) {
         Some(Value::Array(blocks)) => blocks,
-        _ => Vec::new(),
+        None | Some(Value::Null) if structured.is_some() => Vec::new(),
+        odd => {
+            if let (Some(odd), Some(answer)) = (odd, answer.as_object_mut()) {
+                answer.insert("content".to_owned(), odd);
+            }
+            return no_result(server, answer);
+        }
     };
-    let failed = answer.get("isError").and_then(Value::as_bool).unwrap_or_default();
-    let parts: Vec<Part> = blocks.into_iter().flat_map(read).collect();
+    let failed = match answer.get("isError") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(failed)) => *failed,
+        Some(_) => true,
+    };
+    let parts = bounded(blocks.into_iter().flat_map(read).collect());
     if failed {
         return failure(server, structured, parts);
     }
@@ -41,6 +53,17 @@ pub(super) fn output(server: &str, mut answer: Value, check: Option<&Validator>)
             .with_details(json!({ "server": server })),
         ),
     }
+}
+
+/// What was answered is not what a tool answers with: it must not pass for a success.
+fn no_result(server: &str, answer: Value) -> ToolOutput {
+    ToolOutput::new(answer).failing(
+        ToolError::failed(format!(
+            "MCP server `{server}` answered with what is no result of a tool; whether the call had an \
+             effect is not known. What it answered is below"
+        ))
+        .with_details(json!({ "server": server })),
+    )
 }
 
 fn failure(server: &str, structured: Option<Value>, parts: Vec<Part>) -> ToolOutput {
@@ -75,6 +98,12 @@ fn mismatch(value: &Value, check: &Validator) -> Option<String> {
         let text: String = error.to_string().chars().take(200).collect();
         if place.is_empty() { text } else { format!("`{place}`: {text}") }
     };
+    if is_deeper(value, MAX_DEPTH) {
+        return Some(format!("it is nested more than {MAX_DEPTH} levels deep"));
+    }
+    if check.is_valid(value) {
+        return None;
+    }
     let issues: Vec<String> = check.iter_errors(value).take(MAX_ISSUES).map(issue).collect();
     (!issues.is_empty()).then(|| issues.join("; "))
 }
@@ -167,6 +196,21 @@ mod tests {
         assert_eq!(parts[6], Part::text("[resource n](a:3) text/plain 3 bytes"));
         assert!(parts[7].as_text().unwrap().contains("hologram"));
         assert!(output.failure.is_none());
+    }
+
+    #[test]
+    fn what_is_no_result_is_no_success() {
+        for answer in
+            [json!("just a text"), json!({}), json!({ "content": "x" }), json!([1]), json!(null)]
+        {
+            let output = output("s", answer.clone(), None);
+            let error = output.failure.unwrap_or_else(|| panic!("{answer}"));
+            assert!(error.message.contains("no result of a tool"), "{error}");
+            assert_eq!(output.value, answer);
+        }
+        let odd = json!({ "content": [{ "type": "text", "text": "no" }], "isError": "yes" });
+        assert_eq!(output("s", odd, None).failure.unwrap().message, "no");
+        assert!(output("s", json!({ "content": [] }), None).failure.is_none());
     }
 
     #[test]

@@ -19,6 +19,9 @@ use super::in_call::elicitor_of;
 use super::sample::{self, ForCall};
 
 const MAX_ROUNDS: u32 = 10;
+/// In revision 2025-11-25: a page has to be visited first. The request is then made again.
+const PAGE_FIRST: i64 = -32042;
+const MAX_PAGES: usize = 5;
 /// How long a server that only wants to be asked again is left alone.
 const BREATH: Duration = Duration::from_millis(250);
 
@@ -37,7 +40,14 @@ pub(super) async fn ask(
 ) -> Result<Value, Failure> {
     let mut answers = Answers::default();
     for round in 0..MAX_ROUNDS {
-        let result = connection.request(request(answers), terms).await?;
+        let result = match connection.request(request(answers), terms).await {
+            Err(Failure::Refused { code: PAGE_FIRST, message, data }) => {
+                visit(connection, terms.context, message, data).await?;
+                answers = Answers::default();
+                continue;
+            }
+            result => result?,
+        };
         match result.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => return Ok(result),
             Some("input_required") => {}
@@ -63,6 +73,30 @@ pub(super) async fn ask(
         answers = Answers { responses, state };
     }
     Err(refused(format!("it asked for more after {MAX_ROUNDS} rounds of answers")))
+}
+
+/// A server wants a page to be visited before it is asked again. If nobody does, the refusal stands, and says which.
+async fn visit(
+    connection: &Connection,
+    context: Option<&ToolContext>,
+    message: String,
+    data: Option<Value>,
+) -> Result<(), Failure> {
+    let pages = data.as_ref().and_then(|data| data.get("elicitations")?.as_array());
+    let pages: Vec<&Value> = pages.into_iter().flatten().take(MAX_PAGES).collect();
+    let mut visited = !pages.is_empty();
+    for page in &pages {
+        let request = json!({ "method": "elicitation/create", "params": page });
+        let answer = respond(connection, context, &request).await?;
+        visited &= answer.get("action").is_some_and(|action| action == "accept");
+    }
+    if visited {
+        return Ok(());
+    }
+    let addresses = pages.iter().filter_map(|page| page.get("url")?.as_str());
+    let addresses = addresses.collect::<Vec<_>>().join(", ");
+    let message = format!("{message}; first somebody has to visit: {addresses}");
+    Err(Failure::Refused { code: PAGE_FIRST, message, data })
 }
 
 async fn respond(

@@ -11,6 +11,8 @@ use convoke_core::{Message, Part, Role, ToolError};
 use convoke_tool::ToolContext;
 use serde_json::{Value, json};
 
+use super::bounds::bounded;
+
 /// Has a model answer for servers.
 #[async_trait]
 pub trait Sampler: Send + Sync + Debug {
@@ -110,7 +112,7 @@ fn message(said: &Value) -> Option<Message> {
         Value::Array(blocks) => blocks.iter().map(part).collect::<Option<Vec<_>>>()?,
         block => vec![part(block)?],
     };
-    Some(Message { role, parts })
+    Some(Message { role, parts: bounded(parts) })
 }
 
 fn part(block: &Value) -> Option<Part> {

@@ -44,6 +44,8 @@ pub(super) struct Server {
     cache: Cache,
     slot: Mutex<Slot>,
     offer: Mutex<Arc<Offer>>,
+    /// Held while lists are read.
+    refreshing: tokio::sync::Mutex<()>,
 }
 
 /// What a server is doing.
@@ -93,11 +95,10 @@ impl Server {
         for time in [&mut config.timeout, &mut config.longest_call, &mut config.start_timeout] {
             *time = FOREVER.min(*time);
         }
-        let directory = surroundings.cache_directory.as_deref();
-        let cache = Cache::of(directory, &config.name, config.fingerprint());
+        let cache = Cache::of(&config, &surroundings);
         let known = config.enabled.then(|| cache.read(surroundings.clock.now())).flatten();
-        let (slot, offer) = (Mutex::default(), Mutex::default());
-        let server = Arc::new(Self { config, surroundings, news, cache, slot, offer });
+        let (slot, offer, refreshing) = Default::default();
+        let server = Arc::new(Self { config, surroundings, news, cache, slot, offer, refreshing });
         if let Some(manifest) = known {
             server.offers(manifest, None, false);
         }
@@ -289,10 +290,10 @@ impl Server {
     pub(super) async fn listed(self: &Arc<Self>) -> Result<(), Failure> {
         let connection = self.connection().await?;
         self.freshen(&connection);
-        if !self.offer().whole {
-            self.refresh(&connection, &[List::Resources, List::Prompts]).await;
+        if self.offer().whole {
+            return Ok(());
         }
-        Ok(())
+        self.refresh(&connection, &[List::Resources, List::Prompts]).await
     }
 
     /// Makes a request of a server that may need to be started, and may have questions.
@@ -337,9 +338,7 @@ impl Server {
             return;
         };
         if listed.elapsed() >= Duration::from_millis(lifetime).max(SHORTEST_LIFETIME) {
-            for list in [List::Tools, List::Resources, List::Prompts] {
-                connection.dirty().mark(list);
-            }
+            connection.dirty().mark_all();
         }
     }
 }

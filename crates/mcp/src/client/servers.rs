@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Message, Part, Timestamp, ToolError};
@@ -42,6 +43,8 @@ struct Inner {
     surroundings: Arc<Surroundings>,
     news: Arc<News>,
     attached: Mutex<Vec<Background>>,
+    /// Starts those that are not known, in a moment.
+    soon: Mutex<Option<Background>>,
 }
 
 /// What is known of a server.
@@ -91,7 +94,8 @@ impl Servers {
             servers.push(Server::new(config, Arc::clone(&surroundings), Arc::clone(&news)));
         }
         let servers = servers.into();
-        Self(Arc::new(Inner { servers, surroundings, news, attached: Mutex::default() }))
+        let (attached, soon) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { servers, surroundings, news, attached, soon }))
     }
 
     /// Begins to start all servers, each on its own, and returns at once.
@@ -103,13 +107,25 @@ impl Servers {
 
     /// Begins to start those servers of which nothing is known from earlier, and returns at once.
     pub fn start_unknown(&self) {
-        for server in self.0.servers.iter().filter(|server| !server.is_known()) {
-            server.begin();
-        }
+        begin_unknown(&self.0.servers);
+    }
+
+    /// Does the same after a pause, so that what is more urgent comes first, or as soon as somebody waits for
+    /// servers to be [settled](Self::settled).
+    pub fn start_unknown_after(&self, pause: Duration) {
+        let servers = Arc::clone(&self.0.servers);
+        let soon = Background::spawn(async move {
+            tokio::time::sleep(pause).await;
+            begin_unknown(&servers);
+        });
+        *self.0.soon() = Some(soon);
     }
 
     /// Waits until no server is being started.
     pub async fn settled(&self) {
+        if self.0.soon().take().is_some() {
+            self.start_unknown();
+        }
         let mut generation = self.0.news.generation();
         let starts = |server: &Arc<Server>| server.state() == ServerState::Starting;
         while self.0.servers.iter().any(starts) {
@@ -135,6 +151,7 @@ impl Servers {
 
     /// Ends all servers, each as gently as it allows. They stay so until they are started again.
     pub async fn stop(&self) {
+        drop(self.0.soon().take());
         let ending = self.0.servers.iter().map(|server| server.stop());
         futures_util::future::join_all(ending).await;
     }
@@ -242,6 +259,18 @@ impl Servers {
 
     fn find(&self, name: &str) -> Result<&Arc<Server>, ToolError> {
         find(&self.0.servers, name)
+    }
+}
+
+impl Inner {
+    fn soon(&self) -> MutexGuard<'_, Option<Background>> {
+        self.soon.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn begin_unknown(servers: &[Arc<Server>]) {
+    for server in servers.iter().filter(|server| !server.is_known()) {
+        server.begin();
     }
 }
 

@@ -96,7 +96,9 @@ async fn strangers_who_call_the_waiting_address_change_nothing() {
         }
         let page = visit(&back).await;
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
-        assert!(page.contains("You are logged in. You can close this window."), "{page}");
+        // Whether the login works is not known yet.
+        assert!(page.contains("You can close this window"), "{page}");
+        assert!(!page.contains("logged in"), "{page}");
     })
     .await;
 }

@@ -258,6 +258,7 @@ async fn garbage_as_an_answer_fails_its_call_and_nothing_else() {
     assert_eq!(call(&servers, "t").await.text(), "after a stray answer");
     let context = ToolContext::builder("task").build();
     let odd = call_with(&servers, "t", json!({}), context).await;
-    assert_eq!(odd.text(), "");
+    let error = odd.error().unwrap();
+    assert!(error.message.contains("no result of a tool"), "{error}");
     assert_eq!(scripted.starts(), 1);
 }

@@ -2,14 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use convoke_core::ErrorKind;
-use convoke_mcp::client::{ServerConfig, ServerState, Servers, Surroundings};
+use convoke_mcp::client::{Revision, ServerConfig, ServerState, Servers, Surroundings};
 use serde_json::json;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
-use crate::scripted::{call, reaches};
-use crate::web::{Answer, Web, basics, modern};
+use crate::scripted::{call, reaches, tool};
+use crate::web::{Answer, Asked, Web, basics, modern};
+
+/// Longer than anything here takes, and shorter than anything it could wait for in vain.
+const SOON: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn an_old_server_is_found_out_and_called() {
@@ -230,22 +237,176 @@ async fn addresses_and_headers_that_cannot_be_used_are_named() {
     assert!(error.message.contains("`bad name`"), "{error}");
 }
 
+/// What a server answers that knows no `initialize`, in all the ways in which it is said.
+fn no_handshake(asked: &Asked, way: usize) -> Answer {
+    let refusal = json!({ "jsonrpc": "2.0", "id": asked.body["id"],
+        "error": { "code": if way == 3 { -32022 } else { -32601 }, "message": "no handshake here" } });
+    let refused = |status: u16| {
+        Answer::status(status).with("content-type", "application/json").body(refusal.to_string())
+    };
+    match way {
+        0 => Answer::status(400).body("no handshake here".to_owned()),
+        1 | 3 => refused(200),
+        2 => refused(404),
+        _ => refused(400),
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_has_grown_since_it_was_last_seen_is_asked_anew() {
-    let grown = Arc::new(AtomicUsize::new(0));
-    let now = Arc::clone(&grown);
-    let web = Web::start(move |asked| match (now.load(Ordering::Acquire), asked.rpc()) {
-        (0, "tools/call") => Answer::text(asked, "old"),
-        (0, _) => basics(asked, "one"),
-        (_, "initialize") => Answer::status(400).body("no handshake here".to_owned()),
-        _ => modern(asked),
+    for way in 0..5 {
+        let grown = Arc::new(AtomicUsize::new(0));
+        let now = Arc::clone(&grown);
+        let web = Web::start(move |asked| match (now.load(Ordering::Acquire), asked.rpc()) {
+            (0, "tools/call") => Answer::text(asked, "old"),
+            (0, _) => basics(asked, "one"),
+            (_, "initialize") => no_handshake(asked, way),
+            _ => modern(asked),
+        })
+        .await;
+        let servers = web.servers();
+        assert_eq!(call(&servers, "t").await.text(), "old");
+        servers.stop().await;
+        grown.store(1, Ordering::Release);
+        let started = timeout(SOON, servers.start("s")).await;
+        started.unwrap_or_else(|_| panic!("way {way} hangs")).unwrap();
+        assert_eq!(call(&servers, "t").await.text(), "no session");
+        assert_eq!(servers.status()[0].revision.as_deref(), Some("2026-07-28"));
+    }
+}
+
+/// The library waits for ever for what comes after a greeting that was refused.
+#[tokio::test]
+async fn a_server_that_refuses_to_begin_fails_at_once() {
+    for (result, says) in [
+        (json!({ "error": { "code": -32000, "message": "no more seats" } }), "no more seats"),
+        (
+            json!({ "result": { "protocolVersion": "1999-01-01", "capabilities": {},
+                "serverInfo": { "name": "old", "version": "0" } } }),
+            "1999-01-01",
+        ),
+    ] {
+        let web = Web::start(move |asked| {
+            let mut answer = result.clone();
+            answer["jsonrpc"] = json!("2.0");
+            answer["id"] = asked.body["id"].clone();
+            Answer::status(200).with("content-type", "application/json").body(answer.to_string())
+        })
+        .await;
+        let config = ServerConfig::http("s", &web.url).revision(Revision::Handshake);
+        let servers = Servers::new(vec![config], Surroundings::new("/"));
+        let started = timeout(SOON, servers.start("s")).await.expect("it hangs");
+        let error = started.unwrap_err();
+        assert!(error.message.contains(says), "{error}");
+    }
+}
+
+/// An answer that nobody understands, or a stream that ends where it could be taken up again and cannot, is the
+/// end of one call.
+#[tokio::test]
+async fn an_exchange_that_breaks_off_leaves_the_others_alone() {
+    let (free, held) = watch::channel(false);
+    let calls = AtomicUsize::new(0);
+    let web = Web::start(move |asked| match asked.rpc() {
+        "tools/call" => match calls.fetch_add(1, Ordering::AcqRel) {
+            0 => Answer { held: Some(held.clone()), ..Answer::text(asked, "held and answered") },
+            1 => {
+                let odd = json!({ "jsonrpc": "2.0", "id": asked.body["id"], "error": "odd" });
+                Answer::events(format!("data: {odd}\n\n"))
+            }
+            _ => Answer { cut: true, ..Answer::events("id: 1\ndata: {}\n\n".to_owned()) },
+        },
+        _ => basics(asked, "one"),
     })
     .await;
     let servers = web.servers();
-    assert_eq!(call(&servers, "t").await.text(), "old");
-    servers.stop().await;
-    grown.store(1, Ordering::Release);
     servers.start("s").await.unwrap();
-    assert_eq!(call(&servers, "t").await.text(), "no session");
-    assert_eq!(servers.status()[0].revision.as_deref(), Some("2026-07-28"));
+    let others = async {
+        while web.count("tools/call") == 0 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..2 {
+            let result = call(&servers, "t").await;
+            assert!(!result.success(), "{}", result.text());
+        }
+        free.send_replace(true);
+    };
+    let (first, ()) = tokio::join!(call(&servers, "t"), others);
+    assert_eq!(first.text(), "held and answered");
+    assert_eq!(web.count("initialize"), 1);
+    assert_eq!(servers.state("s"), Some(ServerState::Ready));
+}
+
+/// Whoever is told that nothing was asked may ask again, so that is only said where it is so.
+#[tokio::test]
+async fn a_call_that_reached_the_server_is_not_said_to_be_unasked() {
+    for (status, kind, body, known) in [
+        (500, "text/plain", "oops", false),
+        (504, "text/html", "gateway", false),
+        (200, "application/json", "{\"jsonrpc\":", false),
+        (200, "text/plain", "done", false),
+        (404, "text/plain", "no such thing", true),
+        (429, "text/plain", "later", true),
+    ] {
+        let web = Web::start(move |asked| match asked.rpc() {
+            "tools/call" => Answer::status(status).with("content-type", kind).body(body.to_owned()),
+            _ => modern(asked),
+        })
+        .await;
+        let result = call(&web.servers(), "t").await;
+        let error = result.error().unwrap();
+        let unsure = error.message.contains("effect is not known");
+        assert_eq!(unsure, !known, "{status} {kind}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_started_anew_is_asked_what_it_offers() {
+    let sessions = AtomicUsize::new(0);
+    let web = Web::start(move |asked| {
+        let session = asked.header("mcp-session-id");
+        match asked.rpc() {
+            "initialize" => {
+                let next = sessions.fetch_add(1, Ordering::AcqRel) + 1;
+                basics(asked, &format!("session-{next}"))
+            }
+            "tools/call" if session == Some("session-1") => Answer::status(404),
+            "tools/call" => Answer::text(asked, "anew"),
+            "tools/list" if session == Some("session-2") => {
+                Answer::json(asked, &json!({ "tools": [tool("t2")] }))
+            }
+            _ => basics(asked, "unused"),
+        }
+    })
+    .await;
+    let servers = web.servers();
+    let mut changes = servers.changes();
+    assert_eq!(call(&servers, "t").await.text(), "anew");
+    let renewed = async {
+        while servers.tools().first().is_none_or(|tool| tool.name() != "t2") {
+            changes.next().await.unwrap();
+        }
+    };
+    timeout(SOON, renewed).await.expect("the tools of the new one");
+}
+
+/// A start that was given up leaves no connection behind that waits for ever.
+#[tokio::test]
+async fn a_start_that_is_given_up_closes_its_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let config = ServerConfig::http("s", &url)
+        .revision(Revision::Handshake)
+        .start_timeout(Duration::from_millis(100));
+    let servers = Servers::new(vec![config], Surroundings::new("/"));
+    let silent = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut taken = Vec::new();
+        // Reads until the other side closes.
+        timeout(SOON, stream.read_to_end(&mut taken)).await.expect("it was closed").ok();
+        taken
+    };
+    let (started, taken) = tokio::join!(servers.start("s"), silent);
+    assert!(started.unwrap_err().message.contains("in time"));
+    assert!(String::from_utf8_lossy(&taken).contains("initialize"));
 }

@@ -72,6 +72,113 @@ async fn pages_without_end_are_cut_and_that_is_said() {
 }
 
 #[tokio::test]
+async fn pages_of_a_megabyte_are_cut_before_they_fill_the_memory() {
+    let pages = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&pages);
+    let heavy = listing(move |message, out| {
+        let page = counted.fetch_add(1, Ordering::AcqRel);
+        let mut one = tool(&format!("t{page}"));
+        one["description"] = json!("x".repeat(1 << 20));
+        out.answer(message, &json!({ "tools": [one], "nextCursor": page.to_string() }));
+    });
+    let servers = heavy.servers();
+    servers.start("s").await.unwrap();
+    assert_eq!(names(&servers).len(), 7);
+    assert!(pages.load(Ordering::Acquire) < 10);
+    let said = servers.warnings();
+    assert!(said.iter().any(|one| one.message.contains("bytes")), "{said:?}");
+}
+
+/// A list that cannot be read says so to whoever wants it, and keeps neither the tools from being kept nor from
+/// being renewed.
+#[tokio::test]
+async fn a_list_that_cannot_be_read_spoils_no_other() {
+    let place = tempfile::tempdir().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let scripted = Scripted::new(move |message, out| {
+        match message["method"].as_str() {
+        Some("initialize") => out.answer(
+            message,
+            &json!({ "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": { "listChanged": true }, "resources": { "listChanged": true } },
+                "serverInfo": { "name": "scripted", "version": "1" } }),
+        ),
+        Some("tools/list") => {
+            let name = format!("t{}", counted.fetch_add(1, Ordering::AcqRel));
+            out.answer(message, &json!({ "tools": [tool(&name)] }));
+        }
+        Some("tools/call") => {
+            for list in ["resources", "tools"] {
+                let method = format!("notifications/{list}/list_changed");
+                out.send(&json!({ "jsonrpc": "2.0", "method": method }));
+            }
+            out.text(message, "called");
+        }
+        _ => basics(message, out),
+    }
+    });
+    let mut surroundings = scripted.surroundings();
+    surroundings.cache_directory = Some(place.path().to_owned());
+    let servers = Servers::new(vec![config()], surroundings.clone());
+    let error = servers.list_resources("s").await.unwrap_err();
+    assert!(error.message.contains("Method not found"), "{error}");
+
+    let again = Servers::new(vec![config()], surroundings);
+    assert_eq!(names(&again), ["t0"], "it is known from now on");
+
+    let mut changes = servers.changes();
+    assert!(call(&servers, "t0").await.success());
+    while names(&servers) != ["t1"] {
+        changes.next().await.unwrap();
+    }
+}
+
+/// Whoever stands between ends a stream after a while. What is announced after that has to be heard.
+#[tokio::test(start_paused = true)]
+async fn announcements_are_heard_again_after_their_stream_has_ended() {
+    let listened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&listened);
+    let scripted = Scripted::new(move |message, out| {
+        match message["method"].as_str() {
+        Some("server/discover") => out.answer(
+            message,
+            &json!({ "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": { "tools": { "listChanged": true } }, "ttlMs": 0, "cacheScope": "private" }),
+        ),
+        Some("tools/list") => {
+            let name = format!("t{}", counted.load(Ordering::Acquire));
+            let tools = json!([tool(&name)]);
+            out.answer(message, &json!({ "resultType": "complete", "tools": tools,
+                "ttlMs": 0, "cacheScope": "private" }));
+        }
+        Some("subscriptions/listen") => {
+            let acknowledged = json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+                "params": { "_meta": { "io.modelcontextprotocol/subscriptionId": message["id"] },
+                    "notifications": { "toolsListChanged": true } } });
+            out.send(&acknowledged);
+            let (out, message) = (out.clone(), message.clone());
+            if counted.fetch_add(1, Ordering::AcqRel) == 0 {
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    out.answer(&message, &json!({ "resultType": "complete",
+                        "_meta": { "io.modelcontextprotocol/subscriptionId": message["id"] } }));
+                });
+            }
+        }
+        _ => basics(message, out),
+    }
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let mut changes = servers.changes();
+    while names(&servers) != ["t2"] {
+        changes.next().await.unwrap();
+    }
+    assert_eq!(listened.load(Ordering::Acquire), 2);
+}
+
+#[tokio::test]
 async fn one_bad_tool_does_not_spoil_the_list() {
     let scripted = listing(|message, out| {
         out.answer(message, &json!({ "tools": [
@@ -226,7 +333,8 @@ async fn tools_are_known_before_their_server_has_started() {
     let clock = ManualClock::new(convoke_core::Timestamp::from_millis(i64::MAX / 2));
     let later = Servers::new(vec![config()], surroundings.clone().clock(Arc::new(clock)));
     assert!(names(&later).is_empty());
-    let file = std::fs::OpenOptions::new().write(true).open(cache.path().join("s.json")).unwrap();
+    let kept = std::fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
+    let file = std::fs::OpenOptions::new().write(true).open(kept).unwrap();
     file.set_len(100).unwrap();
     let broken = Servers::new(vec![config()], surroundings);
     assert!(names(&broken).is_empty());

@@ -16,4 +16,5 @@ mod processes;
 mod questions;
 mod real;
 mod scripted;
+mod visits;
 mod web;

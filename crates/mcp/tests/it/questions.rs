@@ -17,14 +17,14 @@ use crate::scripted::{Scripted, basics, call_with, config, tool};
 
 /// Gives the answers it has, in order, each after a while.
 #[derive(Debug, Default)]
-struct Person {
+pub(crate) struct Person {
     answers: Mutex<VecDeque<Elicited>>,
-    asked: Mutex<Vec<Elicitation>>,
+    pub(crate) asked: Mutex<Vec<Elicitation>>,
     thinks: Duration,
 }
 
 impl Person {
-    fn says(answers: impl IntoIterator<Item = Elicited>) -> Arc<Self> {
+    pub(crate) fn says(answers: impl IntoIterator<Item = Elicited>) -> Arc<Self> {
         Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() })
     }
 }
@@ -38,7 +38,7 @@ impl Elicitor for Person {
     }
 }
 
-fn with(person: &Arc<Person>) -> ToolContext {
+pub(crate) fn with(person: &Arc<Person>) -> ToolContext {
     let person: Arc<dyn Elicitor> = person.clone();
     ToolContext::builder("task").extension(ElicitorHandle(person)).build()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use convoke_tool::Process;
 use rmcp::service::{RoleClient, RunningService};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::client::handler::Handler;
 use crate::client::lines::Notes;
@@ -28,15 +28,23 @@ pub(super) struct Keeping {
     pub(super) stop: CancellationToken,
     pub(super) end: watch::Sender<Option<Arc<str>>>,
     pub(super) given_up: Arc<OnceLock<String>>,
-    pub(super) program: Option<(Box<dyn Process>, Stderr, Arc<Notes>)>,
+    pub(super) other: OtherSide,
+}
+
+/// Who is spoken to.
+pub(super) enum OtherSide {
+    /// A program, what it complains about, and what is noticed of its output.
+    Program(Box<dyn Process>, Stderr, Arc<Notes>),
+    /// Somebody over HTTP. When this is dropped, every exchange that still waits is given up.
+    Remote(DropGuard),
 }
 
 /// Watches until the connection has ended, and says how.
 pub(super) async fn keep(keeping: Keeping) {
-    let Keeping { running, service, stop, end, given_up, program } = keeping;
+    let Keeping { running, service, stop, end, given_up, other } = keeping;
     let mut served = Box::pin(running.waiting());
-    let how = match program {
-        None => {
+    let how = match other {
+        OtherSide::Remote(_exchanges) => {
             tokio::select! {
                 _ = &mut served => "it closed the connection".to_owned(),
                 () = stop.cancelled() => {
@@ -47,7 +55,7 @@ pub(super) async fn keep(keeping: Keeping) {
                 }
             }
         }
-        Some((mut process, mut stderr, notes)) => {
+        OtherSide::Program(mut process, mut stderr, notes) => {
             let how = tokio::select! {
                 status = process.wait() => {
                     // What it said last may still be on the way.

@@ -8,32 +8,37 @@ use std::time::Duration;
 use convoke_tool::{Process, Program, Spawner};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::ClientHandler;
+use rmcp::model::ServerPeerInfo;
 use rmcp::service::{RoleClient, serve_directly_with_ct};
+use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
-use rmcp::transport::{IntoTransport, Transport as _};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Connection;
-use super::keep::{Keeping, exit, keep, stop_process};
+use super::keep::{Keeping, OtherSide, exit, keep, stop_process};
 use crate::client::authorization::Remote;
 use crate::client::config::{ServerConfig, Transport};
 use crate::client::handler::Handler;
-use crate::client::http::{HttpClient, HttpFailure};
+use crate::client::http::{Caller, HttpClient, HttpFailure};
 use crate::client::lines::{Lines, Notes};
 use crate::client::manifest::Facts;
 use crate::client::name::file_name;
 use crate::client::negotiate::{Disagreement, Opening, negotiate};
+use crate::client::offer::cut;
 use crate::client::stderr::Stderr;
 use crate::client::surroundings::Surroundings;
 use crate::client::task::Background;
 
 /// How long what a program said last may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// How much of what a server said when it refused is told.
+const MAX_WHY_BYTES: usize = 2 * 1024;
 
 /// Why a connection could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +55,9 @@ pub(in crate::client) struct OpenFailure {
 
 impl OpenFailure {
     fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), hung_up: false, unauthorized: false, late: false }
+        // A server may say anything, at any length; this is kept, and told again and again.
+        let why = cut(&why.into(), MAX_WHY_BYTES);
+        Self { why, hung_up: false, unauthorized: false, late: false }
     }
 
     fn late(why: impl Into<String>) -> Self {
@@ -142,23 +149,31 @@ async fn open_program(
             return Err(OpenFailure::late(why));
         }
     };
+    Ok(connected(handler, lines, agreed, OtherSide::Program(process, stderr, notes)))
+}
+
+/// Speaks to a server from now on, as it was agreed.
+fn connected<T>(
+    handler: Handler,
+    transport: T,
+    agreed: ServerPeerInfo,
+    other: OtherSide,
+) -> Connection
+where
+    T: rmcp::transport::Transport<RoleClient> + Send + 'static,
+{
     let stop = CancellationToken::new();
     let (end, ended) = watch::channel(None);
     let service = CancellationToken::new();
     let facts = Facts::of(&agreed);
-    let running = serve_directly_with_ct(handler.clone(), lines, Some(agreed), service.clone());
+    let running = serve_directly_with_ct(handler.clone(), transport, Some(agreed), service.clone());
     let peer = running.peer().clone();
     let given_up = Arc::<OnceLock<String>>::default();
-    let keeping = Keeping {
-        running,
-        service,
-        stop: stop.clone(),
-        end,
-        given_up: Arc::clone(&given_up),
-        program: Some((process, stderr, notes)),
-    };
+    let (kept_stop, why) = (stop.clone(), Arc::clone(&given_up));
+    let over_http = matches!(other, OtherSide::Remote(_));
+    let keeping = Keeping { running, service, stop: kept_stop, end, given_up: why, other };
     let keeper = Background::spawn(keep(keeping));
-    Ok(Connection { peer, handler, facts, ended, stop, given_up, _keeper: keeper })
+    Connection { peer, handler, facts, ended, stop, given_up, over_http, _keeper: keeper }
 }
 
 /// Says what happened, and what the program said itself.
@@ -193,10 +208,17 @@ async fn open_http(
     let setup = Arc::clone(&surroundings.http);
     let authorization = surroundings.authorization.clone();
     let interlude = Arc::clone(&handler.interlude);
+    // What is not agreed on is given up, with every exchange that still waits for the server.
+    let exchanges = CancellationToken::new().drop_guard();
+    let caller = Caller {
+        authorization,
+        interlude,
+        dirty: Arc::clone(&handler.dirty),
+        given_up: exchanges.token().clone(),
+    };
     // Certificates are read from files.
-    let client = tokio::task::spawn_blocking(move || {
-        HttpClient::new(remote, setup.as_ref(), authorization, interlude)
-    });
+    let client =
+        tokio::task::spawn_blocking(move || HttpClient::new(remote, setup.as_ref(), caller));
     let client = client.await.unwrap_or_else(|_| Err("the runtime is shutting down".to_owned()));
     let client = client.map_err(OpenFailure::new)?;
     let transport = StreamableHttpClientTransport::with_client(client, transport_config);
@@ -205,30 +227,11 @@ async fn open_http(
     let negotiating = negotiate(&mut transport, opening, &own);
     let agreed = match handler.interlude.within(deadline, negotiating).await {
         Some(Ok(agreed)) => agreed,
-        Some(Err(disagreement)) => {
-            // There is nobody to tell that it did not close.
-            drop(transport.close().await);
-            return Err(explained(&disagreement));
-        }
+        // Closing would wait for what the library waits for itself; dropping ends both.
+        Some(Err(disagreement)) => return Err(explained(&disagreement)),
         None => return Err(OpenFailure::late("it did not answer in time")),
     };
-    let stop = CancellationToken::new();
-    let (end, ended) = watch::channel(None);
-    let service = CancellationToken::new();
-    let facts = Facts::of(&agreed);
-    let running = serve_directly_with_ct(handler.clone(), transport, Some(agreed), service.clone());
-    let peer = running.peer().clone();
-    let given_up = Arc::<OnceLock<String>>::default();
-    let keeping = Keeping {
-        running,
-        service,
-        stop: stop.clone(),
-        end,
-        given_up: Arc::clone(&given_up),
-        program: None,
-    };
-    let keeper = Background::spawn(keep(keeping));
-    Ok(Connection { peer, handler, facts, ended, stop, given_up, _keeper: keeper })
+    Ok(connected(handler, transport, agreed, OtherSide::Remote(exchanges)))
 }
 
 fn readable(

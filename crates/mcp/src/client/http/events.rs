@@ -65,8 +65,16 @@ impl Reading {
     fn look_at(&mut self, event: &Sse) {
         self.resumable |= event.id.is_some();
         let data = event.data.as_deref().unwrap_or_default();
-        self.answered |= serde_json::from_str::<Glance>(data)
+        // What only looks like an answer is skipped by the library, so it is none.
+        let is_answer = || {
+            matches!(
+                serde_json::from_str(data),
+                Ok(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
+            )
+        };
+        let may_be = serde_json::from_str::<Glance>(data)
             .is_ok_and(|seen| seen.result.is_some() || seen.error.is_some());
+        self.answered |= may_be && is_answer();
     }
 
     /// What is said in the server's place when nothing more comes.
@@ -157,7 +165,16 @@ mod tests {
     async fn an_answer_passes_and_nothing_is_added() {
         let text = "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n";
         assert_eq!(data(&[text], 1000).await.len(), 1);
-        assert_eq!(data(&["data: {\"res", "ult\":1}\r\n\r\n"], 1000).await.len(), 1);
+        let in_two = ["data: {\"jsonrpc\":\"2.0\",\"id\":7,\"res", "ult\":{}}\r\n\r\n"];
+        assert_eq!(data(&in_two, 1000).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_only_looks_like_an_answer_is_none() {
+        let odd = "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":\"odd\"}\n\n";
+        let said = data(&[odd], 1000).await;
+        assert_eq!(said.len(), 2);
+        assert!(said[1].contains("before the answer"), "{said:?}");
     }
 
     #[tokio::test]

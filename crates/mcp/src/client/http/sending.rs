@@ -8,7 +8,7 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use rmcp::transport::common::http_header::JSON_MIME_TYPE;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::{Headers, HttpClient, HttpFailure, Outcome, text_of};
+use super::{Headers, HttpClient, HttpFailure, Outcome, text_of, without_secrets};
 use crate::auth::Secret;
 use crate::client::authorization::{Authorization, Refusal};
 
@@ -30,8 +30,23 @@ impl HttpClient {
     /// Sends a request; if the server wants to know who asks, again with what it wants. `None` if the
     /// server stays silent for longer than it may; nobody is hurried who logs in meanwhile.
     pub(super) async fn send(&self, message: Outgoing<'_>) -> Outcome<Option<Response>> {
-        let authorization =
-            self.authorization.as_ref().filter(|_| !message.headers.contains_key(&AUTHORIZATION));
+        let asking = self.send_until_content(message);
+        tokio::select! {
+            biased;
+            () = self.caller.given_up.cancelled() => {
+                let (url, why) = (without_secrets(&self.remote.url), "it was given up".to_owned());
+                Err(StreamableHttpError::Client(HttpFailure::Broken { url, why }))
+            }
+            answer = asking => answer,
+        }
+    }
+
+    async fn send_until_content(&self, message: Outgoing<'_>) -> Outcome<Option<Response>> {
+        let authorization = self
+            .caller
+            .authorization
+            .as_ref()
+            .filter(|_| !message.headers.contains_key(&AUTHORIZATION));
         let mut tries = 0;
         loop {
             tries += 1;
@@ -62,7 +77,7 @@ impl HttpClient {
 
     /// Has a refusal seen to, which may take a person some time.
     async fn log_in(&self, known: &dyn Authorization, refusal: Refusal) -> Result<(), String> {
-        let _logging_in = self.interlude.begin();
+        let _logging_in = self.caller.interlude.begin();
         let login = known.refused(&self.remote, refusal);
         tokio::time::timeout(LONGEST_LOGIN, login).await.unwrap_or_else(|_| {
             let minutes = LONGEST_LOGIN.as_secs() / 60;

@@ -3,7 +3,7 @@
 //! A change that the server announces is waited out for a moment, since changes come in groups. A server
 //! that announces changes all the time is asked less and less often.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::model::{ServerNotification, SubscriptionFilter};
@@ -26,14 +26,17 @@ impl Server {
     pub(super) async fn watch(self: Arc<Self>, connection: Arc<Connection>) {
         let _subscription = subscription(&connection);
         let keep_in_step = async {
-            self.refresh(&connection, &[List::Resources, List::Prompts]).await;
+            // The other lists may take long, or never come.
+            self.keep(&self.offer().manifest).await;
+            // What went wrong is told as a warning.
+            drop(self.refresh(&connection, &[List::Resources, List::Prompts]).await);
             let mut pause = SHORTEST_PAUSE;
             loop {
                 connection.dirty().changed().await;
                 tokio::time::sleep(pause).await;
                 let changed = connection.dirty().take();
                 let begun = Instant::now();
-                self.refresh(&connection, &changed).await;
+                drop(self.refresh(&connection, &changed).await);
                 // Whatever changed while it was read shows that it changes all the time.
                 let quiet = tokio::time::timeout(2 * pause, connection.dirty().changed()).await;
                 pause = match quiet {
@@ -50,10 +53,18 @@ impl Server {
         self.notice_end(&mut slot);
     }
 
-    /// Reads lists again and takes note of what is new.
-    pub(super) async fn refresh(self: &Arc<Self>, connection: &Connection, lists: &[List]) {
+    /// Reads lists again and takes note of what is new. One that cannot be read leaves what was known of it,
+    /// and does not keep the others from being read.
+    pub(super) async fn refresh(
+        self: &Arc<Self>,
+        connection: &Connection,
+        lists: &[List],
+    ) -> Result<(), Failure> {
+        // One at a time: what was read last is what counts.
+        let _alone = self.refreshing.lock().await;
         let before = self.offer();
         let mut manifest = before.manifest.clone();
+        let mut failed = None;
         for one in lists {
             let read = match one {
                 List::Tools => self.read_tools(connection, &mut manifest).await,
@@ -61,26 +72,31 @@ impl Server {
                 List::Prompts => self.read_prompts(connection, &mut manifest).await,
             };
             if let Err(failure) = read {
-                let why = failure.about(self.name()).message;
-                self.warn("refresh", &format!("its lists could not be read: {why}"));
-                return;
+                failed.get_or_insert((*one, failure));
             }
         }
-        self.news.settle(self.name(), "refresh");
+        match &failed {
+            None => self.news.settle(self.name(), "refresh"),
+            Some((list, failure)) => {
+                let why = failure.clone().about(self.name()).message;
+                let what = format!("its list of {} could not be read: {why}", list.as_str());
+                self.warn("refresh", &what);
+            }
+        }
         let changed = before.manifest != manifest;
         if changed || !before.whole {
             self.keep(&manifest).await;
         }
+        let now = Some(Instant::now());
+        let listed = if lists.contains(&List::Tools) { now } else { before.listed };
+        let whole = before.whole || (failed.is_none() && lists.len() > 1);
         if changed {
-            return self.offers(manifest, Some(Instant::now()), true);
+            self.offers(manifest, listed, whole);
+        } else {
+            let same = Offer { manifest, tools: before.tools.clone(), listed, whole };
+            *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(same);
         }
-        let same = Offer {
-            manifest,
-            tools: before.tools.clone(),
-            listed: Some(Instant::now()),
-            whole: true,
-        };
-        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(same);
+        failed.map_or(Ok(()), |(_, failure)| Err(failure))
     }
 
     /// Keeps it for the next run. If that is not possible, the next run asks again.
@@ -208,29 +224,51 @@ fn subscription(connection: &Arc<Connection>) -> Option<Background> {
     }
     let connection = Arc::downgrade(connection);
     Some(Background::spawn(async move {
-        let Some(peer) = connection.upgrade().map(|open| open.peer().clone()) else {
-            return;
-        };
-        // A server that announces changes and then does not is like one that never did.
-        let Ok(mut subscription) = peer.listen(filter).await else {
-            return;
-        };
-        while let Ok(Some(notice)) = subscription.next().await {
-            let Some(open) = connection.upgrade() else {
-                return;
+        let mut pause = SHORTEST_PAUSE;
+        let mut heard_before = false;
+        while let Some(listened) = listen(&connection, filter.clone(), heard_before).await {
+            // Streams end, for whoever stands between, or when too much came at once. What was announced
+            // meanwhile is lost. One that never lasts is asked for less and less often.
+            heard_before |= listened >= SHORTEST_PAUSE;
+            pause = if listened >= LONGEST_PAUSE {
+                SHORTEST_PAUSE
+            } else {
+                (2 * pause).min(LONGEST_PAUSE)
             };
-            match notice {
-                ServerNotification::ToolListChangedNotification(_) => {
-                    open.dirty().mark(List::Tools);
-                }
-                ServerNotification::ResourceListChangedNotification(_) => {
-                    open.dirty().mark(List::Resources);
-                }
-                ServerNotification::PromptListChangedNotification(_) => {
-                    open.dirty().mark(List::Prompts);
-                }
-                _ => {}
-            }
+            tokio::time::sleep(pause).await;
         }
     }))
+}
+
+/// Listens once, and tells for how long; nothing, if there is nobody to listen to, or no use in it.
+async fn listen(
+    connection: &Weak<Connection>,
+    filter: SubscriptionFilter,
+    again: bool,
+) -> Option<Duration> {
+    let peer = connection.upgrade().map(|open| open.peer().clone())?;
+    let mut subscription = match peer.listen(filter).await {
+        Ok(subscription) => subscription,
+        // A server that announces changes and then does not is like one that never did.
+        Err(_) if !again => return None,
+        Err(_) => return Some(Duration::ZERO),
+    };
+    let begun = Instant::now();
+    if again {
+        connection.upgrade()?.dirty().mark_all();
+    }
+    while let Ok(Some(notice)) = subscription.next().await {
+        let open = connection.upgrade()?;
+        match notice {
+            ServerNotification::ToolListChangedNotification(_) => open.dirty().mark(List::Tools),
+            ServerNotification::ResourceListChangedNotification(_) => {
+                open.dirty().mark(List::Resources);
+            }
+            ServerNotification::PromptListChangedNotification(_) => {
+                open.dirty().mark(List::Prompts);
+            }
+            _ => {}
+        }
+    }
+    Some(begun.elapsed())
 }

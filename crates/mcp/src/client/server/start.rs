@@ -40,7 +40,7 @@ impl Server {
                 self.open(Opening::OnlyInitialize, &start).await
             }
             // What was known of it may not be true any more.
-            Err(failure) if opening == Opening::Greet && failure.may_be_asked_otherwise() => {
+            Err(failure) if self.was_greeted(opening) && failure.may_be_asked_otherwise() => {
                 self.open(self.probe(), &start).await
             }
             opened => opened,
@@ -90,8 +90,18 @@ impl Server {
             Revision::Handshake => Opening::OnlyInitialize,
             Revision::Stateless => Opening::OnlyDiscover,
             Revision::Auto if known.revision.is_empty() || known.is_stateless() => self.probe(),
-            Revision::Auto => Opening::Greet,
+            Revision::Auto => match self.config.transport {
+                Transport::Program { .. } => Opening::Greet,
+                // Over HTTP one question is asked at a time, and after a refusal all begins anew.
+                Transport::Http { .. } => Opening::OnlyInitialize,
+            },
         }
+    }
+
+    /// Tells whether it was greeted because it was known to want that, and not because it was configured.
+    fn was_greeted(&self, opening: Opening) -> bool {
+        self.config.revision == Revision::Auto
+            && matches!(opening, Opening::Greet | Opening::OnlyInitialize)
     }
 
     const fn probe(&self) -> Opening {
