@@ -151,7 +151,7 @@ impl ToolCall {
     }
 
     /// Returns the call that is meant: a call of [`USE_TOOL`] stands for one of the tool it names. One that names
-    /// no other tool stands for itself.
+    /// no other tool, or says more than that and its arguments, stands for itself: nothing that was said may be lost.
     #[must_use]
     pub fn meant(mut self) -> Self {
         let Value::Object(given) = &mut self.arguments else { return self };
@@ -159,7 +159,14 @@ impl ToolCall {
         let (true, Some(name)) = (self.name == USE_TOOL, name.map(str::to_owned)) else {
             return self;
         };
-        let arguments = match given.get_mut("args").map(Value::take) {
+        let rest: Vec<&String> = given.keys().filter(|key| *key != "name").collect();
+        let key = match rest.as_slice() {
+            [] => ARGS.to_owned(),
+            // What it is called by the protocol that most of these tools come from.
+            [key] if [ARGS, "arguments"].contains(&key.as_str()) => (*key).clone(),
+            _ => return self,
+        };
+        let arguments = match given.get_mut(&key).map(Value::take) {
             None | Some(Value::Null) => Value::Object(Map::new()),
             // Some models write objects as texts.
             Some(Value::String(text)) => match serde_json::from_str(&text) {
@@ -172,5 +179,40 @@ impl ToolCall {
     }
 }
 
+/// What the arguments of the other tool are called in a call of [`USE_TOOL`].
+const ARGS: &str = "args";
+
 /// The tool through which tools are called that the model was not told of.
 pub const USE_TOOL: &str = "use_tool";
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_of_another_tool_is_that_call_unless_something_would_be_lost() {
+        let meant = |arguments: Value| {
+            let call = ToolCall::new("c", USE_TOOL, arguments).meant();
+            (call.name, call.arguments)
+        };
+        let other = |arguments: Value| ("t".to_owned(), arguments);
+        assert_eq!(meant(json!({ "name": "t" })), other(json!({})));
+        assert_eq!(meant(json!({ "name": "t", "args": { "x": 1 } })), other(json!({ "x": 1 })));
+        assert_eq!(meant(json!({ "name": "t", "args": "{\"x\":1}" })), other(json!({ "x": 1 })));
+        assert_eq!(
+            meant(json!({ "name": "t", "arguments": { "x": 1 } })),
+            other(json!({ "x": 1 }))
+        );
+        for unclear in [
+            json!({ "name": "t", "argz": { "x": 1 } }),
+            json!({ "name": "t", "args": {}, "arguments": { "x": 1 } }),
+            json!({ "name": "t", "x": 1 }),
+            json!({ "name": USE_TOOL, "args": {} }),
+            json!({ "args": {} }),
+        ] {
+            assert_eq!(meant(unclear.clone()), (USE_TOOL.to_owned(), unclear));
+        }
+    }
+}

@@ -71,8 +71,9 @@ impl Calls {
         let note = update.message.clone().unwrap_or_default();
         match update.total {
             Some(total) if total > 0.0 => call.progress.fraction(update.progress / total, note),
-            _ if !note.is_empty() => call.progress.text(note),
-            _ => {}
+            // What is said one after the other is not one text.
+            _ if !note.is_empty() => call.progress.text(format!("{}\n", note.trim_end())),
+            _ => call.progress.text(format!("{}\n", update.progress)),
         }
     }
 

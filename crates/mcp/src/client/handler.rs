@@ -59,7 +59,9 @@ impl Dirty {
 
     /// Takes all lists for changed.
     pub(super) fn mark_all(&self) {
-        [List::Tools, List::Resources, List::Prompts].into_iter().for_each(|list| self.mark(list));
+        for list in [List::Tools, List::Resources, List::Prompts] {
+            self.mark(list);
+        }
     }
 
     /// Waits until a list has changed.

@@ -11,7 +11,7 @@ mod standing;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -44,6 +44,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// all, and nothing else can be asked over the library's transport meanwhile.
 const DISCOVER_PATIENCE: Duration = Duration::from_secs(8);
 const MAX_REDIRECTS: usize = 5;
+/// How often a stream is asked for where nobody answers.
+const MAX_UNANSWERED: usize = 5;
 /// How much is read of an answer that only says what went wrong.
 const MAX_COMPLAINT_BYTES: usize = 64 * 1024;
 const SHOWN_BYTES: usize = 300;
@@ -110,6 +112,8 @@ pub(super) struct HttpClient {
     standing: Arc<Standing>,
     /// Whether the server was greeted before.
     greeted: Arc<AtomicBool>,
+    /// How often in a row nobody was there.
+    unanswered: Arc<AtomicUsize>,
     limit: usize,
     patience: Duration,
 }
@@ -133,8 +137,24 @@ impl HttpClient {
             )?;
         let remote = Arc::new(remote);
         let (limit, patience) = (MAX_MESSAGE_BYTES, DISCOVER_PATIENCE);
-        let (standing, greeted) = (Arc::default(), Arc::default());
-        Ok(Self { client, remote, caller, standing, greeted, limit, patience })
+        let (standing, greeted, unanswered) = Default::default();
+        Ok(Self { client, remote, caller, standing, greeted, unanswered, limit, patience })
+    }
+
+    /// Counts how often in a row nobody was there when a stream was to be taken up. Tells whether that was often
+    /// enough.
+    fn is_given_up(&self, sent: &Outcome<Option<Response>>) -> bool {
+        let gone = matches!(
+            sent,
+            Err(StreamableHttpError::Client(
+                HttpFailure::Unreachable { .. } | HttpFailure::Broken { .. }
+            ))
+        );
+        if !gone {
+            self.unanswered.store(0, Ordering::Release);
+            return false;
+        }
+        self.unanswered.fetch_add(1, Ordering::AcqRel) + 1 >= MAX_UNANSWERED
     }
 
     fn lost(&self, error: &reqwest::Error) -> StreamableHttpError<HttpFailure> {
@@ -264,7 +284,10 @@ impl HttpClient {
                 })?;
                 Ok(StreamableHttpPostResponse::Json(read, new_session))
             }
-            kind => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
+            kind => {
+                let why = format!("it is of type `{kind}`");
+                Err(StreamableHttpError::Client(HttpFailure::Unreadable(why)))
+            }
         }
     }
 }
@@ -309,6 +332,10 @@ impl StreamableHttpClient for HttpClient {
         insert(&mut headers, HEADER_LAST_EVENT_ID, last_event.as_deref());
         let (method, headers) = (Method::GET, &headers);
         let sent = self.send(Outgoing { method, headers, body: None, patience: None }).await;
+        if last_event.is_some() && self.is_given_up(&sent) {
+            // It is asked for no more; whoever waits for the rest of an answer learns that nothing comes.
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
         if last_event.is_none() {
             // Whatever came of it: there is nothing more to wait for.
             self.standing.settle();
@@ -426,6 +453,8 @@ fn said(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body.get(..SHOWN_BYTES).unwrap_or(body)).into_owned();
     match text.trim() {
         "" => String::new(),
+        // A page for a browser helps nobody here.
+        text if text.starts_with('<') => " and a page for a browser".to_owned(),
         text => format!(": {text}"),
     }
 }

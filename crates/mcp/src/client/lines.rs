@@ -98,7 +98,9 @@ impl Lines {
     }
 
     fn understand(&mut self) {
-        let line = self.line.trim_ascii();
+        // Some programs cut texts in the middle of a character; the rest of their answer is still good.
+        let readable = String::from_utf8_lossy(&self.line);
+        let line = readable.as_bytes().trim_ascii();
         let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         if line.is_empty() {
             return;
@@ -200,6 +202,14 @@ mod tests {
         assert_eq!(answers, [RequestId::Number(1)]);
         assert_eq!(notes.nonsense(), Some("Listening..."));
         assert_eq!(notes.broken(), None);
+    }
+
+    #[tokio::test]
+    async fn an_answer_with_a_broken_character_is_an_answer() {
+        let (mut lines, notes) =
+            lines(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"caf\xc3\"}}\n");
+        assert!(matches!(lines.receive().await, Some(ServerJsonRpcMessage::Response(_))));
+        assert_eq!(notes.nonsense(), None);
     }
 
     #[tokio::test]

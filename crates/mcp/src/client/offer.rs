@@ -85,11 +85,15 @@ impl ToolEntry {
         let input = entry.get("inputSchema").cloned().unwrap_or_default();
         let input = of_an_object(input);
         let output = entry.get("outputSchema").filter(|schema| !schema.is_null()).cloned();
-        let problem =
+        let needs_task =
+            entry.pointer("/execution/taskSupport").is_some_and(|how| how == "required");
+        let needs_task = needs_task.then(|| "it can only be called as a task".to_owned());
+        let problem = needs_task.or_else(|| {
             problem_with_input(&input).map(|why| format!("its input schema {why}")).or_else(|| {
                 let why = output.as_ref().and_then(problem_with_schema)?;
                 Some(format!("its output schema {why}"))
-            });
+            })
+        });
         // What cannot be used is not kept either: it may be huge.
         let (input, output) = if problem.is_some() { (Value::Null, None) } else { (input, output) };
         Some(Self {
@@ -330,6 +334,10 @@ mod tests {
             assert!(why.contains(says), "{says}: {why}");
         }
         assert!(ToolEntry::read(&json!({ "inputSchema": {} })).is_none());
+        let task =
+            json!({ "name": "t", "inputSchema": {}, "execution": { "taskSupport": "required" } });
+        let why = ToolEntry::read(&task).unwrap().unusable.unwrap_or_default();
+        assert!(why.contains("as a task"), "{why}");
     }
 
     /// A few lines of references make a check last for ever; a tree that refers to itself does not.

@@ -32,6 +32,8 @@ use super::tool::McpTool;
 const SHORTEST_LIFETIME: Duration = Duration::from_mins(1);
 /// Longer than anybody waits, and short enough to be added to any moment.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
+/// A server that failed is waited for so long before it is started again, and not longer.
+const SHORT_REST: Duration = Duration::from_secs(5);
 /// How long a server may take to end, once it was told to. Longer than all its graces together.
 const STOP_PATIENCE: Duration = Duration::from_secs(8);
 
@@ -169,6 +171,11 @@ impl Server {
 
     /// Returns a connection, and starts the server for that if need be.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Failure> {
+        let rest = self.slot().rest();
+        if rest <= SHORT_REST {
+            // Whoever needs it now would rather wait a moment than be told to come back in a moment.
+            tokio::time::sleep(rest).await;
+        }
         let mut outcome = {
             let mut slot = self.slot();
             if !self.config.enabled {
@@ -344,6 +351,11 @@ impl Server {
 }
 
 impl Slot {
+    /// Returns how long it is still left alone before it is started again.
+    fn rest(&self) -> Duration {
+        if matches!(self.phase, Phase::Idle) { self.backoff.wait() } else { Duration::ZERO }
+    }
+
     fn state(&self) -> ServerState {
         match (&self.phase, &self.why) {
             (Phase::Idle, None) => ServerState::Configured,

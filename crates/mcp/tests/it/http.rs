@@ -337,6 +337,30 @@ async fn an_exchange_that_breaks_off_leaves_the_others_alone() {
     assert_eq!(servers.state("s"), Some(ServerState::Ready));
 }
 
+/// An answer that broke off can be taken up again; if nobody is there for that, the call must not wait for it.
+#[tokio::test]
+async fn a_server_that_dies_in_the_middle_of_a_stream_is_soon_known_to_be_gone() {
+    let (seen, mut called) = watch::channel(false);
+    let web = Web::start(move |asked| match asked.rpc() {
+        "tools/call" => {
+            seen.send_replace(true);
+            Answer { cut: true, ..Answer::events("id: 1\ndata: {}\n\n".to_owned()) }
+        }
+        _ => basics(asked, "one"),
+    })
+    .await;
+    let servers = web.servers();
+    servers.start("s").await.unwrap();
+    let leaving = async {
+        called.wait_for(|called| *called).await.unwrap();
+        web.leave().await
+    };
+    let (result, _port) = tokio::join!(timeout(2 * SOON, call(&servers, "t")), leaving);
+    let result = result.expect("nobody is waited for who is gone");
+    let error = result.error().unwrap();
+    assert!(error.message.contains("is gone"), "{error}");
+}
+
 /// Whoever is told that nothing was asked may ask again, so that is only said where it is so.
 #[tokio::test]
 async fn a_call_that_reached_the_server_is_not_said_to_be_unasked() {

@@ -21,6 +21,7 @@ impl UseTool {
         spec.category = convoke_core::Category::System;
         spec.parameters = json!({
             "type": "object",
+            "additionalProperties": false,
             "properties": {
                 "name": { "type": "string", "description": "The name of the tool." },
                 "args": { "type": "object", "description": "Its arguments, as its parameters say." },

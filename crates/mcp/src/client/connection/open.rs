@@ -11,6 +11,7 @@ use rmcp::ClientHandler;
 use rmcp::model::ServerPeerInfo;
 use rmcp::service::{RoleClient, serve_directly_with_ct};
 use rmcp::transport::IntoTransport;
+use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError,
 };
@@ -205,6 +206,7 @@ async fn open_http(
     let custom_headers = readable(headers)?;
     let mut transport_config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
     transport_config.custom_headers = custom_headers;
+    transport_config.retry_config = Arc::new(Patience);
     let setup = Arc::clone(&surroundings.http);
     let authorization = surroundings.authorization.clone();
     let interlude = Arc::clone(&handler.interlude);
@@ -232,6 +234,19 @@ async fn open_http(
         None => return Err(OpenFailure::late("it did not answer in time")),
     };
     Ok(connected(handler, transport, agreed, OtherSide::Remote(exchanges)))
+}
+
+/// How long is waited before a stream that broke off is asked for again.
+#[derive(Debug)]
+struct Patience;
+
+impl SseRetryPolicy for Patience {
+    fn retry(&self, times: usize) -> Option<Duration> {
+        const FIRST: Duration = Duration::from_millis(250);
+        const LONGEST: Duration = Duration::from_secs(30);
+        let doubled = u32::try_from(times.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
+        Some((FIRST * 2_u32.pow(doubled)).min(LONGEST))
+    }
 }
 
 fn readable(

@@ -60,7 +60,7 @@ impl Server {
             }
             // Whoever logs in first can go on at once.
             failure @ Failure::Unauthorized(_) => failure,
-            failure => Failure::NotStarted(failure.about(self.name()).message),
+            failure => Failure::NotStarted(failure.reason(self.name())),
         });
         match first {
             Ok(()) => Ok(connection),
