@@ -2,7 +2,12 @@
 //!
 //! Rules name agents by where they are below the main one. An agent that nobody called has no main agent above
 //! it, and rules for it hold all the same: it is judged as if the main agent had called it. So are its own
-//! agents. What is recorded and shown stays as it is.
+//! agents.
+//!
+//! What is recorded stays as it is, and so the path in its events is `main`. A path says where in the tree of its
+//! run an agent is, and `main` is the first of any run: `main/NAME` would tell of a caller that there was none of,
+//! and take the root from everything that finds it by its path (timelines, reports, journals that were begun
+//! before). Who it is stands in the origin of the run, from where it is resumed and shown.
 
 use std::sync::Arc;
 

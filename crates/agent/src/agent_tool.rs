@@ -120,6 +120,10 @@ impl Tool for Redeclared {
         self.declaration.clone()
     }
 
+    fn variable(&self, arguments: &Value) -> Option<(String, String)> {
+        self.tool.variable(arguments)
+    }
+
     fn prepare(&self, arguments: Value) -> Result<Box<dyn Invocation>, ToolError> {
         self.tool.prepare(arguments)
     }

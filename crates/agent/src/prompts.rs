@@ -24,6 +24,8 @@ const WRONG_ANSWER: &str = include_str!("../prompts/wrong_answer.md");
 
 /// Says that a run goes on, where nobody says anything else.
 pub(crate) const GO_ON: &str = include_str!("../prompts/go_on.md");
+/// Says which variables of the environment did not come back. See [`is_own`].
+const FORGOTTEN: &str = include_str!("../prompts/forgotten.md");
 /// Asks for a summary.
 pub(crate) const COMPACT: &str = include_str!("../prompts/compact.md");
 /// Asks for a look back.
@@ -52,6 +54,22 @@ fn fill(template: &str, values: &[(&str, &str)]) -> String {
     }
     text.push_str(rest);
     text
+}
+
+/// Says which variables of the environment did not come back, by their names.
+pub(crate) fn forgotten(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    fill(FORGOTTEN, &[("names", &names.join(", "))])
+}
+
+/// Tells whether a text is what [`forgotten`] says.
+pub(crate) fn is_forgotten(text: &str) -> bool {
+    FORGOTTEN.split_once("${").is_some_and(|(beginning, _)| text.starts_with(beginning))
+}
+
+/// Tells whether a text that stands in the place of what a person said was said by the runtime.
+pub(crate) fn is_own(text: &str) -> bool {
+    text == GO_ON.trim_end() || is_forgotten(text)
 }
 
 pub(crate) fn grace(cause: Cause, ending: Ending) -> String {

@@ -17,6 +17,7 @@ use crate::executor::{Agent, AgentExecutor, Task};
 use crate::keeper::Place;
 use crate::prompts;
 use crate::running::Running;
+use crate::session::Session;
 use crate::state::RunState;
 use crate::tree::Family;
 
@@ -33,6 +34,8 @@ pub struct Paused {
     pub(crate) origin: Value,
     /// The known secrets that its tools came across, and those of its children.
     pub(crate) seen: BTreeSet<String>,
+    /// What it did to the environment of its session, where that was another process's.
+    pub(crate) session: Session,
 }
 
 impl Paused {
@@ -44,18 +47,20 @@ impl Paused {
     ) -> Self {
         let family = Family::of(id, events.clone());
         let (mut seq, mut last_origin, mut seen) = (0, Value::Null, BTreeSet::new());
+        let mut session = Session::default();
         let run = Run::replay(
             id.clone(),
             events.into_iter().inspect(|event| {
                 seq += 1;
                 seen.extend(event.secrets.iter().cloned());
+                session.take(event);
                 if let (true, Some(origin)) = (event.run == *id, origin(event)) {
                     last_origin.clone_from(origin);
                 }
             }),
         );
         let state = Arc::new(RunState::of(run));
-        Self { state, family, place, seq, origin: last_origin, seen }
+        Self { state, family, place, seq, origin: last_origin, seen, session }
     }
 
     /// Returns its id.
@@ -126,6 +131,7 @@ impl AgentExecutor {
                 return Err(NotResumable::Empty(run.id().clone()));
             }
             let done = run.outcome().is_some_and(|outcome| outcome.cause == Cause::Goal);
+            let anything_else = more.is_some() || run.waits_for_a_word();
             let message = match more {
                 Some(task) => Some(task.into_message()),
                 None if done => return Err(NotResumable::Done(run.id().clone())),
@@ -137,13 +143,37 @@ impl AgentExecutor {
             // What tools came across before, they may go on working with.
             agent.secrets.note(&paused.seen);
             run.messages().iter().for_each(|message| agent.secrets.recall(message));
-            let resumed = Some(resumed(&run, &agent, &paused.origin, message.is_some()));
+            let forgotten = paused.session.bring_back(&agent);
+            let message = if forgotten.is_empty() {
+                message
+            } else {
+                let note = Part::text(prompts::forgotten(&forgotten));
+                let mut message =
+                    message.unwrap_or_else(|| Message { role: Role::User, parts: Vec::new() });
+                message.parts.insert(0, note);
+                Some(message)
+            };
+            let resumed = Some(resumed(&run, &agent, &paused.origin, anything_else));
             let said = message.map(|message| EventBody::UserMessage { message });
             resumed.into_iter().chain(said).collect()
         };
         let Paused { state, family, place, seq, .. } = paused;
         Ok(Self::drive(agent, state, family, place, seq, first))
     }
+}
+
+/// Returns what a person last said in a run; what the runtime said in a person's place is left out.
+pub fn last_said<'e>(run: &RunId, events: &'e [Event]) -> Option<&'e str> {
+    events.iter().rev().filter(|event| event.run == *run).find_map(|event| {
+        let text = match &event.body {
+            EventBody::RunStarted { prompt, .. } => prompt.as_str(),
+            EventBody::UserMessage { message } => {
+                message.parts.iter().rev().find_map(Part::as_text)?
+            }
+            _ => return None,
+        };
+        (!text.trim().is_empty() && !prompts::is_own(text)).then_some(text)
+    })
 }
 
 /// Returns what is recorded when a run is taken up again.

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::executor::Task;
 use crate::keeper::Place;
 use crate::resume::Paused;
+use crate::session::Session;
 use crate::state::RunState;
 use crate::tree::Tree;
 
@@ -139,7 +140,8 @@ impl Running {
         drop(driver);
         let seen = recorder.secrets().seen();
         let family = tree.family().unclaimed();
-        Paused { state, family, place, seq: recorder.seq(), origin, seen }
+        let (seq, session) = (recorder.seq(), Session::default());
+        Paused { state, family, place, seq, origin, seen, session }
     }
 
     /// Returns a handle to talk to the run while it works.

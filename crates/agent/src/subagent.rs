@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use convoke_core::count::count;
 use convoke_core::run::{Budget, RunSettings};
 use convoke_core::{
     CallId, Cause, Ending, EventBody, Message, Millis, ModelFacts, Money, Outcome, Part,
@@ -146,8 +147,8 @@ impl Member {
             return Err(ToolError::permission(message));
         }
         if !self.tree.bear() {
-            let most = limits.max_agents;
-            let message = format!("this run has called {most} agents, which is as many as it may");
+            let most = count(u64::from(limits.max_agents), "agent");
+            let message = format!("this run has called {most}, which is as many as it may");
             return Err(ToolError::permission(message));
         }
         let (child, claim) = self.name_child(call)?;

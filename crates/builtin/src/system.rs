@@ -45,7 +45,8 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             .category(Category::System)
             .kind(Kind::Edit)
             .repeat(Repeat::Idempotent)
-            .concurrency(Concurrency::Exclusive),
+            .concurrency(Concurrency::Exclusive)
+            .sets_variable(|set: &SetEnv| (set.key.clone(), set.value.clone())),
         ),
     ]
 }

@@ -195,16 +195,26 @@ pub(crate) fn warn(output: &mut Output, problems: &[Problem]) {
     }
 }
 
-/// Writes a warning to standard error, also where few are wanted. None is given twice.
+/// Writes a warning to standard error, unless there are to be none. None is given twice.
 pub(crate) fn warning(output: &mut Output, message: &str) {
+    if !output.is_quiet() {
+        doubt(output, message);
+    }
+}
+
+/// Writes a warning to standard error, also where few words are wanted: one that puts the answer in doubt, or is
+/// about what nobody can undo. None is given twice.
+pub(crate) fn doubt(output: &mut Output, message: &str) {
     if output.warns_first(message) {
         labelled(&output.err, Style::Warn, "warning", message);
     }
 }
 
-/// Writes what to do about a warning to standard error.
+/// Writes what to do about a warning to standard error, unless there are to be none.
 pub(crate) fn hint(output: &mut Output, message: &str) {
-    labelled(&output.err, Style::Good, "hint", message);
+    if !output.is_quiet() {
+        labelled(&output.err, Style::Good, "hint", message);
+    }
 }
 
 /// Writes `label: text`.

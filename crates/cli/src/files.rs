@@ -4,22 +4,43 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+use convoke_core::file_kind::not_a_file;
+use rustix::fs::OFlags;
 
 /// The most that is read from a file or from standard input.
 pub(crate) const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Reads a text file; nothing where there is none.
+/// Reads a text file that is nothing else, such as a pipe; nothing where there is none.
 pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
-    match read(path) {
+    match read_regular(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Reads a text file.
+/// Reads a text file that nobody named: what is no file is told, and not waited for.
+pub(crate) fn read_regular(path: &Path) -> io::Result<String> {
+    read_text(open_regular(path)?)
+}
+
+/// Opens a file that nobody named, to be read.
+pub(crate) fn open_regular(path: &Path) -> io::Result<fs::File> {
+    refuse_others(&path.metadata()?)?;
+    let mut options = fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    refuse_others(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn refuse_others(metadata: &fs::Metadata) -> io::Result<()> {
+    not_a_file(metadata.mode()).map_or(Ok(()), |what| Err(io::Error::other(what)))
+}
+
+/// Reads a text file, or whatever else somebody named, such as what another program writes.
 #[expect(clippy::disallowed_methods, reason = "the person named this very file")]
 pub(crate) fn read(path: &Path) -> io::Result<String> {
     read_text(fs::File::open(path)?)
@@ -47,7 +68,10 @@ pub(crate) fn append_private(path: &Path) -> io::Result<fs::File> {
     if let Some(directory) = path.parent() {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
-    let file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let mut options = fs::OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    refuse_others(&file.metadata()?)?;
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     Ok(file)
 }

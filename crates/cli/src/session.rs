@@ -221,7 +221,7 @@ impl<'a> Session<'a> {
     /// Says it where programs run with more rights than one would think.
     pub(crate) fn warn_of_programs(runtime: &Runtime, output: &mut Output) {
         if let Some(message) = runtime.programs().warning() {
-            failure::warning(output, &message);
+            failure::doubt(output, &message);
         }
     }
 

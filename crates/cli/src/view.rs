@@ -243,7 +243,7 @@ impl View {
     pub(crate) fn warn(&mut self, message: &str, output: &mut Output) {
         self.tree.warn(message);
         self.abandon();
-        failure::warning(output, message);
+        failure::doubt(output, message);
     }
 
     /// Leaves a run that did not end: on a clean line, and without another word.

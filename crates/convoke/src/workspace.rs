@@ -40,7 +40,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, MetadataExt, OpenOptions, OpenOptionsExt};
+use convoke_core::file_kind::not_a_file;
 use convoke_core::{RunId, WorkspaceKind};
 use convoke_sandbox::secrets_of;
 use convoke_tool::RealPlaces;
@@ -268,6 +269,10 @@ impl Workspaces {
         let gone = || WorkspaceError::Gone { run: run.clone(), path: path.clone() };
         let store = Dir::open_ambient_dir(&self.directory, ambient_authority());
         let store = store.map_err(|_| gone())?;
+        let metadata = store.metadata(&name).map_err(|_| gone())?;
+        if let Some(why) = not_a_file(metadata.mode()) {
+            return Err(WorkspaceError::Unreadable { run: run.clone(), why });
+        }
         let text = store.read_to_string(&name).map_err(|_| gone())?;
         let known = serde_json::from_str(&text).map_err(|error| WorkspaceError::Unreadable {
             run: run.clone(),

@@ -23,15 +23,21 @@
 //! | [`outcome`] | how a run or a command ends, and its exit code |
 //! | [`workspace`] | where a run works, and what it changed there |
 //! | [`word`] | enums whose values are words |
+//! | [`file_kind`] | what something is that is no file |
+//! | [`glob`] | how much of a glob is still read |
 //! | [`address`] | which addresses are not public |
 //! | [`causes`] | what led to an error |
+//! | [`count`] | how many of something, in words |
 //! | [`nearest`] | "did you mean" |
 
 pub mod address;
 pub mod causes;
+pub mod count;
 pub mod effect;
 pub mod error;
 pub mod event;
+pub mod file_kind;
+pub mod glob;
 pub mod hook;
 pub mod id;
 pub mod ledger;

@@ -130,6 +130,13 @@ pub struct Decision {
 pub enum Source {
     /// The table by kind.
     Kind(Kind),
+    /// The table by kind, as a mode changes it.
+    Mode {
+        /// Which kind.
+        kind: Kind,
+        /// In which mode; the table alone says something else.
+        mode: Mode,
+    },
     /// That a command could not be read: nothing allows such a one without a question.
     Unread,
     /// A rule.
@@ -148,6 +155,7 @@ impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kind(kind) => write!(formatter, "kind {kind}"),
+            Self::Mode { kind, mode } => write!(formatter, "kind {kind} in mode {mode}"),
             Self::Unread => formatter.write_str("a command that cannot be read"),
             Self::Rule { layer, index, place } => {
                 write!(formatter, "{layer} rule {}", index + 1)?;
@@ -339,7 +347,9 @@ impl Policy {
             Permission::Deny if by_mode => format!("tools of kind `{kind}` are not allowed{here}"),
             Permission::Deny => format!("tools of kind `{kind}` are not allowed here"),
         };
-        Decision { permission, source: Source::Kind(kind), reason, subject: None }
+        let source =
+            if by_mode { Source::Mode { kind, mode: self.mode } } else { Source::Kind(kind) };
+        Decision { permission, source, reason, subject: None }
     }
 }
 

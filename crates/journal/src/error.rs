@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use convoke_core::RunId;
+use convoke_core::count::count;
 
 use crate::damage::Damage;
 use crate::header::FORMAT;
@@ -204,8 +205,8 @@ fn by(owner: Option<&Owner>) -> String {
     owner.map_or_else(String::new, |owner| format!(" by {owner}"))
 }
 
-fn events(count: u64) -> String {
-    if count == 1 { "1 event".to_owned() } else { format!("{count} events") }
+fn events(number: u64) -> String {
+    count(number, "event")
 }
 
 fn way_out(run: &RunId, damage: &Damage) -> String {

@@ -10,12 +10,13 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use convoke_core::Timestamp;
+use convoke_core::file_kind::not_a_file;
 use rustix::fs::OFlags;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -41,17 +42,36 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 
 /// Opens a file to read it and to write at its end.
 pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).open(path)
+    open_file(path, OpenOptions::new().read(true).append(true))
 }
 
-/// Opens a file or a directory to read it.
+/// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
+    open_file(path, OpenOptions::new().read(true))
+}
+
+/// Opens a file, and nothing else: a pipe would be waited for. One that stands there after it was looked at
+/// is not waited for either.
+fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let refuse = |metadata: fs::Metadata| {
+        not_a_file(metadata.mode()).map_or(Ok(()), |what| Err(io::Error::other(what)))
+    };
+    refuse(path.metadata()?)?;
+    let file = options.custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    refuse(file.metadata()?)?;
+    Ok(file)
+}
+
+/// Opens a file or a directory of which it is known that it is one.
+pub(crate) fn open_any(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
 /// Reads a whole file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    fs::read(path)
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a file that anybody may have put there: no link, nothing but a file, nothing too long.
@@ -93,6 +113,8 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn overwrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600);
+    // A pipe is not waited for.
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     options.open(path)?.write_all(bytes)
 }
 

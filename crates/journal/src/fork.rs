@@ -30,10 +30,7 @@ impl Store {
         if directory.exists() {
             return Err(JournalError::Taken { run: new.clone(), path: directory });
         }
-        let events = self.events_upto(run, at)?;
-        if let Some(agent) = at_work_in_own_files(run, &events) {
-            return Err(JournalError::OwnFiles { run: run.clone(), at, agent });
-        }
+        let events = self.forked(run, at)?;
         // Until it is whole, nobody sees it.
         let hidden = self.runs().join(format!(".forked-{new}-{}", std::process::id()));
         let header = Header::new(new, now, Some(Forked { run: run.clone(), at }));
@@ -50,6 +47,16 @@ impl Store {
             return Err(error);
         }
         self.open(new, now)
+    }
+
+    /// Returns the events that a copy of a run up to and including `at` would begin with, or says why there
+    /// cannot be one.
+    pub fn forked(&self, run: &RunId, at: u64) -> Result<Vec<Event>, JournalError> {
+        let events = self.events_upto(run, at)?;
+        match at_work_in_own_files(run, &events) {
+            Some(agent) => Err(JournalError::OwnFiles { run: run.clone(), at, agent }),
+            None => Ok(events),
+        }
     }
 
     fn events_upto(&self, run: &RunId, at: u64) -> Result<Vec<Event>, JournalError> {

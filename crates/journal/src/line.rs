@@ -139,6 +139,12 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> 
     Ok(value)
 }
 
+/// Tells whether a disk that lost its power may have left a line so: nobody writes zeros to a journal, but
+/// they stand where it was made longer before what was to stand there arrived.
+pub(crate) fn is_torn(line: &[u8]) -> bool {
+    line.contains(&0)
+}
+
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
 }

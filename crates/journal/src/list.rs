@@ -27,7 +27,7 @@ impl Store {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let directory = files::open(&runs).tried("open", &runs)?;
+        let directory = files::open_any(&runs).tried("open", &runs)?;
         let mut index = Index::read(&self.index_path());
         let known = index.runs.len();
         let mut current = HashMap::with_capacity(names.len());

@@ -25,8 +25,8 @@ pub(crate) struct Scan {
     pub(crate) damage: Option<Damage>,
 }
 
-/// Reads a journal. A last line that was not finished is left out: it has no newline, or a crash left
-/// something there that is not JSON. A journal that is in order is held against its head; one without a
+/// Reads a journal. A last line that was not finished is left out: it has no newline, or holds zeros, which a
+/// disk leaves that lost its power before it had all of the line. A journal that is in order is held against its head; one without a
 /// first line is empty only if it has no head, since a head is written after that line.
 pub(crate) fn scan(
     run: &RunId,
@@ -55,7 +55,7 @@ pub(crate) fn scan(
                 scan.last = hash;
                 scan.intact = lines.taken;
             }
-            Err(Reason::NotJson) if lines.rest.is_empty() => break,
+            Err(Reason::NotJson) if lines.rest.is_empty() && line::is_torn(found) => break,
             Err(reason) => {
                 let seq_before = scan.events.len() as u64;
                 scan.damage = Some(Damage { line: seq_before + 2, seq_before, reason });
@@ -101,7 +101,7 @@ fn read_header(run: &RunId, lines: &mut Lines<'_>) -> Result<(Header, Hash), Jou
         damage: Damage { line: 1, seq_before: 0, reason },
     };
     let hash = match line::verify(found) {
-        Err(Reason::NotJson) if lines.rest.is_empty() => {
+        Err(Reason::NotJson) if lines.rest.is_empty() && line::is_torn(found) => {
             return Err(JournalError::Empty { run: run.clone() });
         }
         verified => verified.map_err(damaged)?,

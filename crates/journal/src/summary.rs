@@ -204,8 +204,12 @@ impl Gathered {
     fn lines<'a>(&mut self, run: &RunId, lines: impl Iterator<Item = &'a [u8]>, blobs: &Blobs) {
         let mut last = None;
         // A line without its newline is not there yet.
-        for line in lines.map_while(|line| line.strip_suffix(b"\n")) {
+        let mut lines = lines.map_while(|line| line.strip_suffix(b"\n")).peekable();
+        while let Some(line) = lines.next() {
             if self.take(run, line, blobs).is_none() {
+                if line::is_torn(line) && lines.peek().is_none() {
+                    break;
+                }
                 let number = self.events + 2;
                 self.problem = Some(format!("line {number} of the journal cannot be read"));
                 break;

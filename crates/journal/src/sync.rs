@@ -54,7 +54,7 @@ impl Disk for SystemDisk {
     }
 
     fn sync_path(&self, path: &Path) -> io::Result<()> {
-        files::open(path)?.sync_all()
+        files::open_any(path)?.sync_all()
     }
 
     #[cfg(target_os = "linux")]

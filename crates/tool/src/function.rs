@@ -53,6 +53,7 @@ pub struct FunctionTool<A> {
     effects: About<A, Effects>,
     timeout: About<A, Option<Duration>>,
     preview: Preview<A>,
+    variable: About<A, (String, String)>,
 }
 
 impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
@@ -85,6 +86,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
             effects: None,
             timeout: None,
             preview: None,
+            variable: None,
         }
     }
 
@@ -122,6 +124,16 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
     #[must_use]
     pub fn concurrency(mut self, concurrency: Concurrency) -> Self {
         self.spec.concurrency = concurrency;
+        self
+    }
+
+    /// Says which variable of the session's environment a call sets, and to what.
+    #[must_use]
+    pub fn sets_variable(
+        mut self,
+        variable: impl Fn(&A) -> (String, String) + Send + Sync + 'static,
+    ) -> Self {
+        self.variable = Some(Arc::new(variable));
         self
     }
 
@@ -241,6 +253,11 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
 impl<A: DeserializeOwned + Send + 'static> Tool for FunctionTool<A> {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn variable(&self, arguments: &Value) -> Option<(String, String)> {
+        let variable = self.variable.as_ref()?;
+        serde_json::from_value(arguments.clone()).ok().map(|arguments| variable(&arguments))
     }
 
     fn prepare(&self, arguments: Value) -> Result<Box<dyn Invocation>, ToolError> {

@@ -54,6 +54,12 @@ pub trait Tool: Send + Sync + 'static {
         self.spec().declaration()
     }
 
+    /// Returns the variable of the session's environment that a call with these arguments sets, and to what. It is
+    /// set anew when a run goes on in another process; everything else that a tool keeps there is lost.
+    fn variable(&self, _arguments: &Value) -> Option<(String, String)> {
+        None
+    }
+
     /// Prepares one call. The arguments already fit the spec's schema. Nothing happens yet.
     fn prepare(&self, arguments: Value) -> Result<Box<dyn Invocation>, ToolError>;
 }

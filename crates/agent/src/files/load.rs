@@ -8,7 +8,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt};
+use convoke_core::file_kind::not_a_file;
+use rustix::fs::OFlags;
 
 use super::directory::{AgentDirectory, AgentOrigin, ProjectTrust};
 use super::note::FileNote;
@@ -310,11 +312,13 @@ impl<'a> Place<'a> {
             return Err(plain(self.leads_out()));
         };
         // A pipe would be waited for.
-        if !self.handle.metadata(inside).map_err(unreadable)?.is_file() {
-            return Err(plain("it is not a file".to_owned()));
+        if let Some(what) = not_a_file(self.handle.metadata(inside).map_err(unreadable)?.mode()) {
+            return Err(plain(what));
         }
         let mut bytes = Vec::new();
-        let opened = self.handle.open(inside).map_err(unreadable)?;
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let opened = self.handle.open_with(inside, &options).map_err(unreadable)?;
         opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
             let kilobytes = MAX_FILE_BYTES / 1024;

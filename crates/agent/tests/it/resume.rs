@@ -4,12 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use convoke_agent::{AgentBuilder, AgentExecutor, NotResumable, Paused, Place, Task, replay};
+use convoke_agent::{
+    AgentBuilder, AgentExecutor, Journals, NotResumable, Paused, Place, Task, last_said, replay,
+};
 use convoke_core::{Cause, Event, EventBody, Kind, Message, Part, Position, Role, RunId};
+use convoke_journal::Store;
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::testing::AllowAll;
-use convoke_tool::{FunctionTool, MemorySink, ToolContext, ToolExecutor, ToolRegistry, ToolView};
+use convoke_tool::{
+    FunctionTool, MemorySink, SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView,
+};
 use serde_json::json;
 
 use crate::support::{Word, durable, echo, read, script, told, with};
@@ -194,4 +199,110 @@ async fn a_record_that_was_changed_does_not_come_out_the_same() {
     assert_eq!(difference.decided, Some(EventBody::TurnEnded { turn: 2 }));
     let shown = difference.to_string();
     assert!(shown.contains(r#"recorded: {"type":"turn_ended","data":{"turn":7}}"#), "{shown}");
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Set {
+    key: String,
+    value: String,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Get {
+    key: String,
+}
+
+/// An agent in a process of its own: nothing but the journal is shared.
+fn in_a_new_process(model: &Arc<ScriptedModel>, journals: &Journals) -> AgentExecutor {
+    let registry = ToolRegistry::new();
+    let set = async |set: Set, context: ToolContext| {
+        context.environment().set(set.key, set.value);
+        Ok::<_, String>("set")
+    };
+    let set = FunctionTool::new("set_env", "Sets a variable.", set)
+        .kind(Kind::Edit)
+        .takes_secrets()
+        .sets_variable(|set: &Set| (set.key.clone(), set.value.clone()));
+    let get = async |get: Get, context: ToolContext| {
+        Ok::<_, String>(format!("{:?}", context.environment().get(&get.key)))
+    };
+    registry.register(set).unwrap();
+    registry.register(FunctionTool::new("get_env", "Reads one.", get).kind(Kind::Read)).unwrap();
+    let context = ToolContext::builder("t").build();
+    let tools = ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll);
+    AgentExecutor::with_model(model.clone(), tools)
+        .keeper(Arc::new(journals.clone()))
+        .build()
+        .unwrap()
+}
+
+/// They were forgotten with the process.
+#[tokio::test]
+async fn variables_that_a_run_set_come_back_from_its_journal() {
+    const TOKEN: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let state = tempfile::tempdir().unwrap();
+    let journals = Journals::new(Store::at(state.path()), Arc::new(SystemClock));
+    let id = RunId::new("r");
+    let set = |key: &str, value: &str| Turn::call("set_env", json!({ "key": key, "value": value }));
+    let model = script([
+        set("COLOUR", "red"),
+        set("COLOUR", "blue"),
+        set("DEPLOY", TOKEN),
+        Turn::text("Set."),
+    ]);
+    let run = in_a_new_process(&model, &journals).start_as(id.clone(), "Set them.");
+    assert_eq!(run.finish().await.outcome.cause, Cause::Goal);
+
+    for (time, expected) in [(1, true), (2, false)] {
+        let get = |key: &str| Turn::call("get_env", json!({ "key": key }));
+        let model = script([get("COLOUR"), get("DEPLOY"), Turn::text("Read.")]);
+        let agent = in_a_new_process(&model, &journals);
+        let paused = journals.reopen(&id).unwrap().paused;
+        let report = agent.resume(paused, Some(Task::new("Read them."))).unwrap().finish().await;
+        assert_eq!(report.outcome.cause, Cause::Goal, "{time}");
+        let events = journals.store().read(&id).unwrap().events;
+        let answers: Vec<String> = events
+            .iter()
+            .filter_map(|event| match &event.body {
+                EventBody::ToolCallCompleted { content, .. } => content.first()?.as_text(),
+                _ => None,
+            })
+            .map(str::to_owned)
+            .collect();
+        let [.., colour, deploy] = &answers[..] else { panic!("{answers:?}") };
+        assert_eq!(colour, "Visible(\"blue\")");
+        assert_eq!(deploy, "Unset", "a name is no secret");
+        let last = events.iter().rev().find_map(|event| match &event.body {
+            EventBody::UserMessage { message } => Some(message.clone()),
+            _ => None,
+        });
+        let parts = last.unwrap().parts;
+        let told = parts.iter().any(|part| part.as_text().unwrap().contains("`DEPLOY`"));
+        assert_eq!(told, expected, "the model is told once: {parts:?}");
+        assert_eq!(last_said(&id, &events), Some("Read them."));
+        assert!(replay(&id, &events).is_ok());
+    }
+}
+
+#[tokio::test]
+async fn what_the_runtime_says_is_not_what_a_person_said() {
+    let state = tempfile::tempdir().unwrap();
+    let journals = Journals::new(Store::at(state.path()), Arc::new(SystemClock));
+    let id = RunId::new("r");
+    let model = script([Turn::call("get_env", json!({ "key": "A" })), Turn::text("It.")]);
+    let agent = in_a_new_process(&model, &journals);
+    agent.start_as(id.clone(), "Look.").finish().await;
+    let mut events = journals.store().read(&id).unwrap().events;
+    assert_eq!(last_said(&id, &events), Some("Look."));
+    let mut said = |text: &str| {
+        let message = Message::text(Role::User, text);
+        let body = EventBody::UserMessage { message };
+        events.push(Event { body, ..events[0].clone() });
+        last_said(&id, &events).map(str::to_owned)
+    };
+    assert_eq!(
+        said("You were stopped before the task was done. Go on where you were.").as_deref(),
+        Some("Look.")
+    );
+    assert_eq!(said("And now?").as_deref(), Some("And now?"));
 }

@@ -1,6 +1,7 @@
 //! What is known of a file without reading it.
 
 use cap_std::fs::{Metadata, MetadataExt};
+use convoke_core::count::count;
 use convoke_core::{ErrorKind, ToolError};
 use convoke_tool::{Rendered, ToolContext};
 use schemars::JsonSchema;
@@ -67,7 +68,9 @@ pub(super) async fn get_file_info(
     let text = match (info.exists, info.is_dir) {
         (false, _) => format!("`{}` does not exist", wanted.path),
         (true, true) => format!("`{}` is a directory", wanted.path),
-        (true, false) => format!("`{}` is a file of {} bytes", wanted.path, info.size),
+        (true, false) => {
+            format!("`{}` is a file of {}", wanted.path, count(info.size, "byte"))
+        }
     };
     Ok(Rendered::new(info, text))
 }

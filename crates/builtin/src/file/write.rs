@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use convoke_core::count::count;
 use convoke_core::{Display, DisplayFormat, ErrorKind, ToolError};
 use convoke_tool::{Place, Rendered, ToolContext};
 use schemars::JsonSchema;
@@ -49,7 +50,7 @@ pub(super) async fn write_file(
             let bytes = encoding.encode(&wanted.content)?;
             let old = if encoding == Encoding::Utf8 { old_text(&place) } else { None };
             replace(&place, &*bytes, Expect::Anything, &token)?;
-            let text = format!("Wrote {} bytes to `{}`.", bytes.len(), wanted.path);
+            let text = format!("Wrote {} to `{}`.", count(bytes.len() as u64, "byte"), wanted.path);
             let rendered = Rendered::new(Written { bytes_written: bytes.len() }, text);
             Ok(match old {
                 Some(old) => rendered.with_display(Display {

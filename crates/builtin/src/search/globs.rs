@@ -6,11 +6,14 @@
 
 use std::path::Path;
 
-use convoke_core::ToolError;
+use convoke_core::{ToolError, glob};
 use convoke_tool::Place;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+/// Each takes memory once it is compiled.
+const MAX_PATTERNS: usize = 256;
 
 /// One pattern or several.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -46,6 +49,12 @@ impl Globs {
         patterns: &[String],
         start: &Place,
     ) -> Result<Self, ToolError> {
+        if patterns.len() > MAX_PATTERNS {
+            return Err(ToolError::validation([format!(
+                "`{parameter}` has {} patterns, and {MAX_PATTERNS} is the most",
+                patterns.len()
+            )]));
+        }
         let (mut all, mut directories) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for pattern in patterns {
             let glob = below(parameter, pattern, start)?;
@@ -103,8 +112,10 @@ fn relative(parameter: &str, pattern: &str, start: &Place) -> Result<String, Too
     }
 }
 
-fn compile(parameter: &str, glob: &str) -> Result<Glob, ToolError> {
-    let mut builder = GlobBuilder::new(glob);
+fn compile(parameter: &str, pattern: &str) -> Result<Glob, ToolError> {
+    glob::check(pattern)
+        .map_err(|problem| ToolError::validation([format!("`{parameter}`: {problem}")]))?;
+    let mut builder = GlobBuilder::new(pattern);
     builder.literal_separator(true).build().map_err(|error| bad_pattern(parameter, &error))
 }
 

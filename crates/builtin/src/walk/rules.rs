@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use convoke_core::glob;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{Mode, OFlags, openat};
@@ -33,8 +34,11 @@ impl Rules {
         let mut builder = GitignoreBuilder::new(path);
         for name in [".gitignore", ".ignore"] {
             for line in read(directory, name).unwrap_or_default().lines().take(MAX_LINES) {
-                // A line that is no pattern says nothing; git passes over it too.
-                drop(builder.add_line(None, line));
+                // A line that is no pattern says nothing; git passes over it too. So does one that is too
+                // much: reading it could end the process.
+                if glob::check(line).is_ok() {
+                    drop(builder.add_line(None, line));
+                }
             }
         }
         match builder.build() {

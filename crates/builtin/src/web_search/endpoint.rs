@@ -110,7 +110,8 @@ impl Endpoint {
             429 => {
                 let wait = match response.header("retry-after") {
                     Some(seconds) if seconds.bytes().all(|byte| byte.is_ascii_digit()) => {
-                        format!("try again in {seconds} seconds")
+                        let word = if seconds == "1" { "second" } else { "seconds" };
+                        format!("try again in {seconds} {word}")
                     }
                     Some(date) => format!("try again after {date}"),
                     None => "try again later".to_owned(),

@@ -251,3 +251,29 @@ async fn a_link_to_a_parent_does_not_make_a_walk_endless() {
     let listed = workspace.value("list_files", json!({ "path": ".", "recursive": true })).await;
     assert_eq!(listed["files"].as_array().unwrap().len(), 3);
 }
+
+/// Reading one goes down into its braces by calling itself, and once ended the process.
+#[tokio::test]
+async fn a_pattern_that_is_too_much_is_refused_and_in_a_file_passed_over() {
+    let workspace = Workspace::new();
+    workspace.write("kept.txt", "x\n");
+    workspace.write("left.log", "x\n");
+    let deep = format!("{}a{}", "{".repeat(30_000), "}".repeat(30_000));
+    for pattern in [deep.clone(), "?".repeat(1_000_000), "{[}]".repeat(20_000)] {
+        for (tool, arguments) in [
+            ("glob", json!({ "pattern": pattern })),
+            ("grep", json!({ "pattern": "x", "include": pattern })),
+            ("grep", json!({ "pattern": "x", "exclude": [pattern] })),
+        ] {
+            let (kind, message) = workspace.error(tool, arguments).await;
+            assert_eq!(kind, ErrorKind::Validation, "{tool}: {message}");
+        }
+    }
+    let many: Vec<String> = (0..300).map(|number| format!("{number}*")).collect();
+    let (kind, message) = workspace.error("grep", json!({ "pattern": "x", "include": many })).await;
+    assert_eq!(kind, ErrorKind::Validation, "{message}");
+    workspace.write(".gitignore", format!("{deep}\n*.log\n"));
+    let found = workspace.value("grep", json!({ "pattern": "x" })).await;
+    assert_eq!(found["files"][0]["path"], "kept.txt", "{found}");
+    assert_eq!(found["total"], 1, "{found}");
+}

@@ -33,7 +33,7 @@ use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use clap::Args;
-use convoke::agent::{Paused, Reopened};
+use convoke::agent::{Paused, Reopened, last_said};
 use convoke::config::Config;
 use convoke::journal::Store;
 use convoke::{Origin, Workspace};
@@ -66,7 +66,7 @@ Examples:
   convoke chat
   convoke chat --model ollama/qwen3 --mode plan
   convoke chat --file screen.png --max-cost 1
-  convoke chat --last                                go on with the newest run
+  convoke chat --last                                go on with the run that was last worked on
   printf 'Read README.md\\nSum it up in a line\\n' | convoke chat";
 
 /// Talk with an agent
@@ -80,7 +80,7 @@ pub(crate) struct Chat {
     /// Go on with this run
     #[arg(long, value_name = "ID", conflicts_with_all = ["last", "no_journal"])]
     resume: Option<String>,
-    /// Go on with the newest run
+    /// Go on with the run that was last worked on
     #[arg(long, conflicts_with = "no_journal")]
     last: bool,
 }
@@ -194,6 +194,8 @@ fn talk_in(
         Session::warn_of_agents(&runtime, output);
     }
     let first = kept.is_none().then_some(id);
+    let said = kept.as_ref().and_then(|kept| last_said(&kept.paused.id(), &kept.events));
+    let said = said.map(str::to_owned);
     let paused = kept.map(|kept| kept.paused);
     let model = paused.as_ref().map(Paused::model);
     let chosen = flags.choose_or(model.as_deref(), session, &runtime, threads, output)?;
@@ -207,6 +209,7 @@ fn talk_in(
         approvals: Approvals::new(output, session),
         places,
         paused,
+        said,
         to_attach,
         sum_up: false,
         typing: Typing::default(),

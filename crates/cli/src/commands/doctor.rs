@@ -2,6 +2,7 @@
 
 mod checks;
 mod confinement;
+mod kept;
 mod mcp;
 mod model;
 mod programs;

@@ -71,7 +71,7 @@ pub(super) fn reopen(
             let said = format!(
                 "nothing was changed in its {kind}, so it gets a new one, of the files as they are now"
             );
-            failure::warning(output, &said);
+            failure::doubt(output, &said);
             Ok(Some(made))
         }
         Err(error) => Err(failure(&error)),
@@ -90,7 +90,7 @@ pub(super) fn leave(
         if workspace.is_needed().await? { Ok(()) } else { workspace.discard().await }
     });
     if let Err(error) = left {
-        failure::warning(output, &format!("the workspace stays: {}", said(&error)));
+        failure::doubt(output, &format!("the workspace stays: {}", said(&error)));
     }
 }
 

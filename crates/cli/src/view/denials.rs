@@ -1,7 +1,8 @@
 //! Calls that no mode would have let through.
 //!
 //! A mode only changes what is asked about because of the kind of a call. What a rule, an agent's own mode or its
-//! commands say no to stays so in every mode, and nobody is told to try another.
+//! commands say no to stays so in every mode, and nobody is told to try another. Which of these it was is told by
+//! the rule that decided: what a denial says is whatever somebody wrote.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use super::tree::Totals;
 pub(super) struct Denials {
     /// How freely the run acts, where it says so.
     mode: Option<Mode>,
-    /// Calls that were decided about, and whether a mode has a say in it.
+    /// Calls that were decided about, and whether another mode could decide otherwise.
     decided: BTreeMap<(RunId, CallId), bool>,
     for_good: u32,
 }
@@ -31,12 +32,12 @@ impl Denials {
         let Some(call) = &event.call else { return };
         let call = (event.run.clone(), call.clone());
         match &event.body {
-            EventBody::PolicyDecision { rule, .. } => {
-                self.decided.insert(call, rule.starts_with("kind "));
+            EventBody::PolicyDecision { decision, rule, .. } => {
+                self.decided.insert(call, self.could_be_otherwise(decision, rule));
             }
-            EventBody::ToolCallDenied { error, .. } => {
-                if let Some(by_kind) = self.decided.remove(&call) {
-                    self.for_good += u32::from(!by_kind || self.is_for_good(&error.message));
+            EventBody::ToolCallDenied { .. } => {
+                if let Some(otherwise) = self.decided.remove(&call) {
+                    self.for_good += u32::from(!otherwise);
                 }
             }
             // What a person or a hook said no to is counted elsewhere.
@@ -55,15 +56,16 @@ impl Denials {
         }
     }
 
-    /// Tells whether the table says no whatever the mode of the run is: because it denies, because an agent has a
-    /// mode of its own, or because there is no freer one.
-    fn is_for_good(&self, reason: &str) -> bool {
-        let named = reason.split("in mode `").nth(1).and_then(|rest| rest.split('`').next());
-        let of_agent = match (named.and_then(|mode| mode.parse::<Mode>().ok()), self.mode) {
-            (Some(named), Some(own)) => named != own,
-            _ => false,
+    /// Tells whether another mode of the run could decide otherwise: the table decided by the kind of the call, it
+    /// does not deny that kind, no agent has a mode of its own, and there is a freer mode.
+    fn could_be_otherwise(&self, decision: &str, rule: &str) -> bool {
+        let Some(kind) = rule.strip_prefix("kind ") else { return false };
+        let named = kind.split_once(" in mode ").map(|(_, mode)| mode.parse::<Mode>().ok());
+        let by_table = match named {
+            Some(named) => self.mode.is_none() || named == self.mode,
+            None => decision != "deny",
         };
-        of_agent || self.mode == Some(Mode::Full) || reason.ends_with("are not allowed here")
+        by_table && self.mode != Some(Mode::Full)
     }
 
     /// Returns totals in which these calls are among those that no mode changes.
@@ -89,16 +91,18 @@ mod tests {
         serde_json::from_value(event).unwrap()
     }
 
-    fn refused(mode: &str, rule: &str, why: &str, between: Option<Event>) -> u32 {
+    fn refused(mode: &str, decision: &str, rule: &str, between: Option<Event>) -> u32 {
         let mut denials = Denials::default();
         let start = json!({ "task": "t", "prompt": "p", "origin": { "mode": mode } });
         denials.fold(&event(None, "run_started", &start));
-        let decision = json!({ "toolName": "x", "decision": "ask", "rule": rule });
+        let decision = json!({ "toolName": "x", "decision": decision, "rule": rule });
         denials.fold(&event(Some("c"), "policy_decision", &decision));
         if let Some(between) = between {
             denials.fold(&between);
         }
-        let error = json!({ "kind": "permission", "message": format!("Permission denied: {why}") });
+        // Whatever somebody wrote.
+        let why = "Permission denied: tools of kind `edit` are not allowed here";
+        let error = json!({ "kind": "permission", "message": why });
         let denied = json!({ "toolName": "x", "error": error, "durationMs": 0 });
         denials.fold(&event(Some("c"), "tool_call_denied", &denied));
         denials.counted_in(&Totals::default()).refused
@@ -106,17 +110,18 @@ mod tests {
 
     #[test]
     fn only_what_the_table_says_about_a_kind_can_be_another_modes() {
-        for (mode, rule, why, expected) in [
-            ("default", "kind edit", "tools of kind `edit` need a person's consent", 0),
-            ("plan", "kind edit", "tools of kind `edit` are not allowed in mode `plan`", 0),
-            ("default", "kind edit", "tools of kind `edit` are not allowed in mode `plan`", 1),
-            ("default", "kind edit", "tools of kind `edit` are not allowed here", 1),
-            ("full", "kind edit", "tools of kind `edit` need a person's consent", 1),
-            ("default", "user rule 1 (convoke.yml:3)", "no", 1),
-            ("default", "the commands of the agent", "this agent may not run commands", 1),
-            ("default", "a command that cannot be read", "no", 1),
+        for (mode, decision, rule, expected) in [
+            ("default", "ask", "kind edit", 0),
+            ("plan", "deny", "kind edit in mode plan", 0),
+            ("default", "deny", "kind edit in mode plan", 1),
+            ("default", "deny", "kind edit", 1),
+            ("plan", "deny", "kind edit", 1),
+            ("full", "ask", "kind edit", 1),
+            ("default", "deny", "user rule 1 (convoke.yml:3)", 1),
+            ("default", "deny", "the commands of the agent", 1),
+            ("default", "ask", "a command that cannot be read", 1),
         ] {
-            assert_eq!(refused(mode, rule, why, None), expected, "{mode}: {rule}: {why}");
+            assert_eq!(refused(mode, decision, rule, None), expected, "{mode}: {decision}: {rule}");
         }
     }
 
@@ -124,6 +129,6 @@ mod tests {
     fn what_a_person_said_no_to_is_not_counted_twice() {
         let no = json!({ "toolName": "x", "approved": false, "by": "ann" });
         let no = event(Some("c"), "approval_answered", &no);
-        assert_eq!(refused("default", "user rule 1", "no", Some(no)), 0);
+        assert_eq!(refused("default", "deny", "user rule 1", Some(no)), 0);
     }
 }

@@ -393,3 +393,39 @@ fn tools_of_servers_that_are_not_configured_are_left_out() {
     let said = "`mcp__x__y` is left out of `a`: no server named `x` is configured";
     assert!(overridden.stderr.contains(said), "{}", overridden.stderr);
 }
+
+/// `-q` left warnings in some commands and not in others.
+#[test]
+fn whoever_wants_few_words_gets_results_and_errors() {
+    let scene = scene()
+        .file(
+            ".convoke/agents/wrong.md",
+            "---\nname: wrong\nnonsense: 1\ntools: [raed_file]\n---\n",
+        )
+        .file(".convoke/agents/good.md", file("good", "unknown_key: 1\n"))
+        .file(
+            ".mcp.json",
+            r#"{"mcpServers": {"old": {"type": "sse", "url": "https://x.example/sse"}}}"#,
+        );
+    for words in [
+        &["agents", "list"][..],
+        &["agents", "show", "good"],
+        &["policy", "show", "--agent", "good"],
+        &["policy", "check", "--", "ls"],
+        &["tools", "list"],
+        &["mcp", "list"],
+        &["runs", "list"],
+        &["runs", "audit"],
+        &["runs", "gc"],
+        &["config", "check"],
+        &["config", "show"],
+        &["models", "list"],
+        &["doctor"],
+    ] {
+        let quiet = scene.run(&[words, &["-q"]].concat());
+        assert_eq!(quiet.stderr, "", "{words:?}: {quiet:?}");
+        let usual = scene.run(words);
+        assert_eq!(usual.code, quiet.code, "{words:?}");
+    }
+    assert!(scene.run(&["agents", "list"]).stderr.contains("warning: "));
+}

@@ -242,12 +242,16 @@ fn rows_fit_a_narrow_terminal() {
     let scene = two();
     sync(&scene, RICH);
     for (columns, titles) in [
-        (60, "outcome       tool         decision  what"),
-        (100, "when (UTC)           run              outcome       tool         decision  what"),
+        (60, "when (UTC)      run   agent     tool         what"),
+        (80, "when (UTC)      run   agent  outcome       tool         what"),
+        (100, "when (UTC)           run   agent  outcome       tool         decision  what"),
     ] {
         let words = ["runs", "audit", "--color", "never"];
         let shown = Terminal::start(&scene, columns, Attached::All, &words).end().screen;
         assert!(shown.contains(titles), "{columns}: {shown}");
+        assert!(shown.contains("03-01 09:30:09"), "{columns}: {shown}");
+        assert!(shown.contains("h111  main"), "{columns}: {shown}");
+        assert!(shown.contains("rm -rf /"), "{columns}: {shown}");
         for line in shown.lines() {
             assert!(line.trim_end().chars().count() <= columns.into(), "{columns}: {line}");
         }

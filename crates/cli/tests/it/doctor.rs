@@ -1,5 +1,8 @@
 //! Whether the doctor finds what is wrong.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 
 use crate::support::Scene;
@@ -28,6 +31,43 @@ fn a_healthy_place_is_in_order() {
     {
         assert_eq!(state(&checks, name), "ok", "{name}");
     }
+}
+
+/// What cannot be told of a test: whether its temporary directory is in memory.
+fn kept(scene: &Scene, words: &[&str]) -> (String, Value) {
+    let checks = scene.json(&[&["doctor", "--json"], words].concat());
+    let checks = checks.as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == "state").unwrap();
+    (check["message"].as_str().unwrap().to_owned(), check["details"].clone())
+}
+
+#[test]
+fn the_place_where_runs_are_kept_is_looked_at() {
+    let scene = Scene::new();
+    let state = scene.root().join("state");
+    let flag = ["--state", state.to_str().unwrap()];
+    let (message, details) = kept(&scene, &flag);
+    assert_eq!((&details["exists"], &details["writable"]), (&json!(false), &json!(true)));
+    assert!(!state.exists(), "looking makes nothing: {message}");
+
+    fs::create_dir(&state).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+    let (message, details) = kept(&scene, &flag);
+    assert!(message.contains("can be looked into by other users"), "{message}");
+    assert_eq!(details["open"], json!(["[root]/state"]), "{details}");
+    assert_eq!(details["ours"], true);
+    assert!(details["freeBytes"].as_u64().unwrap() > 0, "{details}");
+    let ran = scene.run(&["doctor", flag[0], flag[1]]);
+    assert!(ran.stdout.contains("warn") && ran.stdout.contains("chmod 700"), "{ran:?}");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).unwrap();
+    let (message, details) = kept(&scene, &flag);
+    assert_eq!(details["open"], json!([]), "{message}");
+    fs::remove_dir(&state).unwrap();
+    fs::write(&state, "").unwrap();
+    let (message, _) = kept(&scene, &flag);
+    assert!(message.ends_with("cannot be used: it is a file"), "{message}");
 }
 
 #[test]

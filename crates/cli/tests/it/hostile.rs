@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Ran, Scene};
@@ -144,4 +145,36 @@ fn what_the_system_forbids_is_told() {
     let search = run(&["grep", "--arg", "pattern=x"]);
     assert!(search.stdout.contains("could not be"), "{search:?}");
     fs::set_permissions(scene.project().join("closed"), everyone).unwrap();
+}
+
+/// Each of these was waited for, or could be.
+#[test]
+fn nothing_waits_for_a_pipe_in_the_place_of_a_file() {
+    let pipe = |path: &Path| {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+    };
+    let said = "it is a named pipe, not a file";
+    for (place, words) in [
+        ("home/project/convoke.yml", &["config", "check"][..]),
+        ("home/.config/convoke/convoke.yml", &["tools", "list"]),
+        ("home/project/.convoke/agents/a.md", &["agents", "check"]),
+        ("home/project/.mcp.json", &["mcp", "list"]),
+        ("home/.config/convoke/trusted-folders", &["tools", "list"]),
+        ("home/.local/state/convoke/runs/abcd1234/journal.jsonl", &["runs", "list"]),
+        ("home/.local/state/convoke/runs/abcd1234/journal.jsonl", &["runs", "show", "abcd1234"]),
+        ("home/.local/state/convoke/runs/abcd1234/journal.jsonl", &["runs", "audit"]),
+    ] {
+        let scene = Scene::new();
+        let scene = if place.contains("trusted") {
+            scene.file("convoke.yml", "tools: {timeout: 3}\n")
+        } else {
+            scene.variable("CONVOKE_TRUST_PROJECT", "1")
+        };
+        pipe(&scene.root().join(place));
+        let ran = scene.run(words);
+        assert!(ran.shown().contains(said), "{place}: {ran:?}");
+    }
 }

@@ -219,3 +219,29 @@ fn rules_that_can_never_hold_are_told() {
     assert!(ran.stderr.contains("convoke.yml:3:28: policy.rules[0].tool: "), "{ran:?}");
     assert!(ran.stderr.contains("convoke.yml:4:31: policy.rules[1].command: "), "{ran:?}");
 }
+
+/// Such a pattern was taken and made the first decision panic.
+#[test]
+fn a_pattern_that_is_too_much_is_refused_with_its_line() {
+    let deep = format!("{}a{}", "{".repeat(300), "}".repeat(300));
+    for (pattern, problem) in [
+        (deep, "more than 16 braces inside each other"),
+        (format!("{{{}}}", "a?,".repeat(10_000)), "16384 is the most; write several shorter ones"),
+    ] {
+        for key in ["path", "directory"] {
+            let rules = format!("policy:\n  rules:\n    - {{effect: deny, {key}: '{pattern}'}}\n");
+            let ran = Scene::new().user(&rules).run(&["policy", "check", "--", "ls"]);
+            assert_eq!(ran.code, Some(7), "{key}: {}", &ran.stderr[..200]);
+            let place = format!("convoke.yml:3:{}: policy.rules[0].{key}: ", 24 + key.len());
+            assert!(ran.stderr.contains(&place), "{place} {}", &ran.stderr[..200]);
+            assert!(ran.stderr.contains(problem), "{}", &ran.stderr[..200]);
+        }
+        let agent = format!(
+            "---\nname: a\ndescription: Is a.\nrules:\n  - {{effect: deny, path: '{pattern}'}}\n---\nWork.\n"
+        );
+        let scene =
+            Scene::new().variable("CONVOKE_TRUST_PROJECT", "1").file(".convoke/agents/a.md", agent);
+        let ran = scene.run(&["agents", "check"]);
+        assert!(ran.stdout.contains(problem) || ran.stderr.contains(problem), "{:?}", ran.code);
+    }
+}

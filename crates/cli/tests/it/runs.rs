@@ -514,3 +514,87 @@ fn a_run_of_the_command_is_kept_in_its_state_directory_and_nowhere_else() {
     let here = scene.stdout(&["--state", "../elsewhere", "runs", "list", "--here"]);
     assert_eq!(here.lines().count(), 2, "{here}");
 }
+
+const STOPPED: &str = "1k2rabcdstop444";
+
+/// A list called it `interrupted`, what was shown `cancelled`, and no word found it.
+#[test]
+fn a_run_that_was_stopped_has_one_word_everywhere() {
+    let scene = three();
+    Story::new(STOPPED)
+        .later(3_000)
+        .started("Stop", "/x")
+        .ends(1100, "interrupted", "cancelled", None)
+        .keep(&scene);
+    let listed = |status: &str| -> Vec<String> {
+        let runs = scene.json(&["runs", "list", "--json", "--status", status]);
+        let runs = runs.as_array().unwrap().clone();
+        runs.iter()
+            .map(|run| {
+                assert_eq!(run["status"], "interrupted", "{run}");
+                run["run"].as_str().unwrap().to_owned()
+            })
+            .collect()
+    };
+    assert_eq!(listed("interrupted"), [STOPPED, CUT_SHORT]);
+    assert_eq!(listed("cancelled"), [STOPPED, CUT_SHORT], "as its report says");
+    assert!(scene.stdout(&["runs", "list"]).contains("interrupted"));
+    assert!(!scene.stdout(&["runs", "list"]).contains("cancelled"));
+    assert_eq!(scene.json(&["runs", "show", STOPPED, "--json"])["status"], "interrupted");
+    let shown = scene.run(&["runs", "show", STOPPED]);
+    assert!(shown.stdout.starts_with(&format!("{STOPPED}  # interrupted\n")), "{shown:?}");
+    let wrong = scene.run(&["runs", "list", "--status", "stopped"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("interrupted, completed, failed"), "{wrong:?}");
+}
+
+#[test]
+fn a_fork_that_would_be_refused_is_refused_before_it_is_tried() {
+    let scene = Scene::new();
+    let spawned = json!({ "child": format!("{DONE}-kid"), "name": "kid" });
+    let place = json!({ "kind": "copy", "path": "/nowhere" });
+    Story::new(DONE)
+        .started("Go", "/x")
+        .call(1, "c", "agent_spawned", &spawned)
+        .child(2, "kid", "workspace_prepared", &place)
+        .keep(&scene);
+    for words in [&["--dry-run"][..], &["More."]] {
+        let ran = scene.run(&[&["runs", "fork", DONE], words].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(9), ""), "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains("works in files of its own there"), "{words:?}: {ran:?}");
+    }
+    assert_eq!(scene.run(&["runs", "fork", DONE, "--at", "1", "--dry-run"]).code, Some(0));
+    let done = three().run(&["runs", "fork", DONE, "--dry-run"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("has to be told what more to do"), "{done:?}");
+}
+
+/// It was cut off as if a crash had torn it.
+#[test]
+fn a_last_line_that_is_no_json_is_damage() {
+    let scene = three();
+    let path = journal(&scene, DONE);
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [&whole[..], b"this is no JSON\n"].concat()).unwrap();
+    let listed = scene.json(&["runs", "list", "--json"]);
+    let run = listed.as_array().unwrap().iter().find(|run| run["run"] == DONE).unwrap();
+    assert_eq!(run["status"], "damaged", "{run}");
+    for words in [&["show", DONE][..], &["resume", DONE, "More."], &["audit", DONE]] {
+        let ran = scene.run(&[&["runs"], words].concat());
+        assert_eq!(ran.code, Some(9), "{words:?}: {ran:?}");
+        assert!(ran.stderr.contains("is not JSON"), "{words:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_last_run_is_called_the_same_everywhere() {
+    let scene = Scene::new();
+    for command in ["show", "resume", "fork", "replay", "export", "rm", "audit", "diff", "apply"] {
+        let help = scene.stdout(&["runs", command, "--help"]);
+        let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("--last The run that was last worked on"), "{command}: {help}");
+    }
+    let help = scene.stdout(&["chat", "--help"]);
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("--last Go on with the run that was last worked on"), "{help}");
+}

@@ -1,8 +1,12 @@
 //! The only place in this crate that looks at the disk: configuration files, and nothing else.
 
-use std::fs::File;
+use std::fs::{Metadata, OpenOptions};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use convoke_core::file_kind::not_a_file;
+use rustix::fs::OFlags;
 
 use super::origin::Position;
 
@@ -25,26 +29,28 @@ impl From<String> for Unreadable {
 }
 
 /// Reads a configuration file; nothing where there is none. Something that is not a regular file,
-/// a pipe for instance, is refused before it is opened: opening it could wait forever.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "configuration is read before there are roots to read it through"
-)]
+/// a pipe for instance, is refused before it is opened, and opening does not wait if it becomes one then.
 pub(crate) fn read_file(path: &Path) -> Result<Option<String>, Unreadable> {
     match path.metadata() {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => return Err("it is not a file".to_owned().into()),
+        Ok(metadata) => refuse_others(&metadata)?,
         Err(error) if is_absent(error.kind()) => return Ok(None),
         Err(error) => return Err(format!("it cannot be read: {error}").into()),
     }
+    let unreadable = |error: std::io::Error| format!("it cannot be read: {error}");
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path).map_err(unreadable)?;
+    refuse_others(&file.metadata().map_err(unreadable)?)?;
     let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(|error| format!("it cannot be read: {error}"))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
         return Err(format!("it is larger than {MAX_FILE_BYTES} bytes").into());
     }
     into_text(bytes).map(Some)
+}
+
+fn refuse_others(metadata: &Metadata) -> Result<(), Unreadable> {
+    not_a_file(metadata.mode()).map_or(Ok(()), |what| Err(what.into()))
 }
 
 fn is_absent(kind: ErrorKind) -> bool {
@@ -110,6 +116,15 @@ mod tests {
     fn only_regular_files_are_opened() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(read_file(&directory.path().join("none")), Ok(None));
-        assert_eq!(read_file(directory.path()), Err("it is not a file".to_owned().into()));
+        let refused = |path: &Path| read_file(path).unwrap_err().message;
+        assert_eq!(refused(directory.path()), "it is a directory, not a file");
+        let pipe = directory.path().join("pipe");
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(refused(&pipe), "it is a named pipe, not a file");
+        let socket = directory.path().join("socket");
+        std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(refused(&socket), "it is a socket, not a file");
+        assert_eq!(refused(Path::new("/dev/null")), "it is a device, not a file");
     }
 }

@@ -36,8 +36,10 @@ impl Authority {
     pub fn decide(&self, facts: &Facts<'_>) -> Decision {
         let below = self.below.iter().map(|policy| policy.decide(facts));
         below.fold(self.first.decide(facts), |first, second| {
-            let says_more =
-                matches!((&first.source, &second.source), (Source::Kind(_), Source::Rule { .. }));
+            let says_more = matches!(
+                (&first.source, &second.source),
+                (Source::Kind(_) | Source::Mode { .. }, Source::Rule { .. })
+            );
             match second.permission.cmp(&first.permission) {
                 Ordering::Greater => second,
                 Ordering::Equal if says_more => second,

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::shell::Word;
+use crate::glob;
 
 /// Whether a condition holds. Ordered: of two conditions that both have to hold, the lesser counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,12 +69,13 @@ pub(super) struct PathPattern {
 }
 
 /// A glob that was read. Compiling it takes much longer than that, and most are never asked: it is done with
-/// the first path, once for all clones.
+/// the first path, once for all clones. It cannot fail then: what was let in is small.
 #[derive(Clone, Debug)]
 struct Matcher(Arc<(Glob, OnceLock<GlobMatcher>)>);
 
 impl Matcher {
     fn new(pattern: &str) -> Result<Self, String> {
+        glob::check(pattern)?;
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
         let glob = glob.map_err(|error| error.kind().to_string())?;
         Ok(Self(Arc::new((glob, OnceLock::new()))))
@@ -472,6 +474,25 @@ mod tests {
         assert!(clone.is_match(Path::new("/srv/.git/config")));
         assert!(matcher.0.1.get().is_some());
         assert!(Matcher::new("a[b").is_err(), "what is wrong is said before");
+    }
+
+    /// Compiling one that is too large panics, and reading one that is too deep ends the process.
+    #[test]
+    fn what_is_let_in_can_be_compiled_and_the_rest_is_refused() {
+        let dense =
+            ["?", "*", "**/", "[!a]", "[!-~]", "{a,?}", "{?,*,}", "é", "[à-ü]", "[a-cx-z]", "\\*"];
+        for part in dense {
+            let whole = part.repeat(glob::MAX_BYTES / part.len());
+            let matcher = Matcher::new(&whole).unwrap();
+            assert!(!matcher.is_match(Path::new("")) || part.contains('*'), "{part}");
+        }
+        let alternatives = format!("{{{}}}", "a?,".repeat(glob::MAX_BYTES / 3 - 1));
+        assert!(!Matcher::new(&alternatives).unwrap().is_match(Path::new("/a/b")));
+        let nested = |depth| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
+        assert!(Matcher::new(&nested(glob::MAX_DEPTH)).unwrap().is_match(Path::new("a")));
+        for bad in [nested(glob::MAX_DEPTH + 1), nested(500_000), "?".repeat(1_000_000)] {
+            assert!(PathPattern::new(&bad).is_err());
+        }
     }
 
     #[test]

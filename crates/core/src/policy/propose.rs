@@ -62,7 +62,8 @@ impl Authority {
 impl Policy {
     fn asks_by_kind(&self, facts: &Facts<'_>, part: &Part) -> bool {
         self.decide_part(facts, part).is_some_and(|decision| {
-            decision.permission == Permission::Ask && matches!(decision.source, Source::Kind(_))
+            decision.permission == Permission::Ask
+                && matches!(decision.source, Source::Kind(_) | Source::Mode { .. })
         })
     }
 }

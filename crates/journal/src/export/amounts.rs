@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub use convoke_core::count::count;
 use convoke_core::{Money, Timestamp, Usage};
 
 /// Writes how long something took: `2 ms`, `8.2 s`, `3 m 05 s`, `1 h 02 m`.
@@ -75,11 +76,6 @@ pub fn size(bytes: usize) -> String {
         1024..1_048_576 => format!("{} KiB", bytes / 1024),
         _ => format!("{} MiB", bytes / 1_048_576),
     }
-}
-
-/// Writes `1 turn`, `2 turns`.
-pub fn count(number: u64, thing: &str) -> String {
-    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
 /// Writes a moment: `2026-03-01 09:30:00 UTC`.

@@ -240,3 +240,54 @@ impl At for Event {
         self
     }
 }
+
+/// A pipe was waited for, for ever.
+#[test]
+fn what_is_no_file_is_named_and_not_waited_for() {
+    let world = world();
+    world.record("whole", &[started("whole", "Go", "")]);
+    for name in ["pipe", "directory", "socket", "device"] {
+        fs::create_dir(world.directory(name)).unwrap();
+    }
+    make_pipe(&world.journal("pipe"));
+    fs::create_dir(world.journal("directory")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(world.journal("socket")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", world.journal("device")).unwrap();
+    let listed = world.store.list().unwrap();
+    for (name, what) in [
+        ("pipe", "a named pipe"),
+        ("directory", "a directory"),
+        ("socket", "a socket"),
+        ("device", "a device"),
+    ] {
+        let summary = listed.iter().find(|summary| summary.run == id(name)).unwrap();
+        let problem = format!("the journal cannot be read (it is {what}, not a file)");
+        assert_eq!(summary.problem, Some(problem));
+        for error in [
+            world.store.read(&id(name)).map(drop).unwrap_err(),
+            world.store.open(&id(name), NOW).map(drop).unwrap_err(),
+            world.store.remove(&id(name)).unwrap_err(),
+        ] {
+            let source = std::error::Error::source(&error).unwrap().to_string();
+            assert_eq!(source, format!("it is {what}, not a file"), "{error}");
+        }
+    }
+    assert_eq!(listed.len(), 5);
+    // Beside a journal, too.
+    let whole = world.directory("whole");
+    fs::remove_file(whole.join("lock")).unwrap_or_default();
+    make_pipe(&whole.join("lock"));
+    let head = world.state.path().join("heads/whole");
+    fs::create_dir_all(head.parent().unwrap()).unwrap();
+    fs::remove_file(&head).unwrap_or_default();
+    make_pipe(&head);
+    fs::remove_file(world.state.path().join("index")).unwrap();
+    make_pipe(&world.state.path().join("index"));
+    assert_eq!(world.store.list().unwrap().len(), 5);
+    drop(world.store.open(&id("whole"), NOW).unwrap());
+}
+
+fn make_pipe(path: &std::path::Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use convoke_journal::{Journal, JournalError, Repair};
+use convoke_journal::{Journal, JournalError, Reason, Repair};
 
 use crate::support::{NOW, id, newlines, notice, notices, world};
 
@@ -44,10 +44,11 @@ fn what_a_power_loss_leaves_is_cut_off() {
     let whole = world.bytes("run");
     let lines = world.lines("run");
     let half = &lines[3][..lines[3].len() / 2];
-    let tails: [(&str, u64); 4] =
-        [("\0\0\0\0\0\0\0\0", 5), ("\0\0\0\0\n", 5), ("{\"prev\":\"0\0\0\0\"}\n", 5), ("\n", 5)];
+    let tails: [(&str, u64); 3] =
+        [("\0\0\0\0\0\0\0\0", 5), ("\0\0\0\0\n", 5), ("{\"prev\":\"0\0\0\0\"}\n", 5)];
     for (tail, at_line) in tails {
         fs::write(world.journal("run"), [&whole, tail.as_bytes()].concat()).unwrap();
+        assert_eq!(world.store.list().unwrap()[0].problem, None, "{tail:?}");
         let opened = world.store.open(&id("run"), NOW).unwrap();
         assert_eq!(opened.repaired, Some(Repair { bytes: tail.len() as u64, at_line }));
         assert_eq!(opened.events, events);
@@ -58,6 +59,34 @@ fn what_a_power_loss_leaves_is_cut_off() {
     let opened = world.store.open(&id("run"), NOW).unwrap();
     assert_eq!(opened.repaired.unwrap().at_line, 4);
     assert_eq!(opened.events, events[..2]);
+}
+
+/// It was once cut off as if a crash had torn it, and with it went what somebody had put in its place.
+#[test]
+fn a_whole_line_that_is_no_json_is_damage() {
+    let world = world();
+    world.record("run", &notices("run", 3));
+    let whole = world.bytes("run");
+    let last = world.lines("run").pop().unwrap();
+    let before = &whole[..whole.len() - last.len() - 1];
+    for (kept, line, events) in [
+        (&whole[..], "this is no JSON", 3),
+        (&whole[..], "", 3),
+        (before, &last[..last.len() - 9], 2),
+        (&b""[..], "no header", 0),
+    ] {
+        let changed = [kept, line.as_bytes(), b"\n"].concat();
+        fs::write(world.journal("run"), &changed).unwrap();
+        let opened = world.store.open(&id("run"), NOW).map(drop).unwrap_err();
+        let JournalError::Damaged { damage, .. } = &opened else { panic!("{opened:?}") };
+        assert_eq!((damage.seq_before, &damage.reason), (events, &Reason::NotJson), "{line}");
+        match world.store.read(&id("run")) {
+            Ok(read) => assert_eq!(read.damage.as_ref(), Some(damage)),
+            Err(error) => assert_eq!(error.to_string(), opened.to_string()),
+        }
+        assert!(world.store.list().unwrap()[0].problem.is_some(), "{line}");
+        assert_eq!(world.bytes("run"), changed, "nothing is cut off");
+    }
 }
 
 #[test]

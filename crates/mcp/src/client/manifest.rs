@@ -5,13 +5,14 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use convoke_core::Timestamp;
 use convoke_tool::floor_char_boundary;
 use rmcp::model::{ProtocolVersion, ServerPeerInfo};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use sha2::{Digest, Sha256};
@@ -161,7 +162,10 @@ impl Cache {
 
     /// Returns what was kept, if it still means anything.
     pub(super) fn read(&self, now: Timestamp) -> Option<Manifest> {
-        let mut file = OpenOptions::new().read(true).open(self.path.as_ref()?).ok()?;
+        let mut options = OpenOptions::new();
+        // A pipe is not waited for.
+        options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let mut file = options.open(self.path.as_ref()?).ok()?;
         if !file.metadata().ok()?.is_file() {
             return None;
         }

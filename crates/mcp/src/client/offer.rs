@@ -17,6 +17,8 @@ const MAX_TITLE_BYTES: usize = 200;
 /// A schema that a model reads with every request.
 const MAX_SCHEMA_BYTES: usize = 128 * 1024;
 const MAX_SCHEMA_DEPTH: usize = 48;
+/// Each is a regular expression, which may take megabytes once it is compiled.
+const MAX_SCHEMA_PATTERNS: usize = 50;
 /// A name that nobody means.
 const MAX_NAME_BYTES: usize = 1024;
 const MAX_ADDRESS_BYTES: usize = 8 * 1024;
@@ -151,11 +153,31 @@ pub(super) fn problem_with_schema(schema: &Value) -> Option<String> {
     if is_deeper(schema, MAX_SCHEMA_DEPTH) {
         return Some(format!("is nested more than {MAX_SCHEMA_DEPTH} levels deep"));
     }
+    let patterns = patterns(schema);
+    if patterns > MAX_SCHEMA_PATTERNS {
+        return Some(format!("has {patterns} patterns; the limit is {MAX_SCHEMA_PATTERNS}"));
+    }
     if let Err(error) = check_cost(schema) {
         return Some(error.to_string());
     }
     let error = jsonschema::validator_for(schema).err()?;
     Some(format!("is not valid: {}", cut(&error.to_string(), 300)))
+}
+
+/// Counts what may be a regular expression in a schema that is not too deep.
+fn patterns(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => {
+            let here = map.iter().map(|(keyword, value)| match (keyword.as_str(), value) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(names)) => names.len(),
+                _ => 0,
+            });
+            here.sum::<usize>() + map.values().map(patterns).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(patterns).sum(),
+        _ => 0,
+    }
 }
 
 /// Tells whether a value is nested more than so many levels deep.
@@ -325,6 +347,11 @@ mod tests {
             (json!({ "type": "object", "properties": 7 }), "is not valid"),
             (json!({ "type": "object", "$ref": "http://elsewhere.example/x" }), "not in it"),
             (json!({ "type": "object", "description": "x".repeat(200_000) }), "bytes long"),
+            (
+                json!({ "type": "object", "allOf": vec![json!({ "pattern": "\\w{200}" }); 51] }),
+                "has 51 patterns; the limit is 50",
+            ),
+            (json!({ "type": "object", "pattern": "(a{9999}){9999}" }), "is not valid"),
             (
                 (0..100).fold(json!({}), |inner, _| json!({ "type": "object", "not": inner })),
                 "deep",

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
@@ -135,9 +136,13 @@ impl Log {
             // If it cannot be made, the file cannot be opened either.
             drop(std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory));
         }
-        let open = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-        let file = open.ok()?;
-        let mut length = file.metadata().ok()?.len();
+        let mut options = OpenOptions::new();
+        // A pipe is not waited for.
+        options.append(true).create(true).mode(0o600);
+        options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let file = options.open(path).ok()?;
+        let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let mut length = metadata.len();
         if length > MAX_LOG_BYTES / 2 {
             file.set_len(0).ok()?;
             length = 0;

@@ -166,7 +166,10 @@ fn what_is_not_a_file_is_not_waited_for() {
     let _socket = std::os::unix::net::UnixListener::bind(fixture.path("config/agents/socket.md"));
     let report = fixture.load(ProjectTrust::Trusted);
     assert_eq!(names(&report), [""; 0]);
-    assert_eq!(fixture.shown(&report.problems[0]), "config/agents/socket.md: it is not a file");
+    assert_eq!(
+        fixture.shown(&report.problems[0]),
+        "config/agents/socket.md: it is a socket, not a file"
+    );
     assert_eq!(report.problems.len(), 1);
 }
 

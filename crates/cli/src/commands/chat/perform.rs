@@ -1,7 +1,7 @@
 //! The commands of the chat, carried out.
 
 use convoke::Origin;
-use convoke::agent::{Paused, Reopened};
+use convoke::agent::{Paused, Reopened, last_said};
 use convoke::journal::Store;
 use convoke_core::Mode;
 
@@ -144,7 +144,8 @@ impl Talk<'_> {
             let elsewhere = origin.working_directory.display();
             note(&format!("it was begun in {elsewhere}; from now on it works here"), output);
         }
-        show::recap(&kept.paused, output);
+        let said = last_said(&kept.paused.id(), &kept.events);
+        show::recap(&kept.paused, said, output);
         self.paused = Some(kept.paused);
     }
 

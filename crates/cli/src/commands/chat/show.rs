@@ -44,8 +44,8 @@ pub(super) fn banner(model: &str, directory: &str, mode: Mode, output: &Output) 
     err.line(err.paint(Style::Dim, cut(&help, width, err.ellipsis())));
 }
 
-/// Says where an earlier conversation stopped.
-pub(super) fn recap(paused: &Paused, output: &Output) {
+/// Says where an earlier conversation stopped. `said` is what the person last said.
+pub(super) fn recap(paused: &Paused, said: Option<&str>, output: &Output) {
     let err = &output.err;
     let (turns, usage) = (paused.turns(), paused.spent());
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -56,17 +56,17 @@ pub(super) fn recap(paused: &Paused, output: &Output) {
     ]);
     let id = err.paint(Style::Name, paused.id()).to_string();
     err.line(format_args!("going on with {id} ({facts})"));
-    let messages = paused.messages();
-    for (role, who) in [(Role::User, "you"), (Role::Assistant, "it")] {
-        if let Some(words) = last_words(&messages, role) {
-            let said = one_line(&words, RECAP);
+    let answer = last_answer(&paused.messages());
+    for (who, words) in [("you", said), ("it", answer.as_deref())] {
+        if let Some(words) = words {
+            let said = one_line(words, RECAP);
             err.line(err.paint(Style::Dim, format!("  {who}: {said}")));
         }
     }
 }
 
-fn last_words(messages: &[Message], role: Role) -> Option<String> {
-    let said = messages.iter().rev().filter(|message| message.role == role);
+fn last_answer(messages: &[Message]) -> Option<String> {
+    let said = messages.iter().rev().filter(|message| message.role == Role::Assistant);
     let words = |message: &Message| {
         let text = message.parts.iter().rev().find_map(Part::as_text)?;
         (!text.trim().is_empty()).then(|| text.to_owned())
@@ -298,15 +298,10 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_the_words_and_not_what_was_attached() {
-        let parts = vec![Part::text("The file a:\nx"), Part::text("What is it?")];
-        let messages = [
-            Message { role: Role::User, parts },
-            Message::text(Role::Assistant, "A letter."),
-            Message::text(Role::Assistant, " "),
-        ];
-        assert_eq!(last_words(&messages, Role::User).as_deref(), Some("What is it?"));
-        assert_eq!(last_words(&messages, Role::Assistant).as_deref(), Some("A letter."));
+    fn an_answer_without_words_is_none() {
+        let messages =
+            [Message::text(Role::Assistant, "A letter."), Message::text(Role::Assistant, " ")];
+        assert_eq!(last_answer(&messages).as_deref(), Some("A letter."));
     }
 
     #[test]
@@ -321,7 +316,7 @@ mod tests {
             run.pause()
         });
         let output = Output::in_memory();
-        recap(&paused, &output);
+        recap(&paused, Some("What colour is the sky?"), &output);
         let shown = output.err.contents();
         assert!(shown.starts_with("going on with r-1 (1 turn, "), "{shown}");
         assert!(shown.ends_with("  you: What colour is the sky?\n  it: It is blue.\n"), "{shown}");

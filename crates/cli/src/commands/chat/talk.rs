@@ -45,6 +45,8 @@ pub(super) struct Talk<'a> {
     pub(super) places: Places,
     /// The run between two messages; nothing before the first.
     pub(super) paused: Option<Paused>,
+    /// What was last said in a conversation that goes on.
+    pub(super) said: Option<String>,
     /// Files that go with the next message.
     pub(super) to_attach: Vec<Attached>,
     /// Whether the conversation is summed up before the next answer.
@@ -100,7 +102,7 @@ impl Talk<'_> {
         }
         show::banner(&self.model(), &self.directory(), self.mode, output);
         if let Some(paused) = &self.paused {
-            show::recap(paused, output);
+            show::recap(paused, self.said.as_deref(), output);
         }
     }
 

@@ -6,7 +6,7 @@ use convoke::Runtime;
 use convoke::config::{Config, FileState, Layer, Loaded, Standing, WebSearchProvider, load};
 use convoke_core::{ExitCode, Kind, Permission};
 
-use super::{Check, confinement, mcp, model, programs, sandbox, workspaces};
+use super::{Check, confinement, kept, mcp, model, programs, sandbox, workspaces};
 use crate::failure;
 use crate::hooks;
 use crate::output::{Output, Stream};
@@ -17,7 +17,7 @@ pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
     let mut checks = vec![version(), directory(session.working_directory())];
     match configuration(session) {
         Ok((loaded, check)) => {
-            checks.extend([check, trust(&loaded), user_directory(session)]);
+            checks.extend([check, trust(&loaded), user_directory(session), kept::check(session)]);
             match session.runtime(loaded.config.clone()) {
                 Ok(runtime) => {
                     checks.extend([roots(&runtime), confinement::check()]);
@@ -34,7 +34,8 @@ pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
             checks.push(web_search(&loaded.config));
         }
         Err(check) => {
-            checks.extend([check, user_directory(session), confinement::check()]);
+            checks.extend([check, user_directory(session), kept::check(session)]);
+            checks.push(confinement::check());
             checks.push(programs::git(session.environment()));
         }
     }

@@ -181,7 +181,7 @@ pub(super) fn warn_of_secrets(server: &ServerConfig, place: PlaceFlag, output: &
             || name.eq_ignore_ascii_case("authorization")
             || holds_token(value);
         if looks_secret && !value.contains("${") {
-            failure::warning(
+            failure::doubt(
                 output,
                 &format!(
                     "the value of {key}.{name} is now in the project's file, for everybody to read"

@@ -58,7 +58,7 @@ impl Import {
         let mut left_out = false;
         for problem in &read.problems {
             left_out |= problem.severity == Severity::Error;
-            failure::warning(output, &format!("{shown}: {problem}"));
+            failure::doubt(output, &format!("{shown}: {problem}"));
         }
         if read.servers.is_empty() {
             return Err(Failure::failed(format!("there is no server to take from `{shown}`")));
@@ -78,7 +78,7 @@ impl Import {
                 Ok(()) => None,
             };
             if let Some(why) = why {
-                failure::warning(output, &format!("{shown}: `{name}` is left out: {why}"));
+                failure::doubt(output, &format!("{shown}: `{name}` is left out: {why}"));
                 left_out = true;
                 continue;
             }
@@ -88,7 +88,7 @@ impl Import {
             match edit.add(&server) {
                 Ok(()) => taken.push(server),
                 Err(failure) => {
-                    failure::warning(output, &format!("{shown}: `{name}` is left out: {failure}"));
+                    failure::doubt(output, &format!("{shown}: `{name}` is left out: {failure}"));
                     left_out = true;
                 }
             }

@@ -30,7 +30,7 @@ pub(crate) struct Apply {
     /// The run, or any part of its id that no other run has; or an agent that a run called
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The newest run
+    /// The run that was last worked on
     #[arg(long)]
     last: bool,
     /// Only try whether it fits

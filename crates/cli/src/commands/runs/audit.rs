@@ -26,7 +26,8 @@ Without an ID all runs are looked at. Filters combine. Each line is a tool call:
 which run, by which agent, how it ended, the tool, what was decided (and answered, where somebody was asked; or the \
 hook that refused it), the rule that decided, and what the call did. Where a hook or a person changed the \
 arguments, those that were asked for stand behind those that ran. Lines without a tool say with which rights a run \
-was started or resumed. On a narrow terminal columns are left out.
+was started or resumed. On a narrow terminal the rule and the decision are left out, and runs are named by the \
+end of their ids; when, in which run, who and what always stay. Nothing is left out where the output is no terminal.
 
 Every journal is verified: each line vouches for the one before it, and a head that is kept apart vouches for a \
 late line. Where a journal fails, or is gone while its head is left, the exit code is 9. One without a head cannot \
@@ -54,7 +55,7 @@ pub(crate) struct Audit {
     /// The runs, or any parts of their ids that no other run has
     #[arg(value_name = "ID")]
     words: Vec<String>,
-    /// The newest run
+    /// The run that was last worked on
     #[arg(long, conflicts_with = "words")]
     last: bool,
     /// Only what was done since then: 90s, 2h or 3d ago, or 2026-03-01 or 2026-03-01T09:30 (UTC)
@@ -111,8 +112,10 @@ impl Audit {
                 output.json_line(&found.told());
             }
         } else {
-            row::print(&wanted, &output.out);
-            if wanted.is_empty() {
+            let all = store.list().map_err(|error| named::failure(&error))?;
+            let ids: Vec<&str> = all.iter().map(|run| run.run.as_str()).collect();
+            row::print(&wanted, &ids, &output.out);
+            if wanted.is_empty() && !output.is_quiet() {
                 let runs = amounts::count(verifications.len() as u64, "run");
                 output.err.line(format_args!("nothing of the kind was done in {runs}"));
             }

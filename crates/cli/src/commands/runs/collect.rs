@@ -237,11 +237,11 @@ impl Collect {
                 .out
                 .line(format_args!("{went} the workspace of {run}, which is no run any more"));
         }
-        for run in &told.forgotten {
-            output.err.line(format_args!("forgot {run}: its journal was gone without `runs rm`"));
-        }
         if output.is_quiet() {
             return;
+        }
+        for run in &told.forgotten {
+            output.err.line(format_args!("forgot {run}: its journal was gone without `runs rm`"));
         }
         for run in &told.unapplied {
             let said =

@@ -34,7 +34,7 @@ pub(crate) struct Export {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The newest run
+    /// The run that was last worked on
     #[arg(long)]
     last: bool,
     /// What to write

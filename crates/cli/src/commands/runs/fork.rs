@@ -1,8 +1,8 @@
 //! `convoke runs fork`: a new run that begins with the first events of another.
 
 use clap::Args;
-use convoke::journal::JournalError;
-use convoke_core::{Cause, ExitCode, Run};
+use convoke::journal::{JournalError, Store};
+use convoke_core::{Cause, ExitCode, Run, RunId};
 
 use super::super::workspace;
 use super::goes_on::{GoesOn, journals};
@@ -50,29 +50,28 @@ impl Fork {
         let store = session.existing_store()?;
         let (id, rest) = named::run(&store, &self.goes_on.words, self.goes_on.last)?;
         let message = GoesOn::message(rest)?;
-        let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
-        if let (None, Some(damage)) = (self.at, recorded.damage) {
-            return Err(named::failure(&JournalError::Damaged { run: id, damage }));
-        }
-        let at = self.at.unwrap_or(recorded.events.len() as u64);
-        let shared = usize::try_from(at).ok().filter(|at| *at > 0);
-        let shared = shared.and_then(|at| recorded.events.get(..at)).ok_or_else(|| {
-            let events = amounts::count(recorded.events.len() as u64, "event");
-            Failure::usage(format!("run `{id}` has {events}, so there is no event {at}"))
-        })?;
-        workspace::refuse_copies(shared)?;
-        let run = Run::replay(id.clone(), shared);
+        let at = match self.at {
+            Some(at) => at,
+            None => last_event(&store, &id).map_err(|error| named::failure(&error))?,
+        };
+        let shared = store.forked(&id, at).map_err(|error| named::failure(&error))?;
+        workspace::refuse_copies(&shared)?;
+        let run = Run::replay(id.clone(), &shared);
         let inherits = |run: &Run| {
             let turns = amounts::count(run.turns().into(), "turn");
             let tokens = amounts::tokens(run.context_tokens());
             let events = amounts::count(at, "event");
             format!("inherits {events} of {id}: {turns}, about {tokens} tokens with every request")
         };
+        let done = run.outcome().is_some_and(|outcome| outcome.cause == Cause::Goal);
         if self.dry_run {
             output.out.line(inherits(&run));
+            if done && message.is_none() && !output.is_quiet() {
+                let note = "the run is done there: its fork has to be told what more to do";
+                output.err.line(note);
+            }
             return Ok(ExitCode::Done);
         }
-        let done = run.outcome().is_some_and(|outcome| outcome.cause == Cause::Goal);
         if done && message.is_none() {
             return Err(Failure::usage(format!("run `{id}` is done at event {at}"))
                 .hint("say what more its fork is to do, or fork it earlier with --at"));
@@ -82,5 +81,14 @@ impl Fork {
             output.err.line(format_args!("{} {}", forked.paused.id(), inherits(&run)));
         }
         self.goes_on.work(forked, message, session, output)
+    }
+}
+
+/// Returns the number of the last event of a run that is intact.
+fn last_event(store: &Store, id: &RunId) -> Result<u64, JournalError> {
+    let recorded = store.read(id)?;
+    match recorded.damage {
+        Some(damage) => Err(JournalError::Damaged { run: id.clone(), damage }),
+        None => Ok(recorded.events.len() as u64),
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct GoesOn {
     /// The run, or any part of its id that no other run has; then what it is to do
     #[arg(value_name = "ID] [MESSAGE", num_args = 0..=2)]
     pub(super) words: Vec<String>,
-    /// The newest run
+    /// The run that was last worked on
     #[arg(long)]
     pub(super) last: bool,
     #[command(flatten)]

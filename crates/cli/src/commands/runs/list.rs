@@ -10,6 +10,7 @@ use clap::Args;
 use convoke::journal::{Store, Summary};
 use convoke::tools::{Clock, SystemClock};
 use convoke_core::{ExitCode, Timestamp};
+use serde::Serialize;
 
 use self::row::Rows;
 use super::state::{self, State};
@@ -26,9 +27,10 @@ const USUAL: usize = 20;
 const AFTER_HELP: &str = "\
 The newest come first. Any part of an id that no other run has is enough to name a run; on a terminal with \
 colours, a part that is enough stands out. With --json all runs are printed unless --limit says otherwise, and \
-times are milliseconds since 1970.
+times are milliseconds since 1970; `status` is the word that is shown here and in `runs show`.
 
-A run that is `waiting` has asked a person; how many questions are open follows in parentheses, and \
+A run that is `interrupted` was stopped or lost and can be resumed; the report of one that was stopped says \
+`cancelled`. One that is `waiting` has asked a person; how many questions are open follows in parentheses, and \
 `convoke runs show ID` has them.
 
 Examples:
@@ -82,7 +84,7 @@ impl List {
         };
         let (chosen, more) = self.chosen(&store, &all, now, limit, session);
         if self.json {
-            output.json(&chosen);
+            output.json(&chosen.into_iter().map(Told::of).collect::<Vec<_>>());
         } else if chosen.is_empty() && more == 0 {
             say_none(&store, all.len(), output);
         } else {
@@ -120,6 +122,20 @@ impl List {
     }
 }
 
+/// A run as programs read it, with the word that people see.
+#[derive(Debug, Serialize)]
+struct Told<'s> {
+    #[serde(flatten)]
+    run: &'s Summary,
+    status: &'static str,
+}
+
+impl<'s> Told<'s> {
+    fn of(run: &'s Summary) -> Self {
+        Self { run, status: State::of(run).word() }
+    }
+}
+
 /// A question that has an answer in the run's inbox waits for nobody any more.
 fn leave_out_answered(store: &Store, run: &mut Summary) {
     if run.open_questions > 0 {
@@ -130,6 +146,9 @@ fn leave_out_answered(store: &Store, run: &mut Summary) {
 
 /// Says that there is nothing to list, and why.
 fn say_none(store: &Store, others: usize, output: &Output) {
+    if output.is_quiet() {
+        return;
+    }
     let place = store.root().display();
     if others > 0 {
         output.err.line(format_args!("no run is like that, of {others} in {place}"));

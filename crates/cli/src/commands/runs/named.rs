@@ -21,13 +21,13 @@ pub(in crate::commands) fn run<'w>(
     if last {
         // The one that was last worked on, which need not be the one that was started last.
         let all = store.list().map_err(|error| failure(&error))?;
-        let newest = all.into_iter().max_by_key(|run| run.last_activity);
-        let newest = newest.map(|newest| newest.run).ok_or_else(|| {
+        let last = all.into_iter().max_by_key(|run| run.last_activity);
+        let last = last.map(|last| last.run).ok_or_else(|| {
             let place = store.root().display();
             Failure::usage(format!("there are no runs in `{place}`"))
                 .hint("`convoke run \"…\"` makes one")
         })?;
-        return Ok((newest, words));
+        return Ok((last, words));
     }
     let Some((id, rest)) = words.split_first() else {
         return Err(Failure::usage("the run is not named")

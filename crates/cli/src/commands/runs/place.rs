@@ -28,7 +28,7 @@ struct Started {
 /// Returns the directory a run was started in, where that was recorded and can be read.
 pub(super) fn of(store: &Store, run: &RunId) -> Option<PathBuf> {
     let journal = store.directory(run).ok()?.join("journal.jsonl");
-    let mut lines = BufReader::new(files::open(&journal).ok()?.take(MOST)).split(b'\n');
+    let mut lines = BufReader::new(files::open_regular(&journal).ok()?.take(MOST)).split(b'\n');
     let first = lines.nth(1)?.ok()?;
     let First { data } = serde_json::from_slice(&first).ok()?;
     Some(data.origin.working_directory)

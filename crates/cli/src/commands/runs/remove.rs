@@ -32,7 +32,7 @@ pub(crate) struct Remove {
     /// The runs, or any parts of their ids that no other run has
     #[arg(value_name = "ID", required_unless_present = "last")]
     words: Vec<String>,
-    /// The newest run
+    /// The run that was last worked on
     #[arg(long, conflicts_with = "words")]
     last: bool,
     /// Do not ask
@@ -62,7 +62,7 @@ impl Remove {
         let own = Own::find(&store, &runs, session, &threads, output)?;
         for run in own.iter().filter(|own| own.is_needed).map(|own| &own.run) {
             let said = "it changed files in its workspace that were not applied: they go with it";
-            failure::warning(output, &format!("{run}: {said}"));
+            failure::doubt(output, &format!("{run}: {said}"));
         }
         if !self.yes {
             for run in &runs {

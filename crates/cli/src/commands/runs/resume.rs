@@ -5,9 +5,10 @@ use convoke_core::ExitCode;
 
 use super::goes_on::{GoesOn, journals};
 use super::named;
-use crate::failure::{Failure, warning};
+use crate::failure::{Failure, doubt};
 use crate::output::Output;
 use crate::session::Session;
+use crate::view::amounts;
 
 const AFTER_HELP: &str = "\
 A run that was interrupted goes on where it was: what had ended is not done again, what would do harm if \
@@ -49,12 +50,15 @@ impl Resume {
         let message = GoesOn::message(rest)?;
         let reopened = journals(&store).reopen(&id).map_err(|error| named::failure(&error))?;
         if let Some(repair) = reopened.repaired {
-            let bytes = repair.bytes;
-            warning(
+            let bytes = amounts::count(repair.bytes, "byte");
+            let were = if repair.bytes == 1 {
+                "that was never accepted was"
+            } else {
+                "that were never accepted were"
+            };
+            doubt(
                 output,
-                &format!(
-                    "the journal ended in the middle of a line; {bytes} bytes that were never accepted were cut off"
-                ),
+                &format!("the journal ended in the middle of a line; {bytes} {were} cut off"),
             );
         }
         self.goes_on.work(reopened, message, session, output)

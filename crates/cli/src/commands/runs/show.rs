@@ -57,7 +57,7 @@ pub(crate) struct Show {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The newest run
+    /// The run that was last worked on
     #[arg(long)]
     last: bool,
     /// Put what a subagent did below what started it
@@ -234,7 +234,7 @@ fn state_of(store: &Store, id: &RunId, recorded: &Recorded) -> Result<State, Fai
     }
     let timeline = Timeline::of(&recorded.events);
     if let Some(end) = timeline.main().and_then(|main| main.end) {
-        return Ok(State::Ended(end.outcome.status));
+        return Ok(State::ended(end.outcome.status));
     }
     let all = store.list().map_err(|error| named::failure(&error))?;
     let summary = all.iter().find(|summary| summary.run == *id);

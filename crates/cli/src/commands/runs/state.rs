@@ -1,8 +1,8 @@
 //! Whether a run runs and how it ended, in a word: the same in lists, in what is shown, and for `--status`.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use convoke::journal::{Condition, Summary};
-use convoke_core::{Cause, Outcome, Status};
+use convoke_core::{Outcome, Status};
 
 use crate::output::{Stream, Style};
 use crate::view::ending;
@@ -15,7 +15,7 @@ pub(super) enum State {
     Running,
     /// A process works on it and waits for a person's answer.
     Waiting,
-    /// It has not ended, and nobody works on it.
+    /// Somebody stopped it or it was lost, and nobody works on it: it can go on.
     Interrupted,
     /// It ended.
     Ended(Status),
@@ -24,7 +24,7 @@ pub(super) enum State {
 }
 
 /// All of them, with their words.
-const WORDS: [(&str, State); 11] = [
+const WORDS: [(&str, State); 10] = [
     ("running", State::Running),
     ("waiting", State::Waiting),
     ("interrupted", State::Interrupted),
@@ -34,9 +34,11 @@ const WORDS: [(&str, State); 11] = [
     ("limited", State::Ended(Status::Limited)),
     ("stuck", State::Ended(Status::Stuck)),
     ("parked", State::Ended(Status::Parked)),
-    ("cancelled", State::Ended(Status::Cancelled)),
     ("damaged", State::Damaged),
 ];
+
+/// What the report of a run that somebody stopped calls it.
+const STOPPED: &str = "cancelled";
 
 impl State {
     /// The state of a run in a list.
@@ -45,13 +47,17 @@ impl State {
             (Some(_), _) => Self::Damaged,
             (None, Condition::Running) => Self::Running,
             (None, Condition::Waiting) => Self::Waiting,
-            // Somebody stopped it, and it can go on: that it could say so makes no difference.
-            (
-                None,
-                Condition::Interrupted
-                | Condition::Ended { cause: Cause::Interrupted | Cause::Terminated, .. },
-            ) => Self::Interrupted,
-            (None, Condition::Ended { status, .. }) => Self::Ended(status),
+            (None, Condition::Interrupted) => Self::Interrupted,
+            (None, Condition::Ended { status, .. }) => Self::ended(status),
+        }
+    }
+
+    /// The state of a run that ended. One that somebody stopped can go on like one that was lost: that it could
+    /// say so makes no difference.
+    pub(super) const fn ended(status: Status) -> Self {
+        match status {
+            Status::Cancelled => Self::Interrupted,
+            status => Self::Ended(status),
         }
     }
 
@@ -106,7 +112,7 @@ impl State {
 
 /// Returns how a run ended in a few words: `completed`, `limited (max_turns), recovered`.
 pub(super) fn ended(outcome: &Outcome) -> String {
-    let status = State::Ended(outcome.status).word();
+    let status = State::ended(outcome.status).word();
     let cause = match ending::word(outcome.cause) {
         cause if outcome.cause.status() == Status::Completed || cause == "error" => String::new(),
         cause if cause == status => String::new(),
@@ -116,10 +122,15 @@ pub(super) fn ended(outcome: &Outcome) -> String {
     format!("{status}{cause}{recovered}")
 }
 
-/// Reads a state.
+/// Reads a state. The report of a run that was stopped says `cancelled`, so that is understood as well.
 pub(super) fn parser() -> impl TypedValueParser<Value = State> {
-    PossibleValuesParser::new(WORDS.map(|(word, _)| word)).map(|said| {
-        WORDS.iter().find(|(word, _)| *word == said).map_or(State::Damaged, |(_, state)| *state)
+    let values = WORDS.map(|(word, state)| match state {
+        State::Interrupted => PossibleValue::new(word).alias(STOPPED),
+        _ => PossibleValue::new(word),
+    });
+    PossibleValuesParser::new(values).map(|said| {
+        let known = WORDS.iter().find(|(word, _)| *word == said);
+        known.map_or(State::Interrupted, |(_, state)| *state)
     })
 }
 
@@ -146,5 +157,7 @@ mod tests {
         assert_eq!(ended(&Cause::Goal.into()), "completed");
         assert_eq!(ended(&Cause::Error.into()), "failed");
         assert_eq!(ended(&Cause::Denied.into()), "denied");
+        assert_eq!(ended(&Cause::Interrupted.into()), "interrupted");
+        assert_eq!(ended(&Cause::Terminated.into()), "interrupted (terminated)");
     }
 }

@@ -59,7 +59,7 @@ impl Run {
         let mut config = session.load(output)?.config;
         if config.sandbox.mode == SandboxMode::Off {
             let message = "an agent's programs are not confined here (`sandbox.mode: off`)";
-            failure::warning(output, message);
+            failure::doubt(output, message);
         }
         self.changes.apply(&mut config, session)?;
         let runtime = session.runtime(config)?;
@@ -71,7 +71,7 @@ impl Run {
             other => return Err(Failure::new(Cause::Denied, other.word())),
         };
         if let Some(message) = runtime.programs().closed() {
-            failure::warning(output, &message);
+            failure::doubt(output, &message);
         }
         let program = Program::new(self.command, session.working_directory().to_owned())
             .environment(runtime.context().environment().inherited());

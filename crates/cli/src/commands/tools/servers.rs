@@ -60,7 +60,7 @@ pub(super) fn ask(runtime: &Runtime, all: bool, output: &mut Output) -> Result<S
     let patience = if all { LONG } else { SHORT };
     for Looked { name, result, .. } in threads.block_on(look_at(names, servers, patience))? {
         if let Err(error) = result {
-            failure::warning(output, &runtime.secrets().hide(&error.message));
+            failure::doubt(output, &runtime.secrets().hide(&error.message));
             failure::hint(output, &format!("`convoke mcp test {name}` says more"));
         }
     }

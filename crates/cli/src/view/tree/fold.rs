@@ -18,6 +18,7 @@ use super::agent::{Agent, CallState, OpenCall};
 use super::between;
 use super::entry::{CallEnd, End, Entry, Said, Weight};
 use super::{AgentReport, Ended, MAX_AGENTS, MAX_LABELS, MAX_NAMES, ModelFailure, Tree};
+use crate::view::amounts;
 use crate::view::brief::{self, REMARK, one_line};
 
 /// How long the name of a tool is shown, in columns.
@@ -224,8 +225,8 @@ impl Agent {
                     return vec![(Weight::Usual, Said::Begins { task: self.task.clone() })];
                 }
                 let model = one_line(model, NAME);
-                let (run, tools) = (&event.run, tools.len());
-                detail(format!("run {run}, model {model}, {tools} tools"))
+                let (run, tools) = (&event.run, amounts::count(tools.len() as u64, "tool"));
+                detail(format!("run {run}, model {model}, {tools}"))
             }
             EventBody::TurnStarted { turn } => {
                 self.turn = *turn;

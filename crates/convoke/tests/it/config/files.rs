@@ -82,14 +82,14 @@ fn files_that_cannot_be_used_are_reported() {
     fs::write(&user, b"a: 1\nb: \xff\n").unwrap();
     assert_snapshot!(scene.readable(&scene.fail()), @"
     the configuration has 2 mistakes
-    [root]/home/project/convoke.yml: it is not a file
+    [root]/home/project/convoke.yml: it is a directory, not a file
     [root]/home/user.yml:2:4: it is not UTF-8 text
     ");
 
     fs::write(&user, "#".repeat(1024 * 1024 + 1)).unwrap();
     assert_snapshot!(scene.readable(&scene.fail()), @"
     the configuration has 2 mistakes
-    [root]/home/project/convoke.yml: it is not a file
+    [root]/home/project/convoke.yml: it is a directory, not a file
     [root]/home/user.yml: it is larger than 1048576 bytes
     ");
 }

@@ -58,7 +58,7 @@ fn looks_like_agent(draft: &Draft) -> bool {
         false
     } else if draft.definition.is_none() {
         // Keys that cannot be read are keys all the same.
-        !is_text || files::read(path).is_ok_and(|text| text.starts_with("---"))
+        !is_text || files::read_regular(path).is_ok_and(|text| text.starts_with("---"))
     } else {
         let has = |keys: &[&str]| draft.lines.first(keys).is_some();
         has(&["description", "system_prompt"]) || (is_text && has(&["name"]))

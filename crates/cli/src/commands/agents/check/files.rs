@@ -124,7 +124,7 @@ impl<'a> Files<'a> {
         if let Some(checked) = known.into_iter().find(is_meant) {
             return Ok(checked);
         }
-        let text = files::read(path).map_err(|error| {
+        let text = files::read_regular(path).map_err(|error| {
             Failure::usage(format!("the file `{what}` cannot be read")).because(&error)
         })?;
         let source = AgentSource::new(path, format_of(path), AgentOrigin::Extra);

@@ -1,27 +1,39 @@
 //! What was done, as rows.
 
+use std::collections::BTreeSet;
+
 use convoke::journal::audit::{Act, Approval, Began, Call, Entry, Outcome, Rights};
 
+use super::super::short;
 use crate::moment;
-use crate::output::{Stream, Style, columns};
+use crate::output::{Stream, Style, columns, cut};
 use crate::view::brief;
 use crate::view::line::Line;
 use crate::view::look::{Look, Sign};
 
-/// How many columns there are at most.
+/// How many columns there are at most on a terminal.
 const AGENT: usize = 32;
 const TOOL: usize = 32;
 const RULE: usize = 48;
 const WHAT: usize = 300;
+/// How many there are where the terminal is narrow.
+const NARROW: usize = 16;
 /// How many columns what was done wants at least.
 const LEAST_WHAT: usize = 20;
 const GAP: usize = 2;
 
 /// A column before the last, by its place.
 const TITLES: [&str; 7] = ["when (UTC)", "run", "agent", "outcome", "tool", "decision", "rule"];
+const WHEN: usize = 0;
+const RUN: usize = 1;
+const WHO: usize = 2;
 const OUTCOME: usize = 3;
-/// In which order they go where there is too little room: the rule, the agent, the run, the time.
-const LEAST_MISSED: [usize; 4] = [6, 2, 1, 0];
+const WITH: usize = 4;
+const DECISION: usize = 5;
+const BY: usize = 6;
+/// How long a year is with what follows it, and a sign.
+const YEAR: usize = "2026-".len();
+const SIGN: usize = 1;
 
 /// An entry in cells, with what was done last.
 struct Row {
@@ -30,38 +42,126 @@ struct Row {
     what: String,
 }
 
-/// Prints what was done, one line each. Where the terminal is narrow, columns go until there is room for
-/// what was done.
-pub(super) fn print(entries: &[Entry], stream: &Stream) {
+/// Entries in cells, and which columns are shown.
+struct Sheet {
+    rows: Vec<Row>,
+    shown: Vec<usize>,
+    titles: [&'static str; TITLES.len()],
+}
+
+/// Something that gives room.
+#[derive(Clone, Copy)]
+enum Step {
+    Leave(usize),
+    ShortRuns,
+    WithoutYear,
+    Cut(usize),
+    OnlySign,
+}
+
+/// What gives way where there is too little room, in this order. When, in which run, who and what stay.
+const STEPS: [Step; 7] = [
+    Step::Leave(BY),
+    Step::ShortRuns,
+    Step::WithoutYear,
+    Step::Leave(DECISION),
+    Step::Cut(WHO),
+    Step::Cut(WITH),
+    Step::OnlySign,
+];
+
+/// Prints what was done, one line each. Where the terminal is narrow, columns become narrower or go until there
+/// is room for what was done. `ids` are those of all runs.
+pub(super) fn print(entries: &[Entry], ids: &[&str], stream: &Stream) {
     let look = Look::of(stream);
-    let rows: Vec<Row> = entries.iter().filter_map(|entry| row(entry, look)).collect();
+    let most = stream.width().map_or(usize::MAX, |_| WHAT);
+    let rows: Vec<Row> = entries.iter().filter_map(|entry| row(entry, most, look)).collect();
     if rows.is_empty() {
         return;
     }
-    let width = |index: usize| {
-        let cells = rows.iter().filter_map(|row| row.cells.get(index));
-        cells.map(|cell| columns(cell)).max().unwrap_or_default()
-    };
-    let mut shown: Vec<(usize, usize)> = TITLES
-        .iter()
-        .enumerate()
-        .map(|(index, title)| (index, width(index).max(columns(title))))
-        .collect();
+    let mut sheet = Sheet { rows, shown: (0..TITLES.len()).collect(), titles: TITLES };
     if let Some(room) = stream.width() {
-        drop_least_missed(&mut shown, room.saturating_sub(LEAST_WHAT));
+        sheet.narrow(room.saturating_sub(LEAST_WHAT), ids, stream.ellipsis());
     }
-    let room = stream.width().unwrap_or(usize::MAX);
-    let title = shown.iter().fold(Line::default(), |line, (index, width)| {
-        let title = TITLES.get(*index).copied().unwrap_or_default();
-        put(line, Some(Style::Dim), title, *width)
-    });
-    stream.line(title.styled(Style::Dim, "what").fit(room, stream).trim_end());
-    for row in &rows {
-        let line = shown.iter().fold(Line::default(), |line, (index, width)| {
-            let cell = row.cells.get(*index).map(String::as_str).unwrap_or_default();
-            put(line, row.style.filter(|_| *index == OUTCOME), cell, *width)
+    sheet.print(stream);
+}
+
+impl Sheet {
+    fn print(&self, stream: &Stream) {
+        let room = stream.width().unwrap_or(usize::MAX);
+        let widths: Vec<(usize, usize)> =
+            self.shown.iter().map(|index| (*index, self.width(*index))).collect();
+        let title = widths.iter().fold(Line::default(), |line, (index, width)| {
+            let title = self.titles.get(*index).copied().unwrap_or_default();
+            put(line, Some(Style::Dim), title, *width)
         });
-        stream.line(line.flexible(None, row.what.as_str()).fit(room, stream).trim_end());
+        stream.line(title.styled(Style::Dim, "what").fit(room, stream).trim_end());
+        for row in &self.rows {
+            let line = widths.iter().fold(Line::default(), |line, (index, width)| {
+                let cell = row.cells.get(*index).map(String::as_str).unwrap_or_default();
+                put(line, row.style.filter(|_| *index == OUTCOME), cell, *width)
+            });
+            stream.line(line.flexible(None, row.what.as_str()).fit(room, stream).trim_end());
+        }
+    }
+
+    fn width(&self, index: usize) -> usize {
+        let title = self.titles.get(index).map(|title| columns(title)).unwrap_or_default();
+        self.cells(index).map(columns).max().unwrap_or_default().max(title)
+    }
+
+    fn cells(&self, index: usize) -> impl Iterator<Item = &str> {
+        self.rows.iter().filter_map(move |row| row.cells.get(index)).map(String::as_str)
+    }
+
+    fn narrow(&mut self, room: usize, ids: &[&str], mark: &str) {
+        for step in STEPS {
+            let taken: usize = self.shown.iter().map(|index| self.width(*index) + GAP).sum();
+            if taken <= room {
+                return;
+            }
+            self.take(step, ids, mark);
+        }
+    }
+
+    fn take(&mut self, step: Step, ids: &[&str], mark: &str) {
+        match step {
+            Step::Leave(column) => self.shown.retain(|index| *index != column),
+            Step::ShortRuns => {
+                let endings = short::endings(ids);
+                self.change(RUN, |run| {
+                    let enough = endings.get(run).copied().unwrap_or(run.len());
+                    run.get(run.len().saturating_sub(enough)..).unwrap_or(run).to_owned()
+                });
+            }
+            Step::WithoutYear => {
+                let years: BTreeSet<&str> =
+                    self.cells(WHEN).filter_map(|when| when.get(..YEAR)).collect();
+                if years.len() == 1 {
+                    self.change(WHEN, |when| when.get(YEAR..).unwrap_or(when).to_owned());
+                }
+            }
+            Step::Cut(column) => self.change(column, |text| cut(text, NARROW, mark)),
+            Step::OnlySign => {
+                if let Some(title) = self.titles.get_mut(OUTCOME) {
+                    *title = "";
+                }
+                for row in &mut self.rows {
+                    let Some(outcome) = row.cells.get_mut(OUTCOME) else { continue };
+                    match outcome.split_once(' ').filter(|(sign, _)| columns(sign) == SIGN) {
+                        Some((sign, _)) => *outcome = sign.to_owned(),
+                        // One that has none goes to where there is room.
+                        None => row.what = format!("{} {}", std::mem::take(outcome), row.what),
+                    }
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, index: usize, change: impl Fn(&str) -> String) {
+        for cell in self.rows.iter_mut().filter_map(|row| row.cells.get_mut(index)) {
+            *cell = change(cell);
+        }
     }
 }
 
@@ -74,29 +174,25 @@ fn put(line: Line, style: Option<Style>, text: &str, width: usize) -> Line {
     line.plain(padding)
 }
 
-fn drop_least_missed(shown: &mut Vec<(usize, usize)>, room: usize) {
-    for least in LEAST_MISSED {
-        let taken: usize = shown.iter().map(|(_, width)| width + GAP).sum();
-        if taken <= room {
-            return;
-        }
-        shown.retain(|(index, _)| *index != least);
-    }
-}
-
-fn row(entry: &Entry, look: Look) -> Option<Row> {
+/// Makes an entry a row; no cell is longer than it may be, or than `most`, where there is no terminal.
+fn row(entry: &Entry, most: usize, look: Look) -> Option<Row> {
     let [outcome, tool, decision, rule, what] = match &entry.act {
-        Act::Call(call) => of_call(call, look),
-        Act::Rights(rights) => of_rights(rights),
+        Act::Call(call) => of_call(call, most, look),
+        Act::Rights(rights) => of_rights(rights, most),
         _ => return None,
     };
-    let agent = brief::one_line(&entry.agent_label, AGENT);
+    let agent = brief::one_line(&entry.agent_label, limit(AGENT, most));
     let (when, run) = (moment::show(entry.ts), entry.run.to_string());
     let cells = [when, run, agent, outcome, tool, decision, rule];
     Some(Row { cells, style: style(&entry.act), what })
 }
 
-fn of_call(call: &Call, look: Look) -> [String; 5] {
+/// Nothing is cut that goes to a file or to another program.
+const fn limit(columns: usize, most: usize) -> usize {
+    if most == usize::MAX { most } else { columns }
+}
+
+fn of_call(call: &Call, most: usize, look: Look) -> [String; 5] {
     let sign = look.sign(match call.outcome {
         Outcome::Completed => Sign::Ok,
         Outcome::Failed => Sign::Failed,
@@ -106,10 +202,10 @@ fn of_call(call: &Call, look: Look) -> [String; 5] {
     let rule = call.rule.as_deref().unwrap_or_default();
     [
         format!("{sign} {}", call.outcome.as_str()),
-        brief::one_line(&call.tool, TOOL),
+        brief::one_line(&call.tool, limit(TOOL, most)),
         decision(call),
-        brief::one_line(rule, RULE),
-        what(call),
+        brief::one_line(rule, limit(RULE, most)),
+        what(call, most),
     ]
 }
 
@@ -131,7 +227,7 @@ fn decision(call: &Call) -> String {
 }
 
 /// Returns what a call does, what was asked for where that is something else, and why it was not done.
-fn what(call: &Call) -> String {
+fn what(call: &Call, most: usize) -> String {
     let said = |approval: &Approval| approval.answer.as_ref()?.message.clone();
     let arguments = brief::arguments(&call.arguments);
     let done = if arguments.is_empty() { call.what.clone().unwrap_or_default() } else { arguments };
@@ -142,15 +238,17 @@ fn what(call: &Call) -> String {
         None => call.approval.as_ref().and_then(said),
     };
     let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
-    brief::one_line(&format!("{done}{asked}{why}"), WHAT)
+    brief::one_line(&format!("{done}{asked}{why}"), most)
 }
 
-fn of_rights(rights: &Rights) -> [String; 5] {
+fn of_rights(rights: &Rights, most: usize) -> [String; 5] {
     let word = match rights.event {
         Began::Started => "started",
         Began::Resumed => "resumed",
     };
     let text = |key: &str| rights.origin.get(key).and_then(|value| value.as_str());
+    let agent = rights.origin.pointer("/agent/name").and_then(|name| name.as_str());
+    let agent = agent.map(|name| format!("as {name}"));
     let mode = text("mode").map(|mode| format!("mode {mode}"));
     let place = text("workingDirectory").map(|place| format!("in {place}"));
     let tools = rights.origin.get("tools").and_then(|tools| tools.as_array()).map(|tools| {
@@ -158,9 +256,9 @@ fn of_rights(rights: &Rights) -> [String; 5] {
         format!("with {}", names.join(", "))
     });
     let sandbox = text("sandbox").map(|sandbox| format!("sandbox {sandbox}"));
-    let all: Vec<String> = [mode, sandbox, place, tools].into_iter().flatten().collect();
+    let all: Vec<String> = [agent, mode, sandbox, place, tools].into_iter().flatten().collect();
     let empty = String::new;
-    [word.to_owned(), empty(), empty(), empty(), brief::one_line(&all.join(" "), WHAT)]
+    [word.to_owned(), empty(), empty(), empty(), brief::one_line(&all.join(" "), most)]
 }
 
 const fn style(act: &Act) -> Option<Style> {

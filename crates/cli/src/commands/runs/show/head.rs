@@ -97,6 +97,7 @@ impl<'r> Head<'r> {
             facts.push(("model", main.model.to_owned()));
         }
         if let Some(origin) = Origin::of(&self.recorded.events) {
+            facts.extend(origin.agent.as_ref().map(|agent| ("agent", agent.name.clone())));
             facts.push(("directory", origin.working_directory.display().to_string()));
         }
         let created = self.recorded.created;

@@ -126,7 +126,7 @@ impl<'e> Teller<'_, 'e> {
                 self.rows.push(row.about(brief::arguments(data)));
             }
             ItemKind::Ended(end) => {
-                let state = State::Ended(end.outcome.status);
+                let state = State::ended(end.outcome.status);
                 let row = row("ended").named("ended").about(state::ended(end.outcome));
                 self.rows.push(row.went(state.sign(), Some(state.style())));
             }
