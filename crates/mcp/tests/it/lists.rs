@@ -160,7 +160,7 @@ async fn announcements_are_heard_again_after_their_stream_has_ended() {
             let (out, message) = (out.clone(), message.clone());
             if counted.fetch_add(1, Ordering::AcqRel) == 0 {
                 tokio::spawn(async move {
-                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    tokio::time::sleep(Duration::from_mins(1)).await;
                     out.answer(&message, &json!({ "resultType": "complete",
                         "_meta": { "io.modelcontextprotocol/subscriptionId": message["id"] } }));
                 });
