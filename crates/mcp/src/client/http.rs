@@ -6,6 +6,7 @@
 
 mod events;
 mod sending;
+mod shown;
 mod standing;
 
 use std::collections::HashMap;
@@ -30,10 +31,12 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use self::sending::Outgoing;
+use self::shown::Shown;
 use self::standing::Standing;
 use super::authorization::{Authorization, Remote};
 use super::interlude::Interlude;
 use super::lines::MAX_MESSAGE_BYTES;
+use crate::auth::{Reach, Within};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server may take to answer whether it speaks without a handshake. An old one may not answer at
@@ -77,6 +80,7 @@ pub(super) struct HttpClient {
     authorization: Option<Arc<dyn Authorization>>,
     interlude: Arc<Interlude>,
     standing: Arc<Standing>,
+    shown: Arc<Shown>,
     limit: usize,
     patience: Duration,
 }
@@ -84,6 +88,7 @@ pub(super) struct HttpClient {
 impl HttpClient {
     pub(super) fn new(
         remote: Remote,
+        reach: Reach,
         setup: &(dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync),
         authorization: Option<Arc<dyn Authorization>>,
         interlude: Arc<Interlude>,
@@ -95,14 +100,18 @@ impl HttpClient {
             .tcp_nodelay(true)
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT);
-        let client =
-            setup(builder).redirect(same_origin()).retry(reqwest::retry::never()).build().map_err(
-                |error| format!("the HTTP client could not be set up: {}", root(&error)),
-            )?;
+        let builder = setup(builder).redirect(same_origin()).retry(reqwest::retry::never());
+        let builder = match reach {
+            Reach::Anywhere => builder,
+            bounded => builder.dns_resolver(Within(bounded)),
+        };
+        let client = builder
+            .build()
+            .map_err(|error| format!("the HTTP client could not be set up: {}", root(&error)))?;
         let remote = Arc::new(remote);
         let (limit, patience) = (MAX_MESSAGE_BYTES, DISCOVER_PATIENCE);
-        let standing = Arc::default();
-        Ok(Self { client, remote, authorization, interlude, standing, limit, patience })
+        let (standing, shown) = (Arc::default(), Arc::default());
+        Ok(Self { client, remote, authorization, interlude, standing, shown, limit, patience })
     }
 
     fn lost(&self, error: &reqwest::Error) -> StreamableHttpError<HttpFailure> {
@@ -129,7 +138,7 @@ impl HttpClient {
             }
             body.extend_from_slice(&piece);
         }
-        Ok(Some(body.freeze()))
+        Ok(Some(self.shown.hide_in_body(body.freeze())))
     }
 
     /// An answer that says no.
@@ -144,7 +153,7 @@ impl HttpClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         let retry_after = text_of(&response, &RETRY_AFTER);
-        let location = text_of(&response, &LOCATION);
+        let location = text_of(&response, &LOCATION).map(|text| self.shown.hide(text));
         let body = self.read(response, MAX_COMPLAINT_BYTES).await.unwrap_or_default();
         let body = body.unwrap_or_default();
         let error = match serde_json::from_slice(&body) {
@@ -214,6 +223,7 @@ impl HttpClient {
         match text_of(&response, &CONTENT_TYPE).unwrap_or_default() {
             kind if kind.starts_with(EVENT_STREAM_MIME_TYPE) => {
                 let events = events::answer(response.bytes_stream(), self.limit, id);
+                let events = Shown::hide_in_events(&self.shown, events);
                 Ok(StreamableHttpPostResponse::Sse(events, new_session))
             }
             kind if kind.starts_with(JSON_MIME_TYPE) => {
@@ -281,7 +291,8 @@ impl StreamableHttpClient for HttpClient {
             // Whatever it says instead: there is no stream to be had.
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(events::notices(response.bytes_stream(), self.limit))
+        let events = events::notices(response.bytes_stream(), self.limit);
+        Ok(Shown::hide_in_events(&self.shown, events))
     }
 }
 
@@ -416,7 +427,8 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let remote = Remote { name: "s".into(), url };
         let interlude = Arc::default();
-        let mut client = HttpClient::new(remote, &|builder| builder, None, interlude).unwrap();
+        let mut client =
+            HttpClient::new(remote, Reach::Anywhere, &|builder| builder, None, interlude).unwrap();
         client.patience = Duration::from_millis(20);
         let request = DiscoverRequest::new(DiscoverRequestParams {});
         let request = ClientRequest::DiscoverRequest(request);
