@@ -89,6 +89,7 @@ pub use model::ModelConfig;
 pub use network::{HttpConfig, WebSearchConfig, WebSearchProvider};
 pub use origin::{Layer, Origin, Place, Position};
 pub use overrides::VARIABLE_PREFIX;
+pub use paths::WORKSPACE;
 pub use permission::{OnAsk, PolicyConfig};
 pub use problem::{ConfigError, Problem};
 pub use provider::{ProviderConfig, WireWord};

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::config::{Author, HookConfig};
+use crate::written::{Written, WrittenWord};
 
 /// How much of what a hook writes is read.
 const MAX_OUTPUT: usize = 64 * 1024;
@@ -59,33 +60,15 @@ pub struct HookError {
 pub(crate) fn refuse_if_written(
     hook: &HookConfig,
     author: Author,
-    written: &[PathBuf],
+    written: &Written,
     directory: &Path,
     search_path: Option<&String>,
 ) -> Result<(), HookError> {
-    for (index, word) in hook.command.iter().enumerate() {
-        let is_own = author == Author::User && Path::new(word).is_absolute();
-        let found = if index == 0 {
-            find_program(word, directory, search_path.map(String::as_str))
-        } else {
-            Some(directory.join(word)).filter(|path| path.is_file())
-        };
-        let found = found.filter(|_| !is_own).and_then(|path| path.canonicalize().ok());
-        let lies_in = |file: &PathBuf| written.iter().any(|root| file.starts_with(root));
-        if let Some(file) = found.filter(lies_in) {
-            return Err(HookError { hook: hook.title().to_owned(), file });
-        }
-    }
-    Ok(())
-}
-
-/// Looks for a program as it would be started from a directory; nothing where there is none.
-pub fn find_program(name: &str, directory: &Path, search_path: Option<&str>) -> Option<PathBuf> {
-    if name.contains('/') {
-        return Some(directory.join(name)).filter(|path| path.is_file());
-    }
-    let places = std::env::split_paths(search_path.unwrap_or_default());
-    places.map(|place| directory.join(place).join(name)).find(|path| path.is_file())
+    let search_path = search_path.map(String::as_str);
+    let found = written.find(&hook.command, author, directory, search_path);
+    let refused =
+        found.map(|WrittenWord { file, .. }| HookError { hook: hook.title().to_owned(), file });
+    refused.map_or(Ok(()), Err)
 }
 
 /// What a command answers.

@@ -30,6 +30,7 @@ mod programs;
 mod protect;
 mod runtime;
 pub mod workspace;
+mod written;
 
 pub use authorize::PolicyAuthorizer;
 pub use convoke_agent as agent;
@@ -43,7 +44,7 @@ pub use convoke_sandbox as sandbox;
 pub use convoke_tool as tools;
 #[doc(hidden)]
 pub use convoke_tool::__private;
-pub use hooks::{HookError, find_program};
+pub use hooks::HookError;
 pub use masked::masked;
 pub use origin::{Origin, OriginAgent, OriginWorkspace};
 pub use programs::Programs;
@@ -53,6 +54,7 @@ pub use runtime::{
     RuntimeBuilder, RuntimeError, Serving, Standing, replaces_shipped,
 };
 pub use workspace::{Workspace, WorkspaceError, Workspaces};
+pub use written::find_program;
 
 /// What most programs need.
 pub mod prelude {

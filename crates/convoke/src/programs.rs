@@ -120,16 +120,17 @@ impl Programs {
 const TEMPORARY: &str = "/tmp";
 
 /// What programs of a runtime may do: read all but secrets, write where tools may and in the directory
-/// for temporary files.
+/// for temporary files; not the files that MCP servers come from.
 pub(crate) fn confinement(
     roots: Vec<PathBuf>,
     temporary: Option<&String>,
     home: Option<&Path>,
     hidden: Vec<PathBuf>,
     untouched: &[PathBuf],
+    servers: &[PathBuf],
 ) -> Confinement {
     let temporary = temporary.map_or_else(|| PathBuf::from(TEMPORARY), PathBuf::from);
-    let protected = protect::from_programs(&roots);
+    let protected = protect::from_programs(&roots, servers);
     let mut confinement = Confinement::for_commands(roots, temporary, home).protect(protected);
     confinement.scratch.retain(|scratch| !holds(scratch, untouched));
     hidden.into_iter().fold(confinement, Confinement::hide)

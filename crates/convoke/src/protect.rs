@@ -1,10 +1,10 @@
 //! Files that decide what runs later, without a sandbox: a project's configuration, and the hooks and the
-//! configuration of its repository, and its agents. A tool that edits files is asked about them in every mode, and programs
+//! configuration of its repository, its agents, and the files that MCP servers come from. A tool that edits files is asked about them in every mode, and programs
 //! cannot write them where the sandbox can keep them from it.
 //!
 //! `AGENTS.md` is none of them: it steers a model, but not what a model may do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use convoke_core::policy::{Layer, Policy, Rule, RuleError, RuleSpec, Scope};
 use convoke_core::{Category, Kind, Permission};
@@ -18,16 +18,18 @@ const PLACE: &str = "built in";
 const KINDS: [Kind; 3] = [Kind::Edit, Kind::Delete, Kind::Move];
 
 /// Files that are asked about.
-struct Protected {
-    pattern: &'static str,
-    reason: &'static str,
+struct Protected<'a> {
+    pattern: &'a str,
+    reason: &'a str,
     /// A rule of the user that allows all of these, and names them, takes the question away.
-    examples: &'static [&'static str],
+    examples: &'a [&'a str],
     /// What a pattern has to say to name them.
-    name: &'static str,
+    name: &'a str,
 }
 
-const PROTECTED: [Protected; 4] = [
+const SERVERS: &str = "it decides which servers are started here later";
+
+const PROTECTED: [Protected<'static>; 4] = [
     Protected {
         pattern: "**/convoke.{yml,yaml}",
         reason: "it decides which programs run here later",
@@ -36,7 +38,7 @@ const PROTECTED: [Protected; 4] = [
     },
     Protected {
         pattern: "**/.mcp.json",
-        reason: "it decides which servers are started here later",
+        reason: SERVERS,
         examples: &["/.mcp.json"],
         name: ".mcp.json",
     },
@@ -63,23 +65,45 @@ const PROTECTED: [Protected; 4] = [
 const AGENT_DIRECTORIES: [&str; 5] =
     [".convoke/agents", ".claude/agents", ".gemini/agents", ".opencode/agent", ".opencode/agents"];
 
-/// Returns the rules that ask about such files, but for those that the user allowed by their names.
-pub(crate) fn layer(policy: &Policy) -> Result<Layer, RuleError> {
+/// Returns the rules that ask about such files, and about these with servers, but for those that the user
+/// allowed by their names.
+pub(crate) fn layer(policy: &Policy, servers: &[PathBuf]) -> Result<Layer, RuleError> {
     let own = policy.layers().iter().filter(|layer| layer.scope() == Scope::User);
     let own: Vec<&Rule> = own.flat_map(Layer::rules).collect();
-    let asked =
-        PROTECTED.iter().filter(|protected| !own.iter().any(|rule| allows(rule, protected)));
-    let rules = asked.flat_map(|protected| KINDS.map(|kind| ask(protected, kind)));
-    Ok(Layer::new(Scope::User, rules.collect::<Result<_, _>>()?))
+    let asks = |protected: &Protected<'_>| -> Vec<Result<Rule, RuleError>> {
+        let is_allowed = own.iter().any(|rule| allows(rule, protected));
+        let kinds = KINDS.iter().filter(|_| !is_allowed);
+        kinds.map(|kind| ask(protected, *kind)).collect()
+    };
+    let mut rules: Vec<_> = PROTECTED.iter().flat_map(asks).collect();
+    let real = servers.iter().filter_map(|file| file.canonicalize().ok());
+    let real = real.filter(|file| !servers.contains(file)).collect::<Vec<_>>();
+    for file in servers.iter().chain(&real) {
+        let (pattern, path) = (literal(file), file.to_string_lossy());
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let protected =
+            Protected { pattern: &pattern, reason: SERVERS, examples: &[&*path], name: &name };
+        rules.extend(asks(&protected));
+    }
+    Ok(Layer::new(Scope::User, rules.into_iter().collect::<Result<_, _>>()?))
 }
 
-fn allows(rule: &Rule, protected: &Protected) -> bool {
+/// Writes a path as a pattern that only it fits.
+pub(crate) fn literal(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    text.chars().fold(String::new(), |text, letter| match letter {
+        '*' | '?' | '[' | ']' | '{' | '}' => format!("{text}[{letter}]"),
+        letter => format!("{text}{letter}"),
+    })
+}
+
+fn allows(rule: &Rule, protected: &Protected<'_>) -> bool {
     let named = rule.spec().path.as_deref().is_some_and(|path| path.contains(protected.name));
     let allows = rule.effect() == Permission::Allow && rule.spec().command.is_none();
     named && allows && protected.examples.iter().all(|example| rule.holds_for(example))
 }
 
-fn ask(protected: &Protected, kind: Kind) -> Result<Rule, RuleError> {
+fn ask(protected: &Protected<'_>, kind: Kind) -> Result<Rule, RuleError> {
     let mut spec = RuleSpec::path(Permission::Ask, protected.pattern);
     spec.category = Some(Category::File);
     spec.kind = Some(kind);
@@ -87,9 +111,11 @@ fn ask(protected: &Protected, kind: Kind) -> Result<Rule, RuleError> {
     Rule::new(spec, None, Some(PLACE.to_owned()))
 }
 
-/// Lists what programs that may write below these directories should not write.
-pub(crate) fn from_programs(roots: &[PathBuf]) -> Vec<PathBuf> {
+/// Lists what programs that may write below these directories should not write, these files with servers among
+/// it.
+pub(crate) fn from_programs(roots: &[PathBuf], servers: &[PathBuf]) -> Vec<PathBuf> {
     let names = PROJECT_FILE_NAMES.iter().chain(&[".git/config", ".git/hooks", PROJECT_SERVERS]);
     let names = names.chain(&AGENT_DIRECTORIES);
-    roots.iter().flat_map(|root| names.clone().map(|name| root.join(name))).collect()
+    let usual = roots.iter().flat_map(|root| names.clone().map(|name| root.join(name)));
+    usual.chain(servers.iter().cloned()).collect()
 }

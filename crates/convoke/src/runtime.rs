@@ -208,12 +208,13 @@ impl Runtime {
         }
     }
 
-    /// Returns what nobody is to see: what variables hold that look like credentials, and what the
-    /// configuration marks as secret.
+    /// Returns what nobody is to see: what variables hold that look like credentials, what the
+    /// configuration marks as secret, and what MCP servers of the user's are given.
     pub fn secrets(&self) -> Secrets {
         let variables = self.variables.iter().filter(|(name, _)| looks_like_credential(name));
         let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
-        Secrets::new(variables.chain(self.config.secrets()))
+        let servers = self.mcp.iter().flat_map(|servers| servers.secrets());
+        Secrets::new(variables.chain(self.config.secrets()).chain(servers))
     }
 
     fn origin(&self) -> Origin {

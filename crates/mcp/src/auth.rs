@@ -54,4 +54,5 @@ pub use record::{ClientRecord, ClientSource, Record, TokenMethod, Tokens, Unread
 pub use secret::Secret;
 pub use settings::{AuthSettings, Deadlines, Grant, KnownClient, Network, Pkce};
 pub use store::{FileStore, MemoryStore, StoreError, StoreLock, TokenStore};
+pub(crate) use web::Within;
 pub use web::{Web, WebSettings};

@@ -47,7 +47,9 @@ mod tool;
 pub use authorization::{Authorization, Refusal, Remote};
 pub use config::{Revision, Sampling, ServerConfig, Transport, Trust};
 pub use elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
-pub use import::{Imported, Problem, Severity, import};
+pub use import::{
+    Imported, Problem, Severity, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, import,
+};
 pub use logins::Logins;
 pub use offer::{Prompt, PromptArgument, Resource, ResourceTemplate};
 pub use sample::{Sample, SampleRequest, Sampler, SamplerHandle};

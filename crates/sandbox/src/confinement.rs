@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::{Host, Hosts, Reach};
 use crate::preflight::Backend;
 
 /// Directories below the home directory, and files in it, that hold credentials.
@@ -69,6 +70,22 @@ pub enum Network {
     All,
     /// These hosts only.
     Hosts(Vec<String>),
+}
+
+impl Network {
+    /// Says how far a program may follow a host, written as in a URL. A list with something in it that is
+    /// no host leads nowhere.
+    pub fn reach(&self, host: &str, port: u16) -> Reach {
+        match self {
+            Self::None => Reach::Nowhere,
+            Self::All => Reach::Anywhere,
+            Self::Hosts(list) => {
+                let host = Host::parse(&format!("{host}:{port}"), None);
+                let reach = Hosts::parse(list).ok().zip(host);
+                reach.map_or(Reach::Nowhere, |(hosts, host)| hosts.reach(&host))
+            }
+        }
+    }
 }
 
 /// How much a program may use. What is not given is not limited.

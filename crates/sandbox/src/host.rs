@@ -143,7 +143,7 @@ impl fmt::Display for Host {
 
 /// How far a host may be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// Not at all.
     Nowhere,
     /// To public addresses.

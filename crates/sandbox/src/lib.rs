@@ -22,6 +22,6 @@ mod proxy;
 mod spawner;
 
 pub use confinement::{Confinement, Limits, Network, secrets_of};
-pub use host::{AllowedHost, NotAHost};
+pub use host::{AllowedHost, NotAHost, Reach};
 pub use preflight::{Backend, Feature, NotEnforceable, Preflight, Tried};
 pub use spawner::{ConfinedSpawner, GuardedSpawner};

@@ -16,7 +16,8 @@ fn scene() -> Scene {
 /// A scene with a server that works.
 fn served() -> Scene {
     let scene = scene();
-    let ran = scene.run(&["mcp", "add", "self", "--", CONVOKE, "mcp", "serve"]);
+    let project = scene.project().display().to_string();
+    let ran = scene.run(&["mcp", "add", "self", "--", CONVOKE, "--cwd", &project, "mcp", "serve"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     scene
 }
@@ -209,6 +210,84 @@ fn servers_of_other_programs_are_taken_over_and_every_problem_is_named() {
     let file = own_file(&scene);
     assert!(file.contains("    - name: files\n      command: npx\n"), "{file}");
     assert!(file.contains("KEY: \"${KEY:-}\""), "{file}");
+    assert!(
+        file.contains("      cwd: workspace\n"),
+        "it starts where that program starts it: {file}"
+    );
+}
+
+#[test]
+fn what_editors_call_directories_is_written_as_it_is_called_here() {
+    let servers = json!({ "servers": {
+        "a": { "command": "${workspaceFolder}/s", "args": ["--root=${workspaceFolder}", "${userHome}/x", "${env:HOME}"] },
+        "b": { "command": "y", "cwd": "${workspaceFolder}/sub" },
+        "c": { "command": "y", "cwd": "sub" },
+        "d": { "command": "y", "args": ["${workspaceFolder}"], "cwd": "/srv" },
+    } });
+    let scene = scene().file("mcp.json", servers.to_string());
+    let ran = scene.run(&["mcp", "import", "mcp.json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "a\nb\nc\n"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("`d` is left out: ${workspaceFolder} can be written only"),
+        "{ran:?}"
+    );
+    assert_snapshot!(own_file(&scene), @r#"
+    tools:
+      mcpServers:
+        - name: a
+          command: "./s"
+          args: ["--root=.", "${HOME}/x", "${HOME}"]
+          cwd: workspace
+        - name: b
+          command: "y"
+          cwd: workspace/sub
+        - name: c
+          command: "y"
+          cwd: workspace/sub
+    "#);
+}
+
+/// Without that it would be shown the whole home directory.
+#[test]
+fn a_program_that_is_given_this_directory_runs_in_the_workspace() {
+    let scene = scene().file("server.py", "");
+    let ran = scene.run(&["mcp", "add", "files", "--", "npx", "-y", "files", "."]);
+    assert_snapshot!(ran.shown(), @"
+    --- stderr
+    added files to [root]/home/.config/convoke/convoke.yml
+    hint: it runs in the directory that is worked in (cwd: workspace)
+    hint: `convoke mcp test files` says whether it works
+    --- exit 0
+    ");
+    let ran = scene.run(&["mcp", "add", "other", "--", "python3", "server.py"]);
+    assert!(ran.stderr.contains("`server.py` is a file here, and the program runs in"), "{ran:?}");
+    assert_eq!(scene.run(&["mcp", "add", "plain", "--", "npx", "-y", "git"]).code, Some(0));
+    let words = ["mcp", "add", "here", "--workdir", "workspace/sub", "--", "x"];
+    assert_eq!(scene.run(&words).code, Some(0));
+    assert_snapshot!(own_file(&scene), @r#"
+    tools:
+      mcpServers:
+        - name: files
+          command: npx
+          args: ["-y", "files", "."]
+          cwd: workspace
+        - name: other
+          command: python3
+          args: ["server.py"]
+        - name: plain
+          command: npx
+          args: ["-y", "git"]
+        - name: here
+          command: x
+          cwd: workspace/sub
+    "#);
+    let rows = scene.json(&["mcp", "list", "--json"]);
+    let cwd = |name| find(&rows, name)["reached"]["cwd"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(
+        (cwd("files").as_str(), cwd("plain").as_str()),
+        ("[root]/home/project", "[root]/home")
+    );
+    assert_eq!(cwd("here"), "[root]/home/project/sub");
 }
 
 fn trusted(ran: &Ran) -> bool {
@@ -229,6 +308,7 @@ fn servers_of_a_project_are_shown_before_it_is_trusted_and_used_after_it_is() {
     assert!(test.code == Some(2) && test.stderr.contains("not trusted"), "{test:?}");
     let ran = scene.run(&["config", "trust", "--yes"]);
     assert!(ran.stderr.contains(".mcp.json (1 MCP server) is used as well"), "{ran:?}");
+    assert!(ran.stderr.contains("asked where sandbox.network lets programs go"), "{ran:?}");
     assert!(ran.stderr.contains("  theirs: helper --all\n"), "{ran:?}");
     assert!(trusted(&scene.run(&["mcp", "list"])));
 }

@@ -105,6 +105,24 @@ fn what_decides_what_runs_later_is_asked_about_in_every_mode() {
 }
 
 #[test]
+fn a_file_that_servers_come_from_is_asked_about_in_every_mode() {
+    let check = |scene: &Scene, path: &str, more: &[&str]| {
+        let arguments = json!({ "path": path, "content": "" }).to_string();
+        let words = ["policy", "check", "--mode", "full", "write_file", &arguments];
+        scene.run(&[more, &words].concat()).stdout
+    };
+    let project = Scene::new().file("convoke.yml", "tools: {mcpFiles: ['a [1].json']}\n");
+    assert!(check(&project, "a [1].json", &["--trust-project"]).contains("(built in)"));
+    assert!(check(&project, "a 1.json", &["--trust-project"]).starts_with("allow"));
+    let list = "tools: {mcpFiles: [~/project/b.json]}\n";
+    let user = Scene::new().user(list).file("b.json", "{}");
+    assert!(check(&user, "b.json", &[]).contains("which servers are started here later"));
+    let rule = "policy: {rules: [{effect: allow, path: '**/b.json'}]}\n";
+    let allowed = Scene::new().user(&format!("{list}{rule}")).file("b.json", "{}");
+    assert!(check(&allowed, "b.json", &[]).starts_with("allow"));
+}
+
+#[test]
 fn a_rule_of_the_user_that_names_such_a_file_allows_it() {
     let judge = |rule: &str, path: &str| {
         let scene = Scene::new().user(&format!("policy: {{rules: [{rule}]}}\n"));

@@ -55,8 +55,9 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
                 config.policy.origins =
                     item_origins(&effective, &Key::default().name("policy").name("rules"));
                 config.hook_origins = item_origins(&effective, &Key::default().name("hooks"));
-                let servers = Key::default().name("tools").name("mcpServers");
-                config.server_origins = item_origins(&effective, &servers);
+                let tools = Key::default().name("tools");
+                config.server_origins = item_origins(&effective, &tools.name("mcpServers"));
+                config.server_file_origins = item_origins(&effective, &tools.name("mcpFiles"));
                 warnings.extend(doubts::doubts(&rules, &config, sources.more_tools));
                 warnings.sort_by(|left, right| left.place.cmp(&right.place));
                 return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });

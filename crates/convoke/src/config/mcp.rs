@@ -15,8 +15,8 @@ use super::timeout::Timeout;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct McpServerConfig {
-    /// Its name: letters, digits, `_` and `-`, at most 64. A server of the same name in a later file changes
-    /// this one, key by key.
+    /// Its name: letters, digits, `_` and `-`, at most 64. A server of the same name in a later layer changes
+    /// this one, key by key; a project can only switch yours off, or use less of it.
     #[schemars(regex(pattern = "^[A-Za-z0-9_-]{1,64}$"))]
     pub name: String,
     /// Where it is.
@@ -33,10 +33,11 @@ pub struct McpServerConfig {
     /// Environment variables the program gets beside the usual ones. They are never shown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Secret>,
-    /// Where the program runs, relative to the directory of the file that says so; without the key, in the
-    /// workspace.
+    /// Where the program runs: `workspace`, `workspace/…`, or a directory relative to that of the file that says
+    /// so. Without the key, a program of yours runs in your home directory, and a project's in the workspace. In
+    /// a folder that is not trusted, a program that runs in the workspace is confined as a project's is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1), extend("format" = "path"))]
+    #[schemars(length(min = 1), extend("format" = "path", "x-workspace" = true))]
     pub cwd: Option<PathBuf>,
     /// Headers of every request to the address. They are never shown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -16,6 +16,7 @@ use super::pattern::covers;
 use super::problem::Problem;
 
 mod paths;
+mod servers;
 
 /// From loose to strict.
 const SANDBOX_MODES: &[&str] = &["off", "auto", "required"];
@@ -46,6 +47,8 @@ pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Ve
     narrowing.enabled();
     narrowing.agents();
     narrowing.environment();
+    narrowing.servers();
+    narrowing.server_files(directory);
     narrowing.warnings
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A relative path is relative to the directory of the file that contains it, so moving between
 //! directories never changes what is allowed. Every path is made absolute and free of `.` and `..`
-//! before anything else looks at it.
+//! before anything else looks at it. Where a program starts may be said relative to the [workspace](WORKSPACE) of a
+//! run, which is not known yet: that alone stays as it is.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +11,9 @@ use super::node::Node;
 use super::problem::Problem;
 use super::schema::{Child, Schema};
 use super::walk::{Verdict, walk};
+
+/// The word with which a path begins that is relative to the workspace, as `cwd` of an MCP server may be.
+pub const WORKSPACE: &str = "workspace";
 
 /// What paths of one layer are relative to.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +31,8 @@ pub(crate) fn resolve_all(root: &mut Node, schema: Schema<'_>, base: Base<'_>) -
         let Child::Known(schema) = visit.schema else { return Verdict::Keep };
         let text = visit.node.text().filter(|text| schema.is_path() && !text.is_empty());
         let Some(text) = text else { return Verdict::Descend };
-        match resolve(text, base).and_then(into_text) {
+        let in_workspace = in_workspace(text).filter(|_| schema.is_place());
+        match in_workspace.unwrap_or_else(|| resolve(text, base)).and_then(into_text) {
             Ok(path) => {
                 visit.node.set_text(path);
                 Verdict::Keep
@@ -44,6 +49,18 @@ pub(crate) fn resolve_all(root: &mut Node, schema: Schema<'_>, base: Base<'_>) -
 fn into_text(path: PathBuf) -> Result<String, String> {
     let unreadable = |path: PathBuf| format!("the path {} is not UTF-8", path.display());
     path.into_os_string().into_string().map_err(|path| unreadable(path.into()))
+}
+
+/// Reads a path that is relative to the workspace: the word alone, or with something behind it.
+fn in_workspace(text: &str) -> Option<Result<PathBuf, String>> {
+    let below = text.strip_prefix(WORKSPACE)?;
+    if !below.is_empty() && !below.starts_with('/') {
+        return None;
+    }
+    let below = normalise(Path::new(below.trim_start_matches('/')));
+    let place = below.filter(|path| !path.to_string_lossy().contains('\0'));
+    let place = place.map(|below| Path::new(WORKSPACE).join(below));
+    Some(place.ok_or_else(|| "the path leads out of the workspace".to_owned()))
 }
 
 fn resolve(text: &str, base: Base<'_>) -> Result<PathBuf, String> {
@@ -82,6 +99,24 @@ pub(crate) fn normalise(path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_may_be_relative_to_the_workspace() {
+        let inside = |path: &str| Some(Ok(PathBuf::from(path)));
+        let outside = || Some(Err("the path leads out of the workspace".to_owned()));
+        for (text, expected) in [
+            ("workspace", inside("workspace")),
+            ("workspace/", inside("workspace")),
+            ("workspace//a/./b/../c", inside("workspace/a/c")),
+            ("workspace/..", outside()),
+            ("workspace/a/../../b", outside()),
+            ("workspaces", None),
+            ("./workspace", None),
+            ("/workspace", None),
+        ] {
+            assert_eq!(in_workspace(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn paths_are_relative_to_their_file() {

@@ -247,6 +247,11 @@ impl<'a> Schema<'a> {
         self.0.get("format").and_then(Value::as_str) == Some("path")
     }
 
+    /// Returns whether the path may begin with the word for the workspace.
+    pub(crate) fn is_place(self) -> bool {
+        self.0.get("x-workspace") == Some(&Value::Bool(true))
+    }
+
     /// Returns whether the value is the name of an environment variable.
     pub(crate) fn is_variable(self) -> bool {
         self.0.get("format").and_then(Value::as_str) == Some("environment-variable")

@@ -1,10 +1,13 @@
 //! How lists of MCP servers meet, and what holds when they have met.
 //!
 //! A list replaces the one below it, but for servers: those of a file come beside those below, and one of the
-//! same name changes it, key by key, unless it is reached in another way.
+//! same name changes it, key by key, unless it is reached in another way. A project only ever uses less of a
+//! server of the user's, which [`narrow`](super::narrow) sees to; were it to change anything else, the server
+//! would be the project's.
 
 use super::key::Key;
-use super::node::{Body, Node};
+use super::node::{Body, Field, Node};
+use super::origin::Layer;
 use super::problem::Problem;
 
 const LIST: &str = "mcpServers";
@@ -25,15 +28,31 @@ pub(super) fn keep(below: &Node, above: &mut Node) {
         let change = changes.iter_mut().find(is_it).and_then(Option::take);
         own.push(match change {
             Some(change) if is_reached(&change) => change,
-            Some(change) => {
-                let mut server = server.clone();
-                server.overlay(change);
-                server
-            }
+            Some(change) => changed(server.clone(), change),
             None => server.clone(),
         });
     }
     own.extend(changes.into_iter().flatten());
+}
+
+/// The keys with which less of a server is used, or with which it may less, if what is behind them is less.
+const LESS: &[&str] = &["name", "enabled", "timeout", "startTimeout", "include", "exclude"];
+/// The keys with which a server may less if they are off.
+pub(super) const GRANTS: &[&str] = &["trust", "sampling"];
+
+/// Lays a change over a server. What a project wrote is never the user's.
+fn changed(mut server: Node, change: Node) -> Node {
+    let is_less = |(key, field): (&String, &Field)| {
+        LESS.contains(&key.as_str())
+            || (GRANTS.contains(&key.as_str()) && field.node.to_json() == false)
+    };
+    let only_less = matches!(&change.body, Body::Map(fields) if fields.iter().all(is_less));
+    let origin = change.origin.clone();
+    server.overlay(change);
+    if origin.layer == Layer::Project && !only_less {
+        server.origin = origin;
+    }
+    server
 }
 
 /// Says which servers cannot be reached, or in two ways.
@@ -72,10 +91,45 @@ pub(super) fn check(effective: &Node, problems: &mut Vec<Problem>) {
     }
 }
 
-fn name(server: &Node) -> Option<&str> {
+pub(super) fn name(server: &Node) -> Option<&str> {
     server.get(&Key::default().name("name")).and_then(Node::text)
 }
 
-fn is_reached(server: &Node) -> bool {
+/// Tells whether it says how it is reached, which makes it a server of its own.
+pub(super) fn is_reached(server: &Node) -> bool {
     ["url", "command"].iter().any(|key| server.get(&Key::default().name(key)).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::yaml;
+
+    fn server(text: &str, layer: Layer) -> Node {
+        let path: Arc<Path> = Path::new("convoke.yml").into();
+        yaml::parse(text, &path, layer).unwrap()
+    }
+
+    /// Nothing gets here that does more than use less; this is the wall behind that one.
+    #[test]
+    fn what_a_project_changes_is_never_the_users() {
+        for (change, layer) in [
+            ("{name: s, enabled: false, timeout: 5}", Layer::User),
+            ("{name: s, exclude: [x], trust: false}", Layer::User),
+            ("{name: s, args: [x]}", Layer::Project),
+            ("{name: s, enabled: false, env: {A: x}}", Layer::Project),
+            ("{name: s, trust: true}", Layer::Project),
+            ("{name: s, sampling: 1}", Layer::Project),
+        ] {
+            let own = server("{name: s, command: x}", Layer::User);
+            let changed = changed(own, server(change, Layer::Project));
+            assert_eq!(changed.origin.layer, layer, "{change}");
+        }
+        let theirs = server("{name: s, command: x}", Layer::Project);
+        let changed = changed(theirs, server("{name: s, trust: true}", Layer::Flags));
+        assert_eq!(changed.origin.layer, Layer::Project, "a flag makes nothing the user's");
+    }
 }

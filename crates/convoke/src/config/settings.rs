@@ -1,5 +1,7 @@
 //! The whole configuration as one value. Its `Default` is the built-in layer.
 
+use std::path::{Path, PathBuf};
+
 use convoke_core::{ModelFacts, ReflectionMode, RunSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,9 @@ pub struct Config {
     /// Where the MCP servers come from, in their order; the user where nobody said.
     #[serde(skip)]
     pub(crate) server_origins: Vec<Origin>,
+    /// Where the files with MCP servers come from, in their order; the user where nobody said.
+    #[serde(skip)]
+    pub(crate) server_file_origins: Vec<Origin>,
 }
 
 impl Config {
@@ -53,9 +58,16 @@ impl Config {
         self.hooks.iter().zip(authors(&self.hook_origins))
     }
 
-    /// Returns the MCP servers, each with who wrote it last.
+    /// Returns the MCP servers, each with whose it is: the user's stays the user's where a project only uses
+    /// less of it.
     pub fn servers_by_author(&self) -> impl Iterator<Item = (&McpServerConfig, Author)> {
         self.tools.mcp_servers.iter().zip(authors(&self.server_origins))
+    }
+
+    /// Returns the files with MCP servers, each with who listed it.
+    pub fn server_files_by_author(&self) -> impl Iterator<Item = (&Path, Author)> {
+        let files = self.tools.mcp_files.iter().map(PathBuf::as_path);
+        files.zip(authors(&self.server_file_origins))
     }
 
     /// Returns every value that is marked as secret, with the key it is set by.

@@ -57,10 +57,13 @@ pub struct ToolsConfig {
     pub http: HttpConfig,
     /// Web search.
     pub web_search: WebSearchConfig,
-    /// MCP servers whose tools are used. Those of a project's file come beside the user's.
+    /// MCP servers whose tools are used. Those of a project's file come beside the user's, and none takes the
+    /// name of the user's.
     pub mcp_servers: Vec<McpServerConfig>,
     /// Files with MCP servers as other programs write them (`mcpServers` or `servers`), relative to the
-    /// directory of the file that lists them. A trusted project's `.mcp.json` is read without being listed.
+    /// directory of the file that lists them. Their programs run in the workspace. A trusted project's
+    /// `.mcp.json` is read without being listed; what a project lists lies in the project, comes beside yours, and
+    /// is as little believed.
     #[schemars(extend("items" = { "type": "string", "format": "path", "minLength": 1 }))]
     pub mcp_files: Vec<PathBuf>,
     /// About how many tokens of each request may tell a model of tools that are not built in. Where they

@@ -15,12 +15,13 @@ use convoke_tool::{
 };
 
 use super::agents::Agents;
-use super::mcp::{McpPlaces, McpServers, RunModel};
+use super::mcp::{Around, McpPlaces, McpServers, RunModel};
 use super::place::{Ground, Setup};
 use super::tools::{command_tool, hooks_of, is_pattern, limits, names, offered, settings};
 use super::{Runtime, RuntimeError};
 use crate::config::Config;
 use crate::workspace::{Workspace, Workspaces};
+use crate::written::Written;
 
 /// Makes a [`Runtime`].
 #[derive(Debug)]
@@ -215,14 +216,16 @@ impl RuntimeBuilder {
         } else {
             context
         };
-        let mcp = McpServers::new(
-            &config,
-            &self.mcp,
-            (&context, &variables),
-            &confined,
-            &registry,
-            store.as_ref(),
-        );
+        let folder = Written::by(&config, &context).and(context.working_directory());
+        let around = Around {
+            config: &config,
+            places: &self.mcp,
+            context: &context,
+            variables: &variables,
+            home: setup.home.as_deref(),
+            folder: &folder,
+        };
+        let mcp = McpServers::new(around, &confined, &registry, store.as_ref());
         let all = ToolView::of(registry.clone());
         let exclude =
             config.tools.exclude.iter().filter(|name| is_pattern(name) || registry.has(name));

@@ -3,8 +3,13 @@
 //! Those of the user run with the user's rights, behind a guard that ends them with us. Those of a project run
 //! confined, as programs do; what they say about their tools is not believed, and they are given no model. Nothing
 //! is started before it is needed, and no run waits for a server that it does not use.
+//!
+//! `listing` says which there are, `rights` with whose rights each runs.
 
-use std::collections::{BTreeMap, HashSet};
+mod listing;
+mod rights;
+
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -15,18 +20,18 @@ use convoke_agent::{Consultation, Counsel, consult};
 use convoke_core::{RunId, ToolError};
 use convoke_journal::Store;
 use convoke_mcp::client::{
-    Authorization, Change, Revision, Sample, SampleRequest, Sampler, Sampling, ServerConfig,
-    ServerState, Servers, Severity, Surroundings, Transport, Trust, import,
+    Authorization, Change, Sample, SampleRequest, Sampler, Sampling, ServerConfig, ServerState,
+    Servers, Surroundings, Transport, Trust,
 };
 use convoke_sandbox::GuardedSpawner;
 use convoke_tool::catalogue::{Arrivals, Source, SourceChange, Standing};
 use convoke_tool::{Spawner, ToolContext, ToolRegistry};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
+use self::rights::Rights;
 use super::login::kept_logins;
-use crate::config::{
-    Author, Config, McpAuthConfig, McpRevision, McpServerConfig, disk, interpolate,
-};
+use crate::config::{Author, Config, McpAuthConfig};
+use crate::written::Written;
 
 /// The file in which other programs keep a project's servers.
 pub const PROJECT_SERVERS: &str = ".mcp.json";
@@ -45,7 +50,8 @@ pub struct McpPlaces {
     pub authorization: Option<Arc<dyn Authorization>>,
     /// Where logins to remote servers are kept. They are used and refreshed; nobody is asked to log in.
     pub logins: Option<PathBuf>,
-    /// The directory whose `.mcp.json` is read: that of a project that is trusted.
+    /// The directory whose `.mcp.json` is read: that of a project that is trusted. Where it is not said, what is
+    /// worked in is not trusted.
     pub project: Option<PathBuf>,
 }
 
@@ -84,52 +90,40 @@ pub struct ListedServer {
     pub file: Option<PathBuf>,
     /// How it is told who asks, where more is needed than it says.
     pub auth: Option<McpAuthConfig>,
+    /// Whether its program is confined as programs are: a project's is, and one of the user's that what is worked
+    /// in has a say in.
+    pub confined: bool,
+}
+
+/// What servers are made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Around<'a> {
+    pub(super) config: &'a Config,
+    pub(super) places: &'a McpPlaces,
+    pub(super) context: &'a ToolContext,
+    /// Variables of the user, credentials included.
+    pub(super) variables: &'a BTreeMap<String, String>,
+    pub(super) home: Option<&'a Path>,
+    /// What belongs to what is worked in, and not to the user alone.
+    pub(super) folder: &'a Written,
 }
 
 impl McpServers {
     /// Makes the servers of a configuration. What is known of them from earlier is in the registry then.
     pub(super) fn new(
-        config: &Config,
-        places: &McpPlaces,
-        (context, variables): (&ToolContext, &BTreeMap<String, String>),
+        around: Around<'_>,
         confined: &Arc<dyn Spawner>,
         registry: &ToolRegistry,
         store: Option<&Store>,
     ) -> Option<Self> {
-        let inherited = context.environment().inherited();
-        let (mut listed, mut warnings) = (Vec::new(), Vec::new());
-        for (server, author) in config.servers_by_author() {
-            let (config, auth) = (server_config(server), server.auth.clone());
-            listed.push(ListedServer { config, author, file: None, auth });
-        }
-        for file in &config.tools.mcp_files {
-            read_file(file, Author::User, variables, &mut listed, &mut warnings);
-        }
-        if let Some(project) = &places.project {
-            let file = project.join(PROJECT_SERVERS);
-            if disk::exists(&file) {
-                // It gets what programs get, and no credentials.
-                read_file(&file, Author::Project, &inherited, &mut listed, &mut warnings);
-            }
-        }
-        let mut names = HashSet::new();
-        listed.retain(|server| {
-            let is_new = names.insert(server.config.name.clone());
-            if !is_new && let Some(file) = &server.file {
-                let name = &server.config.name;
-                warnings.push(format!(
-                    "the MCP server `{name}` of {} is not used: there is another of that name",
-                    file.display()
-                ));
-            }
-            is_new
-        });
+        let Around { places, context, .. } = around;
+        let (mut listed, mut warnings) = listing::list(around);
         if listed.is_empty() && warnings.is_empty() {
             return None;
         }
         let mut surroundings = Surroundings::new(context.working_directory())
             .spawner(Arc::new(GuardedSpawner))
-            .environment(inherited)
+            .environment(context.environment().inherited())
             .clock(Arc::clone(context.clock()));
         surroundings.authorization = match (&places.authorization, &places.logins) {
             (Some(own), _) => Some(Arc::clone(own)),
@@ -137,9 +131,23 @@ impl McpServers {
             (None, None) => None,
         };
         surroundings.cache_directory.clone_from(&places.cache);
-        for server in listed.iter_mut().filter(|server| server.author == Author::Project) {
+        let (rights, told) = rights::of(&listed, around);
+        warnings.extend(told);
+        for (server, rights) in listed.iter_mut().zip(rights) {
             let name = server.config.name.clone();
-            surroundings = surroundings.spawner_of(name, Arc::clone(confined));
+            surroundings = match rights {
+                Rights::Users => continue,
+                Rights::Programs => surroundings.spawner_of(name, Arc::clone(confined)),
+                Rights::Asked(reach) => surroundings.reach_of(name, reach),
+                Rights::None(why) => surroundings.refuse(name, why),
+            };
+            if let Transport::Program { cwd, .. } = &mut server.config.transport {
+                server.confined = true;
+                // What this folder made of a server of the user's is not what it is elsewhere.
+                if server.author == Author::User {
+                    cwd.get_or_insert_with(|| context.working_directory().to_owned());
+                }
+            }
             server.config.trust = Trust::Nothing;
             server.config.sampling = Sampling::Refused;
         }
@@ -158,6 +166,24 @@ impl McpServers {
     /// Returns every server there is, and whose it is.
     pub fn listed(&self) -> &[ListedServer] {
         &self.listed
+    }
+
+    /// Returns what the user's servers are given and nobody is to see, with what it is called: variables and
+    /// headers, and of these what stands behind the word for how to use it (`Bearer`).
+    pub(super) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let own = self.listed.iter().filter(|server| server.author == Author::User);
+        own.flat_map(|ListedServer { config, .. }| {
+            let (kind, given) = match &config.transport {
+                Transport::Program { env, .. } => ("env", env),
+                Transport::Http { headers, .. } => ("headers", headers),
+            };
+            given.iter().flat_map(move |(name, value)| {
+                let name = format!("tools.mcpServers.{}.{kind}.{name}", config.name);
+                let token = value.split_once(' ').filter(|_| kind == "headers");
+                let token = token.map(|(_, token)| (format!("{name} token"), token.to_owned()));
+                std::iter::once((name, value.clone())).chain(token)
+            })
+        })
     }
 
     /// Returns what there is to know that stops nothing.
@@ -231,104 +257,4 @@ impl Sampler for RunModel {
         let Counsel { text, model } = consult(context, asked).await?;
         Ok(Sample { text, model })
     }
-}
-
-/// Reads servers as other programs write them.
-fn read_file(
-    path: &Path,
-    author: Author,
-    variables: &BTreeMap<String, String>,
-    listed: &mut Vec<ListedServer>,
-    warnings: &mut Vec<String>,
-) {
-    let text = match disk::read_file(path) {
-        Ok(Some(text)) => text,
-        unreadable => {
-            let why =
-                unreadable.err().map_or("there is no such file".to_owned(), |one| one.message);
-            warnings.push(format!("the MCP servers of {} are not used: {why}", path.display()));
-            return;
-        }
-    };
-    let read = import(&text);
-    for problem in read.problems {
-        let word = match problem.severity {
-            Severity::Warning => "",
-            Severity::Error => " (left out)",
-        };
-        warnings.push(format!("{}: {problem}{word}", path.display()));
-    }
-    for mut config in read.servers {
-        match expanded(&mut config, variables) {
-            Ok(()) => {
-                let file = Some(path.to_owned());
-                listed.push(ListedServer { config, author, file, auth: None });
-            }
-            Err(why) => {
-                let name = &config.name;
-                let shown = path.display();
-                warnings.push(format!("{shown}: the MCP server `{name}` is left out: {why}"));
-            }
-        }
-    }
-}
-
-/// Puts variables into what a file says about a server.
-fn expanded(config: &mut ServerConfig, variables: &BTreeMap<String, String>) -> Result<(), String> {
-    let expand = |text: &mut String| -> Result<(), String> {
-        *text = interpolate::replace(text, variables)?.text;
-        Ok(())
-    };
-    match &mut config.transport {
-        Transport::Program { command, args, env, cwd: _ } => {
-            expand(command)?;
-            args.iter_mut().try_for_each(expand)?;
-            env.values_mut().try_for_each(expand)
-        }
-        Transport::Http { url, headers } => {
-            expand(url)?;
-            headers.values_mut().try_for_each(expand)
-        }
-    }
-}
-
-/// Describes a server as the client wants it.
-fn server_config(server: &McpServerConfig) -> ServerConfig {
-    let reached = match (&server.command, &server.url) {
-        (Some(command), _) => {
-            let env = server.env.iter();
-            let env = env.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
-            let (command, args) = (command.clone(), server.args.clone());
-            Transport::Program { command, args, env, cwd: server.cwd.clone() }
-        }
-        (None, url) => {
-            let headers = server.headers.iter();
-            let headers = headers.map(|(name, value)| (name.clone(), value.expose().to_owned()));
-            let url = url.clone().unwrap_or_default();
-            Transport::Http { url, headers: headers.collect() }
-        }
-    };
-    let mut config = ServerConfig::new(&server.name, reached);
-    config.enabled = server.enabled;
-    config.include.clone_from(&server.include);
-    config.exclude.clone_from(&server.exclude);
-    if let Some(timeout) = server.timeout {
-        config.timeout = timeout.duration();
-        config.longest_call = config.longest_call.max(timeout.duration());
-    }
-    if let Some(timeout) = server.start_timeout {
-        config.start_timeout = timeout.duration();
-    }
-    if server.trust {
-        config.trust = Trust::Annotations;
-    }
-    if server.sampling {
-        config.sampling = Sampling::Granted;
-    }
-    config.revision = match server.revision {
-        McpRevision::Auto => Revision::Auto,
-        McpRevision::Handshake => Revision::Handshake,
-        McpRevision::Stateless => Revision::Stateless,
-    };
-    config
 }

@@ -147,12 +147,14 @@ impl Setup {
                     home,
                     [self.hidden.clone(), there].concat(),
                     &untouched,
+                    &config.tools.mcp_files,
                 ),
                 [denied, missing].concat(),
             ),
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
-        let policy = with_built_in_rules(written, &programs, is_readonly)?;
+        let servers = &config.tools.mcp_files;
+        let policy = with_built_in_rules(written, servers, &programs, is_readonly)?;
         let cache = config.tools.read_cache;
         let context = ToolContext::builder(self.task.clone())
             .roots(Roots::open(roots)?.hiding(footing.hidden.iter().chain(&moved)))

@@ -8,15 +8,16 @@ use convoke_core::{Category, Kind, Mode, Permission};
 
 use crate::config::{Config, SandboxConfig};
 use crate::programs::Programs;
-use crate::protect;
+use crate::protect::{self, literal};
 
-/// Adds the rules that hold whatever is written.
+/// Adds the rules that hold whatever is written. MCP servers come from these files.
 pub(super) fn with_built_in_rules(
     written: Policy,
+    servers: &[PathBuf],
     programs: &Programs,
     is_readonly: bool,
 ) -> Result<Policy, RuleError> {
-    let protected = protect::layer(&written)?;
+    let protected = protect::layer(&written, servers)?;
     let mut policy = written.layer(protected);
     if programs.limit(Permission::Allow) != Permission::Allow {
         policy = policy.layer(ask_before_programs());
@@ -55,15 +56,6 @@ pub(super) fn nothing_there(paths: &[PathBuf]) -> Result<policy::Layer, RuleErro
     };
     let rules = paths.iter().map(deny).collect::<Result<_, _>>()?;
     Ok(policy::Layer::new(policy::Scope::User, rules))
-}
-
-/// Writes a path as a pattern that only it fits.
-fn literal(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    text.chars().fold(String::new(), |text, letter| match letter {
-        '*' | '?' | '[' | ']' | '{' | '}' => format!("{text}[{letter}]"),
-        letter => format!("{text}{letter}"),
-    })
 }
 
 /// Kinds of calls that change files.

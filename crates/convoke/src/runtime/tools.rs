@@ -1,7 +1,6 @@
 //! From a configuration to tools, their limits and the hooks around them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use convoke_builtin::network::HttpSettings;
@@ -16,6 +15,7 @@ use convoke_tool::{
 use super::agents::AGENT_TOOLS;
 use crate::config::{Author, CommandConfig, Config, HookConfig, ToolsConfig, WebSearchProvider};
 use crate::hooks::{self, CommandHook, HookError};
+use crate::written::Written;
 
 pub(super) fn settings(tools: &ToolsConfig) -> Settings {
     let http = &tools.http;
@@ -86,8 +86,7 @@ pub(super) fn hooks_of(
 ) -> Result<Hooks, HookError> {
     let directory = context.working_directory();
     let variables = context.environment().inherited();
-    let written: Vec<PathBuf> =
-        context.roots().paths().map(Path::to_owned).chain(config.sandbox.write.clone()).collect();
+    let written = Written::by(config, context);
     let hook = |(hook, author): (&HookConfig, Author)| -> Result<Arc<dyn Hook>, HookError> {
         hooks::refuse_if_written(hook, author, &written, directory, variables.get("PATH"))?;
         let spawner: Arc<dyn Spawner> = match author {

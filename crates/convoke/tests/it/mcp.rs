@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use convoke::config::{Config, Sources};
+use convoke::config::{Author, Config, Sources, Trust};
 use convoke::core::{Cause, Event, EventBody};
 use convoke::journal::Store;
 use convoke::prelude::*;
@@ -44,6 +44,34 @@ impl Scene {
         let mut sources = Sources::new(self.root.join("home/project"));
         sources.user_file = Some(file);
         sources.project_directory = None;
+        convoke::config::load(&sources).unwrap().config
+    }
+
+    fn project(&self) -> PathBuf {
+        self.root.join("home/project")
+    }
+
+    /// Writes a file of the project.
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.project().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// What servers may use in a project that is trusted.
+    fn trusted(&self) -> McpPlaces {
+        let mut places = McpPlaces::default();
+        places.cache = Some(self.root.join("cache"));
+        places.project = Some(self.project());
+        places
+    }
+
+    /// Configuration of a project that is trusted.
+    fn config_of_project(&self, text: &str) -> Config {
+        self.file("convoke.yml", text);
+        let mut sources = Sources::new(self.project());
+        sources.trust = Trust::Trusted;
         convoke::config::load(&sources).unwrap().config
     }
 
@@ -141,7 +169,7 @@ async fn tools_of_a_server_come_late_the_first_time_and_are_known_the_second() {
 #[tokio::test]
 async fn two_hundred_tools_of_a_server_cost_little() {
     let Some(scene) = Scene::new() else { return };
-    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(", '196'"));
+    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(", '195'"));
     let runtime = scene.builder(&config).build().unwrap();
     runtime.mcp().unwrap().attach();
     runtime.mcp().unwrap().servers().start("calc").await.unwrap();
@@ -284,4 +312,271 @@ async fn servers_of_a_project_are_confined() {
     assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
     assert!(!outside.exists(), "it may write where programs may");
     assert_eq!(fs::read_to_string(&inside).unwrap(), "x");
+}
+
+/// Calls a tool of the one server, which has to be there, and returns what it said.
+async fn asked(runtime: &Runtime, tool: &str, arguments: serde_json::Value) -> String {
+    let arguments = json!({ "name": format!("mcp__calc__{tool}"), "args": arguments });
+    let search = Turn::call("tool_search", json!({ "query": tool }));
+    let turns = [search, Turn::call("use_tool", arguments), Turn::text("Done.")];
+    let model = Arc::new(ScriptedModel::new(turns));
+    run(runtime, &model, Answer::yes()).await;
+    last_answer(&model)
+}
+
+fn is_confined(runtime: &Runtime) -> bool {
+    let confined = matches!(runtime.programs(), Programs::Confined(..));
+    if !confined {
+        skip("the sandbox", "programs cannot be confined here");
+    }
+    confined
+}
+
+/// Writes into the home directory as soon as it is started, and is a server then.
+const TAKES: &str =
+    "import os\ntry:\n    open(os.environ['HOME'] + '/taken', 'w')\nexcept OSError:\n    pass\n";
+
+#[tokio::test]
+async fn a_file_that_a_project_lists_is_the_projects() {
+    let Some(scene) = Scene::new() else { return };
+    scene.file("server.py", &format!("{TAKES}{}", include_str!("server.py")));
+    let script = scene.project().join("server.py");
+    let entry = json!({ "command": "python3", "args": [script], "env": { "K": "${MY_TOKEN:-none}" }, "trust": true });
+    scene.file("servers.json", &json!({ "mcpServers": { "calc": entry } }).to_string());
+    let config = scene.config_of_project("tools: {mcpFiles: [servers.json]}\n");
+    let variables = BTreeMap::from([
+        ("PATH".to_owned(), std::env::var("PATH").unwrap()),
+        ("HOME".to_owned(), scene.root.join("home").display().to_string()),
+        ("MY_TOKEN".to_owned(), "mine-alone-1234".to_owned()),
+    ]);
+    let builder = scene.builder("").config(config).environment(variables).mcp(scene.trusted());
+    let runtime = builder.build().unwrap();
+    let listed = &runtime.mcp().unwrap().listed()[0];
+    assert_eq!((listed.author, listed.confined), (Author::Project, true));
+    if !is_confined(&runtime) {
+        return;
+    }
+    let said = asked(&runtime, "recall", json!({ "variable": "K" })).await;
+    assert!(said.contains("none in "), "{said}");
+    assert!(!scene.root.join("home/taken").exists(), "it runs as programs do");
+}
+
+#[tokio::test]
+async fn a_file_of_the_user_that_tools_can_write_is_the_projects() {
+    let Some(scene) = Scene::new() else { return };
+    let file =
+        scene.file(".vscode/mcp.json", r#"{"servers": {"calc": {"command": "x", "cwd": "/"}}}"#);
+    let config = format!("tools: {{mcpFiles: ['{}']}}\n", file.display());
+    let runtime = scene.builder(&config).mcp(scene.trusted()).build().unwrap();
+    let servers = runtime.mcp().unwrap();
+    assert_eq!(servers.listed()[0].author, Author::Project);
+    assert!(
+        servers.warnings()[0].contains("lies where tools and programs write"),
+        "{:?}",
+        servers.warnings()
+    );
+    let runtime = scene.builder(&config).build().unwrap();
+    let servers = runtime.mcp().unwrap();
+    assert!(servers.listed().is_empty(), "{:?}", servers.listed());
+    assert!(
+        servers.warnings()[0].contains("in a folder that is not trusted"),
+        "{:?}",
+        servers.warnings()
+    );
+}
+
+#[tokio::test]
+async fn a_project_does_not_take_the_name_of_a_server_of_the_user() {
+    let Some(scene) = Scene::new() else { return };
+    let file = scene.root.join("home/mine.json");
+    fs::write(&file, r#"{"mcpServers": {"calc": {"command": "mine"}}}"#).unwrap();
+    scene.file("convoke.yml", "tools: {mcpServers: [{name: calc, command: theirs}]}\n");
+    let user = scene.root.join("user.yml");
+    fs::write(&user, format!("tools: {{mcpFiles: ['{}']}}\n", file.display())).unwrap();
+    let mut sources = Sources::new(scene.project());
+    (sources.user_file, sources.trust) = (Some(user), Trust::Trusted);
+    let config = convoke::config::load(&sources).unwrap().config;
+    let runtime = scene.builder("").config(config).mcp(scene.trusted()).build().unwrap();
+    let servers = runtime.mcp().unwrap();
+    let [listed] = servers.listed() else { panic!("{:?}", servers.listed()) };
+    assert_eq!((listed.author, listed.file.as_ref()), (Author::User, Some(&file)));
+    assert!(servers.warnings()[0].contains("`calc` of the project's configuration is not used"));
+}
+
+/// `python3 -m` takes from the directory it starts in what it runs.
+#[tokio::test]
+async fn a_folder_does_not_choose_what_a_server_of_the_user_runs() {
+    let Some(scene) = Scene::new() else { return };
+    scene.file("calc_here.py", &format!("{TAKES}{}", include_str!("server.py")));
+    let taken = scene.root.join("home/taken");
+    let config = |more: &str| {
+        format!(
+            "tools:\n  mcpServers: [{{name: calc, command: python3, args: [-m, calc_here]{more}}}]\n\
+             policy:\n  kinds: {{other: allow}}\n"
+        )
+    };
+    let here = json!({ "variable": "NOTHING" });
+
+    let runtime = scene.builder(&config("")).build().unwrap();
+    let said = asked(&runtime, "recall", here.clone()).await;
+    assert!(!said.contains("None in "), "it starts elsewhere: {said}");
+    assert!(!taken.exists());
+
+    let runtime = scene.builder(&config(", cwd: workspace, trust: true")).build().unwrap();
+    if !is_confined(&runtime) {
+        return;
+    }
+    let said = asked(&runtime, "recall", here.clone()).await;
+    assert!(said.contains("None in "), "{said}");
+    assert!(!taken.exists(), "it runs as programs do");
+    let servers = runtime.mcp().unwrap();
+    let [warning] = &servers.warnings()[..] else { panic!("{:?}", servers.warnings()) };
+    assert!(warning.contains("`calc` starts in a folder that is not trusted"), "{warning}");
+    assert_eq!(servers.listed()[0].config.trust, convoke::mcp::client::Trust::Nothing);
+
+    let config = config(", cwd: workspace");
+    let runtime = scene.builder(&config).mcp(scene.trusted()).build().unwrap();
+    let servers = runtime.mcp().unwrap();
+    assert_eq!(servers.warnings(), Vec::<String>::new());
+    assert!(!servers.servers().status()[0].known, "what it said there counts for nothing here");
+    asked(&runtime, "recall", here).await;
+    assert!(taken.exists(), "in a project that is trusted it has the user's rights");
+}
+
+/// What tools could have written is not run with the user's rights, unless the user named it in full.
+#[tokio::test]
+async fn a_server_of_the_user_that_tools_can_write_is_the_projects() {
+    let Some(scene) = Scene::new() else { return };
+    let script = scene.file("tools/server.py", include_str!("server.py"));
+    let program = scene.file("server", "#!/bin/sh\n");
+    let full = script.display();
+    for (entry, trusted, untrusted) in [
+        ("command: python3, args: [tools/server.py], cwd: workspace".to_owned(), true, true),
+        ("command: ./server, cwd: workspace".to_owned(), true, true),
+        (format!("command: python3, args: ['{full}']"), false, false),
+        (format!("command: '{}'", program.display()), false, false),
+    ] {
+        let config = format!("tools: {{mcpServers: [{{name: calc, {entry}}}]}}\n");
+        let runtime = scene.builder(&config).mcp(scene.trusted()).build().unwrap();
+        assert_eq!(runtime.mcp().unwrap().listed()[0].confined, trusted, "{entry}");
+        let runtime = scene.builder(&config).build().unwrap();
+        let servers = runtime.mcp().unwrap();
+        assert_eq!(servers.listed()[0].confined, untrusted, "{entry}");
+        let refused = servers.warnings().iter().any(|text| text.contains("is not started"));
+        assert_eq!(refused, entry.contains("./server"), "{:?}", servers.warnings());
+        if refused {
+            let error = servers.servers().start("calc").await.unwrap_err();
+            assert!(error.message.contains("lies in a folder that is not trusted"), "{error:?}");
+        }
+    }
+}
+
+/// In the home directory tools may write there, so servers start where they cannot.
+#[tokio::test]
+async fn servers_start_where_tools_do_not_write() {
+    let Some(scene) = Scene::new() else { return };
+    let config = scene.config(&format!("tools:\n  mcpServers: [{}]\n", scene.server("")));
+    let home = scene.root.join("home");
+    for (place, start) in [(scene.project(), home.clone()), (home.clone(), PathBuf::from("/"))] {
+        let builder = Runtime::builder(place).config(config.clone()).home(Some(home.clone()));
+        let runtime = builder.build().unwrap();
+        let listed = &runtime.mcp().unwrap().listed()[0];
+        let convoke::mcp::client::Transport::Program { cwd, .. } = &listed.config.transport else {
+            panic!("{listed:?}")
+        };
+        assert_eq!((cwd.as_ref(), listed.confined), (Some(&start), false));
+    }
+}
+
+/// A project's address is asked from here, so it counts what the project's programs may do.
+#[tokio::test]
+async fn an_address_of_a_project_is_asked_only_where_programs_may_go() {
+    let Some(scene) = Scene::new() else { return };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let called = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&called);
+    tokio::spawn(async move {
+        while listener.accept().await.is_ok() {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+    });
+    for (host, sandbox, reason) in [
+        ("127.0.0.1", "network: none", Some("may talk to nobody")),
+        (
+            "127.0.0.1",
+            "network: hosts, hosts: [example.com]",
+            Some("is not among your sandbox.hosts"),
+        ),
+        ("127.0.0.1", "network: all", Some("out of bounds")),
+        ("localhost", "network: all", Some("out of bounds")),
+        ("127.0.0.1", "network: hosts, hosts: ['127.0.0.1:PORT']", None),
+        ("localhost", "network: hosts, hosts: ['localhost:PORT']", None),
+    ] {
+        let before = called.load(std::sync::atomic::Ordering::SeqCst);
+        let servers =
+            json!({ "mcpServers": { "x": { "url": format!("http://{host}:{port}/mcp") } } });
+        scene.file(".mcp.json", &servers.to_string());
+        let config = format!("sandbox: {{{}}}\n", sandbox.replace("PORT", &port.to_string()));
+        let runtime = scene.builder(&config).mcp(scene.trusted()).build().unwrap();
+        let servers = runtime.mcp().unwrap();
+        let error = servers.servers().start("x").await.unwrap_err();
+        let reached = called.load(std::sync::atomic::Ordering::SeqCst) > before;
+        assert_eq!(reached, reason.is_none(), "{host} with {sandbox}: {error:?}");
+        if let Some(reason) = reason {
+            assert!(error.message.contains(reason), "{host} with {sandbox}: {error:?}");
+            assert_eq!(servers.servers().status()[0].state.as_str(), "failed");
+        }
+    }
+}
+
+/// What other programs keep in their files is as secret as what `convoke.yml` holds.
+#[tokio::test]
+async fn what_servers_of_other_programs_are_given_is_hidden() {
+    let Some(scene) = Scene::new() else { return };
+    let script = scene.root.join("server.py");
+    let file = scene.root.join("home/theirs.json");
+    let servers = json!({ "mcpServers": {
+        "calc": { "command": "python3", "args": [script], "cwd": "/", "env": { "KEY": "nine-c1-lives" } },
+        "web": { "url": "https://x.example", "headers": { "Authorization": "Bearer 9c1-lives-on" } },
+    } });
+    fs::write(&file, servers.to_string()).unwrap();
+    let config = format!(
+        "tools: {{mcpFiles: ['{}']}}\npolicy: {{kinds: {{other: allow}}}}\n",
+        file.display()
+    );
+    let runtime = scene.builder(&config).build().unwrap();
+    let said = asked(&runtime, "recall", json!({ "variable": "KEY" })).await;
+    assert!(said.contains("[secret tools.mcpServers.calc.env.KEY] in /"), "{said}");
+    let hidden = runtime.secrets().hide("it said: no token 9c1-lives-on").into_owned();
+    assert_eq!(
+        hidden,
+        "it said: no token [secret tools.mcpServers.web.headers.Authorization token]"
+    );
+}
+
+#[tokio::test]
+async fn what_editors_call_directories_is_understood() {
+    let Some(scene) = Scene::new() else { return };
+    let servers = json!({ "servers": { "calc": {
+        "type": "stdio",
+        "command": "${userHome}/bin/${workspaceFolderBasename}",
+        "args": ["${workspaceFolder}/x", "${env:WORD}"],
+        "cwd": "${workspaceFolder}/sub",
+    } } });
+    let file = scene.root.join("home/mcp.json");
+    fs::write(&file, servers.to_string()).unwrap();
+    let config = format!("tools: {{mcpFiles: ['{}']}}\n", file.display());
+    let variables = BTreeMap::from([("WORD".to_owned(), "soon".to_owned())]);
+    let runtime = scene.builder(&config).environment(variables).build().unwrap();
+    let [listed] = runtime.mcp().unwrap().listed() else { panic!() };
+    let convoke::mcp::client::Transport::Program { command, args, cwd, .. } =
+        &listed.config.transport
+    else {
+        panic!("{listed:?}")
+    };
+    let project = scene.project().display().to_string();
+    assert_eq!(*command, scene.root.join("home/bin/project").display().to_string());
+    assert_eq!(args, &[format!("{project}/x"), "soon".to_owned()]);
+    assert_eq!(cwd.as_deref(), Some(scene.project().join("sub").as_path()));
 }

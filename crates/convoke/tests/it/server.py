@@ -1,4 +1,4 @@
-"""A small MCP server: it adds, asks for a name, and writes where it is told. Its first argument says how many
+"""A small MCP server: it adds, asks for a name, tells its variables, and writes where it is told. Its first argument says how many
 tools it has beside those."""
 
 import json
@@ -24,6 +24,7 @@ TOOLS = [
     tool("greet", "Asks a person for a name, and greets."),
     tool("wonder", "Asks the model of its client something."),
     tool("write", "Writes a word into a file.", path=WORDS, word=WORDS),
+    tool("recall", "Tells what a variable holds, and where it is.", variable=WORDS),
 ] + [tool(f"other_{index}", "Does something else, at some length, with a word.", word=WORDS) for index in range(MANY)]
 
 
@@ -51,6 +52,9 @@ def call(name, arguments):
     if name == "add":
         total = arguments["a"] + arguments["b"]
         return {"content": [{"type": "text", "text": f"{total:g}"}], "structuredContent": {"total": total}}
+    if name == "recall":
+        words = f"{os.environ.get(arguments['variable'])} in {os.getcwd()}"
+        return {"content": [{"type": "text", "text": words}]}
     if name == "wonder":
         return {"content": [{"type": "text", "text": json.dumps(wonder(), sort_keys=True)}]}
     if name == "greet":

@@ -26,7 +26,7 @@ impl Secret {
     }
 
     /// Takes the text out of another one, as it is and as it stands in a form or a URL.
-    pub(super) fn hide(&self, text: &str) -> String {
+    pub(crate) fn hide(&self, text: &str) -> String {
         if self.0.len() < SHORTEST_HIDDEN {
             return text.to_owned();
         }

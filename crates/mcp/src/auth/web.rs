@@ -12,6 +12,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client};
 use tokio::sync::OnceCell;
+use url::Url;
 
 use super::guard::literal;
 use super::http::{Http, HttpError, HttpRequest, HttpResponse, Method, Reach};
@@ -73,11 +74,7 @@ impl Web {
     }
 
     async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        if let Some(address) = literal(&request.url)
-            && !request.reach.covers(address)
-        {
-            return Err(HttpError::new(OutOfReach(address).to_string()));
-        }
+        request.reach.admit(&request.url).map_err(HttpError::new)?;
         let client = self.client(request.reach).await?;
         let mut outgoing = match request.method {
             Method::Get => client.get(request.url),
@@ -150,9 +147,17 @@ fn explain(error: reqwest::Error) -> HttpError {
 #[error("it leads to {0}, and addresses there are out of bounds for this server")]
 struct OutOfReach(IpAddr);
 
+impl Reach {
+    /// Refuses a URL that has an address out of reach in place of a name.
+    pub(crate) fn admit(self, url: &Url) -> Result<(), String> {
+        let outside = literal(url).filter(|address| !self.covers(*address));
+        outside.map_or(Ok(()), |address| Err(OutOfReach(address).to_string()))
+    }
+}
+
 /// Looks up names and refuses those that lead out of reach.
 #[derive(Debug)]
-struct Within(Reach);
+pub(crate) struct Within(pub(crate) Reach);
 
 impl Resolve for Within {
     fn resolve(&self, name: Name) -> Resolving {
@@ -171,8 +176,6 @@ impl Resolve for Within {
 
 #[cfg(test)]
 mod tests {
-    use url::Url;
-
     use super::*;
 
     #[tokio::test]

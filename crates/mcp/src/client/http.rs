@@ -6,6 +6,7 @@
 
 mod events;
 mod sending;
+mod shown;
 mod standing;
 
 use std::collections::HashMap;
@@ -33,11 +34,13 @@ use rmcp::transport::streamable_http_client::{
 use tokio_util::sync::CancellationToken;
 
 use self::sending::Outgoing;
+use self::shown::Shown;
 use self::standing::Standing;
 use super::authorization::{Authorization, Remote};
 use super::handler::Dirty;
 use super::interlude::Interlude;
 use super::lines::MAX_MESSAGE_BYTES;
+use crate::auth::{Reach, Within};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server may take to answer whether it speaks without a handshake. An old one may not answer at
@@ -114,6 +117,7 @@ pub(super) struct HttpClient {
     greeted: Arc<AtomicBool>,
     /// How often in a row nobody was there.
     unanswered: Arc<AtomicUsize>,
+    shown: Arc<Shown>,
     limit: usize,
     patience: Duration,
 }
@@ -121,6 +125,7 @@ pub(super) struct HttpClient {
 impl HttpClient {
     pub(super) fn new(
         remote: Remote,
+        reach: Reach,
         setup: &(dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync),
         caller: Caller,
     ) -> Result<Self, String> {
@@ -131,14 +136,18 @@ impl HttpClient {
             .tcp_nodelay(true)
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT);
-        let client =
-            setup(builder).redirect(same_origin()).retry(reqwest::retry::never()).build().map_err(
-                |error| format!("the HTTP client could not be set up: {}", root(&error)),
-            )?;
+        let builder = setup(builder).redirect(same_origin()).retry(reqwest::retry::never());
+        let builder = match reach {
+            Reach::Anywhere => builder,
+            bounded => builder.dns_resolver(Within(bounded)),
+        };
+        let client = builder
+            .build()
+            .map_err(|error| format!("the HTTP client could not be set up: {}", root(&error)))?;
         let remote = Arc::new(remote);
         let (limit, patience) = (MAX_MESSAGE_BYTES, DISCOVER_PATIENCE);
-        let (standing, greeted, unanswered) = Default::default();
-        Ok(Self { client, remote, caller, standing, greeted, unanswered, limit, patience })
+        let (standing, greeted, unanswered, shown) = Default::default();
+        Ok(Self { client, remote, caller, standing, greeted, unanswered, shown, limit, patience })
     }
 
     /// Counts how often in a row nobody was there when a stream was to be taken up. Tells whether that was often
@@ -181,7 +190,7 @@ impl HttpClient {
             }
             body.extend_from_slice(&piece);
         }
-        Ok(Some(body.freeze()))
+        Ok(Some(self.shown.hide_in_body(body.freeze())))
     }
 
     /// An answer that says no.
@@ -196,7 +205,7 @@ impl HttpClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         let retry_after = text_of(&response, &RETRY_AFTER);
-        let location = text_of(&response, &LOCATION);
+        let location = text_of(&response, &LOCATION).map(|text| self.shown.hide(text));
         let body = self.read(response, MAX_COMPLAINT_BYTES).await.unwrap_or_default();
         let body = body.unwrap_or_default();
         let error = match serde_json::from_slice(&body) {
@@ -272,6 +281,7 @@ impl HttpClient {
         match text_of(&response, &CONTENT_TYPE).unwrap_or_default() {
             kind if kind.starts_with(EVENT_STREAM_MIME_TYPE) => {
                 let events = events::answer(response.bytes_stream(), self.limit, id);
+                let events = Shown::hide_in_events(&self.shown, events);
                 Ok(StreamableHttpPostResponse::Sse(events, new_session))
             }
             kind if kind.starts_with(JSON_MIME_TYPE) => {
@@ -352,7 +362,8 @@ impl StreamableHttpClient for HttpClient {
             // Whatever it says instead: there is no stream to be had.
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(events::notices(response.bytes_stream(), self.limit))
+        let events = events::notices(response.bytes_stream(), self.limit);
+        Ok(Shown::hide_in_events(&self.shown, events))
     }
 }
 
@@ -489,7 +500,8 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let remote = Remote { name: "s".into(), url };
         let caller = Caller::default();
-        let mut client = HttpClient::new(remote, &|builder| builder, caller).unwrap();
+        let mut client =
+            HttpClient::new(remote, Reach::Anywhere, &|builder| builder, caller).unwrap();
         client.patience = Duration::from_millis(20);
         let request = DiscoverRequest::new(DiscoverRequestParams {});
         let request = ClientRequest::DiscoverRequest(request);

@@ -1,7 +1,8 @@
 //! Servers as users have configured them elsewhere.
 //!
 //! The text is JSON in one of three dialects, told apart by what is in it. Nothing is expanded: `${VAR}` and
-//! `${VAR:-x}` stay as they are, for whoever knows the environment. Every problem names the key it is about;
+//! `${VAR:-x}` stay as they are, for whoever knows the environment, and so do [`WORKSPACE_FOLDER`] and its kin, which
+//! editors know. `${env:VAR}`, as editors write it, becomes `${VAR}`. Every problem names the key it is about;
 //! a server with a problem is left out only if it could not be used, and the others are read.
 
 use std::collections::BTreeMap;
@@ -12,6 +13,13 @@ use convoke_core::nearest::{did_you_mean, nearest};
 use serde_json::{Map, Value};
 
 use super::config::{ServerConfig, Transport, Trust};
+
+/// What editors call the directory that is worked in, in `${…}`.
+pub const WORKSPACE_FOLDER: &str = "workspaceFolder";
+/// What editors call the last name of that directory.
+pub const WORKSPACE_FOLDER_NAME: &str = "workspaceFolderBasename";
+/// What editors call the home directory.
+pub const USER_HOME: &str = "userHome";
 
 /// Who wrote a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +105,7 @@ pub fn import(text: &str) -> Imported {
     for (name, entry) in servers {
         let key = format!("{place}.{name}");
         match entry.as_object() {
-            Some(entry) => read.server(dialect, name, &key, entry),
+            Some(entry) => read.server(dialect, name, &key, &plain_map(entry)),
             None => read.error(&key, "this has to be an object".to_owned()),
         }
     }
@@ -117,6 +125,20 @@ fn servers_of(value: &Value) -> Option<(Dialect, &Map<String, Value>)> {
         return Some((dialect, servers));
     }
     Some((Dialect::VsCode, value.get("servers")?.as_object()?))
+}
+
+/// Returns an entry in which variables are written in one way.
+fn plain_map(entry: &Map<String, Value>) -> Map<String, Value> {
+    entry.iter().map(|(key, value)| (key.clone(), plain(value))).collect()
+}
+
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::String(text) => text.replace("${env:", "${").into(),
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(fields) => Value::Object(plain_map(fields)),
+        other => other.clone(),
+    }
 }
 
 /// The keys of each dialect.

@@ -11,6 +11,7 @@ use convoke_tool::{Clock, NoProcesses, Spawner, SystemClock};
 use reqwest::ClientBuilder;
 
 use super::authorization::Authorization;
+use crate::auth::Reach;
 
 /// What all servers use of the world outside. [`Surroundings::new`] allows nothing: no programs, no
 /// files.
@@ -36,6 +37,10 @@ pub struct Surroundings {
     pub http: Arc<dyn Fn(ClientBuilder) -> ClientBuilder + Send + Sync>,
     /// Tells remote servers who asks.
     pub authorization: Option<Arc<dyn Authorization>>,
+    /// Where the addresses of these servers may lie. Those of others may lie anywhere.
+    pub reach: BTreeMap<String, Reach>,
+    /// Servers that are neither started nor asked, each with the reason for a person.
+    pub refused: BTreeMap<String, String>,
 }
 
 impl Surroundings {
@@ -51,6 +56,8 @@ impl Surroundings {
             cache_directory: None,
             http: Arc::new(|builder| builder),
             authorization: None,
+            reach: BTreeMap::new(),
+            refused: BTreeMap::new(),
         }
     }
 
@@ -112,6 +119,20 @@ impl Surroundings {
         self.authorization = Some(authorization);
         self
     }
+
+    /// Asks this server only at addresses that lie here.
+    #[must_use]
+    pub fn reach_of(mut self, server: impl Into<String>, reach: Reach) -> Self {
+        self.reach.insert(server.into(), reach);
+        self
+    }
+
+    /// Neither starts this server nor asks it anything, and says why.
+    #[must_use]
+    pub fn refuse(mut self, server: impl Into<String>, why: impl Into<String>) -> Self {
+        self.refused.insert(server.into(), why.into());
+        self
+    }
 }
 
 impl fmt::Debug for Surroundings {
@@ -123,6 +144,8 @@ impl fmt::Debug for Surroundings {
             .field("log_directory", &self.log_directory)
             .field("cache_directory", &self.cache_directory)
             .field("authorization", &self.authorization)
+            .field("reach", &self.reach)
+            .field("refused", &self.refused)
             .finish_non_exhaustive()
     }
 }

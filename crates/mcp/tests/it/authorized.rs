@@ -197,3 +197,40 @@ async fn a_server_that_shows_its_tools_only_to_those_it_knows_need_not_rest_firs
         assert!(error.message.contains("HTTP 401"), "{error}");
     }
 }
+
+/// Has one token, as a login gives it.
+#[derive(Debug)]
+struct LoggedIn;
+
+#[async_trait]
+impl Authorization for LoggedIn {
+    async fn headers(&self, _: &Remote) -> Result<Vec<(String, Secret)>, String> {
+        Ok(vec![("authorization".to_owned(), Secret::new("Bearer 9c1f-0a7e"))])
+    }
+
+    async fn refused(&self, _: &Remote, refusal: Refusal) -> Result<(), String> {
+        Err(refusal.challenge.unwrap_or_default())
+    }
+}
+
+/// What it was shown is nobody else's business.
+#[tokio::test]
+async fn a_server_that_quotes_the_token_is_not_quoted_further() {
+    let calls = AtomicUsize::new(0);
+    let web = Web::start(move |asked| {
+        let quoted = format!("you are {}", asked.header("authorization").unwrap_or_default());
+        match asked.rpc() {
+            "tools/call" if calls.fetch_add(1, Ordering::AcqRel) == 0 => {
+                Answer::text(asked, &quoted)
+            }
+            "tools/call" => Answer::status(401).with("www-authenticate", &quoted),
+            _ => basics(asked, "one"),
+        }
+    })
+    .await;
+    let servers = web.with(Surroundings::new("/").authorization(Arc::new(LoggedIn)));
+    assert_eq!(call(&servers, "t").await.text(), "you are Bearer ***");
+    let refused = call(&servers, "t").await;
+    let message = &refused.error().unwrap().message;
+    assert!(message.contains("you are Bearer ***") && !message.contains("9c1f"), "{message}");
+}

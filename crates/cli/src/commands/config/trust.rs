@@ -109,7 +109,7 @@ fn tell(file: &Path, grants: &Grants, output: &Output) {
             ));
         }
     }
-    for told in servers(file) {
+    for told in server_files(file, grants).iter().flat_map(|path| servers(path)) {
         line(&told);
     }
     if grants.granted.is_empty() {
@@ -124,14 +124,20 @@ fn tell(file: &Path, grants: &Grants, output: &Output) {
     }
 }
 
-/// Says which MCP servers the project has in a file of their own, which is read once the project is trusted.
-fn servers(file: &Path) -> Vec<String> {
+/// Returns the files with MCP servers that are read once the project is trusted: the usual one, and those that
+/// the project lists.
+fn server_files(file: &Path, grants: &Grants) -> Vec<PathBuf> {
+    let root = file.parent().unwrap_or(file);
+    let listed = grants.granted.iter().filter(|grant| grant.key.starts_with("tools.mcpFiles["));
+    let listed = listed.filter_map(|grant| grant.value.as_str()).map(|path| root.join(path));
+    std::iter::once(root.join(PROJECT_SERVERS)).chain(listed).collect()
+}
+
+/// Says which MCP servers the project has in a file of their own.
+fn servers(path: &Path) -> Vec<String> {
     const MAX_SERVERS: usize = 50;
-    let Some(path) = file.parent().map(|root| root.join(PROJECT_SERVERS)) else {
-        return Vec::new();
-    };
     let shown = path.display();
-    let text = match files::read_if_there(&path) {
+    let text = match files::read_if_there(path) {
         Ok(Some(text)) => text,
         Ok(None) => return Vec::new(),
         Err(error) => return vec![format!("{shown} cannot be read: {error}")],
@@ -139,7 +145,8 @@ fn servers(file: &Path) -> Vec<String> {
     let servers = import(&text).servers;
     let count = amounts::count(servers.len() as u64, "MCP server");
     let head = format!(
-        "{shown} ({count}) is used as well, also after it was changed; its programs run confined:"
+        "{shown} ({count}) is used as well, also after it was changed; its programs run confined, and its \
+         addresses are asked where sandbox.network lets programs go:"
     );
     let server = |server: &ServerConfig| {
         let how = match &server.transport {

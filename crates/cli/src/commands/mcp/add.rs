@@ -1,9 +1,9 @@
 //! `convoke mcp add`: a server more.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use convoke::config::Timeout;
+use convoke::config::{Timeout, WORKSPACE};
 use convoke::mcp::client::{ServerConfig, Transport, Trust};
 use convoke_core::ExitCode;
 use convoke_core::secret::holds_token;
@@ -19,6 +19,10 @@ const AFTER_HELP: &str = "\
 A server is a program that is started here, written after --, or one at an address (--url). ${NAME} in what is \
 written stands for a variable and is kept as it is: put keys there, and not into the file. Comments and layout \
 of the file stay as they are.
+
+A program of yours runs in your home directory, so that no project chooses what it runs. One that is given . or \
+./… needs the directory that is worked in, and gets it (cwd: workspace); --workdir workspace says so for others. \
+In a folder that is not trusted such a program is confined as a project's is.
 
 Examples:
   convoke mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
@@ -46,7 +50,7 @@ pub(crate) struct Add {
     /// A variable that the program gets; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = key_and_value, conflicts_with = "url")]
     env: Vec<(String, String)>,
-    /// The directory the program runs in; without it, where Convoke works
+    /// The directory the program runs in: workspace for where Convoke works, or one of yours
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     workdir: Option<PathBuf>,
     /// How long a call may be silent
@@ -114,7 +118,7 @@ impl Add {
                 command: command.clone(),
                 args: args.to_vec(),
                 env: self.env.iter().cloned().collect(),
-                cwd: self.workdir.as_ref().map(|directory| session.absolute(directory)),
+                cwd: self.start(session),
             },
             (None, None) => return Err(Failure::usage("there is neither a program nor a --url")),
         };
@@ -130,9 +134,43 @@ impl Add {
         Ok(server)
     }
 
+    /// Returns what is written down about where the program runs. What is the project's runs in the workspace
+    /// anyway.
+    fn start(&self, session: &Session<'_>) -> Option<PathBuf> {
+        let is_here = |word: &String| {
+            matches!(word.as_str(), "." | "..") || word.starts_with("./") || word.starts_with("../")
+        };
+        match &self.workdir {
+            Some(place) if place.starts_with(WORKSPACE) => Some(place.clone()),
+            Some(place) => Some(session.absolute(place)),
+            None if self.place.is_projects() => None,
+            None => self.command.iter().any(is_here).then(|| WORKSPACE.into()),
+        }
+    }
+
+    /// Says where the program runs, where that is not what its words seem to mean.
+    fn tell_start(&self, server: &ServerConfig, session: &Session<'_>, output: &mut Output) {
+        let Transport::Program { cwd, .. } = &server.transport else { return };
+        let chosen = cwd.is_some() && self.workdir.is_none();
+        if chosen && !output.is_quiet() {
+            failure::hint(output, "it runs in the directory that is worked in (cwd: workspace)");
+        }
+        let is_file = |word: &&String| {
+            Path::new(word).is_relative() && session.absolute(Path::new(word)).is_file()
+        };
+        let named = self.command.iter().find(is_file);
+        if let Some(word) = named.filter(|_| cwd.is_none() && !self.place.is_projects()) {
+            let message =
+                format!("`{word}` is a file here, and the program runs in your home directory");
+            failure::warning(output, &message);
+            failure::hint(output, "write the whole path, or pass `--workdir workspace`");
+        }
+    }
+
     fn warn(&self, server: &ServerConfig, session: &Session<'_>, output: &mut Output) {
         warn_of_secrets(server, self.place, output);
         warn_of_variables(&text_of(server), session, output);
+        self.tell_start(server, session, output);
         self.place.warn(output);
         if !output.is_quiet() {
             failure::hint(

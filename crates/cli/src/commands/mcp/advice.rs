@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use convoke::config::Author;
 use convoke::mcp::client::Transport;
 use convoke::{ListedServer, Programs, Runtime};
 use convoke_core::{ErrorKind, ToolError};
@@ -35,7 +34,7 @@ pub(super) fn advice(
                 } else {
                     format!("is `{command}` installed, and in a directory of PATH?")
                 });
-            } else if listed.author == Author::Project {
+            } else if listed.confined {
                 hints.extend(confined(runtime));
             }
         }
@@ -46,20 +45,20 @@ pub(super) fn advice(
     hints
 }
 
-/// A project's servers are programs like any other, and may do no more.
+/// Servers that what is worked in has a say in are programs like any other, and may do no more.
 fn confined(runtime: &Runtime) -> Option<String> {
     Some(match runtime.programs() {
         Programs::Confined(..) => {
-            "servers of a project run confined: sandbox.network and sandbox.hosts say whom they may talk to, \
-             sandbox.read and sandbox.write which files they may use"
+            "it runs confined: sandbox.network and sandbox.hosts say whom it may talk to, sandbox.read and \
+             sandbox.write which files it may use"
                 .to_owned()
         }
         Programs::NotAllowed => {
-            "servers of a project are programs, which may not run here: policy.kinds.execute".to_owned()
+            "it runs as programs do, which may not run here: policy.kinds.execute".to_owned()
         }
         Programs::Asked(_) | Programs::Refused(_) => {
-            "servers of a project run confined only, which cannot be done here: `convoke doctor` says why, and \
-             sandbox.mode: off lets them run with all your rights"
+            "it runs confined only, which cannot be done here: `convoke doctor` says why, and sandbox.mode: off \
+             lets it run with all your rights"
                 .to_owned()
         }
         _ => return None,

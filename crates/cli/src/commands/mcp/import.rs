@@ -1,9 +1,12 @@
 //! `convoke mcp import`: the servers of another program.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use convoke::mcp::client::{ServerConfig, Severity, import};
+use convoke::config::WORKSPACE;
+use convoke::mcp::client::{
+    ServerConfig, Severity, Transport, USER_HOME, WORKSPACE_FOLDER, import,
+};
 use convoke_core::ExitCode;
 
 use super::add::{check_name, text_of, warn_of_secrets};
@@ -16,7 +19,9 @@ use crate::session::Session;
 const AFTER_HELP: &str = "\
 Reads what other programs write: `mcpServers` as in .mcp.json and in the settings of Claude and Gemini CLI, and \
 `servers` as in VS Code. Everything that is left out is said. ${NAME} is kept as it is. A server whose name is \
-taken is left out, unless --force puts it in the place of the other.
+taken is left out, unless --force puts it in the place of the other. Those programs start servers in the directory \
+that is worked in, so what is taken says `cwd: workspace`; without it a program of yours runs in your home directory, \
+which suits servers that do not look at the project.
 
 To use such a file as it is, name it in tools.mcpFiles.
 
@@ -43,6 +48,40 @@ pub(crate) struct Import {
     dry_run: bool,
 }
 
+/// Writes a server down as it is written here: where its program starts, and what editors know by other names.
+fn adapt(server: &mut ServerConfig, place: PlaceFlag) -> Result<(), String> {
+    let folder = format!("${{{WORKSPACE_FOLDER}}}");
+    let home = format!("${{{USER_HOME}}}");
+    let in_home = |text: &mut String| *text = text.replace(&home, "${HOME}");
+    let (command, args, env, cwd) = match &mut server.transport {
+        Transport::Program { command, args, env, cwd } => (command, args, env, cwd),
+        Transport::Http { url, headers } => {
+            std::iter::once(url).chain(headers.values_mut()).for_each(in_home);
+            return Ok(());
+        }
+    };
+    let is_elsewhere = cwd.as_ref().is_some_and(|place| place.as_os_str() != folder.as_str());
+    let start = match cwd.take().map(|place| place.to_string_lossy().into_owned()) {
+        None => (!place.is_projects()).then(|| WORKSPACE.to_owned()),
+        Some(mut text) => {
+            in_home(&mut text);
+            let below = text.strip_prefix(&folder).map(|below| format!("{WORKSPACE}{below}"));
+            let is_relative = Path::new(&text).is_relative() && !text.starts_with("${");
+            let below = below.or_else(|| is_relative.then(|| format!("{WORKSPACE}/{text}")));
+            Some(below.unwrap_or(text))
+        }
+    };
+    *cwd = start.map(Into::into);
+    for text in std::iter::once(command).chain(args).chain(env.values_mut()) {
+        in_home(text);
+        if text.contains(&folder) && is_elsewhere {
+            return Err(format!("{folder} can be written only where the program runs there"));
+        }
+        *text = text.replace(&folder, ".");
+    }
+    Ok(())
+}
+
 impl Import {
     /// Runs the command.
     pub(super) fn run(
@@ -66,11 +105,12 @@ impl Import {
         let path = self.place.file(session)?;
         let mut edit = open(&path, session)?;
         let mut taken = Vec::new();
-        for server in read.servers {
+        for mut server in read.servers {
+            let adapted = adapt(&mut server, self.place);
             let name = &server.name;
             let is_here = edit.has(name)?;
             let is_known = config.tools.mcp_servers.iter().any(|server| server.name == *name);
-            let why = match check_name(name) {
+            let why = match check_name(name).and(adapted) {
                 Err(why) => Some(why),
                 Ok(()) if (is_here || is_known) && !self.force => {
                     Some(format!("there is an MCP server `{name}` already"))

@@ -61,9 +61,12 @@ fn a_server_is_changed_by_its_name() {
     let user = "tools:\n  mcpServers:\n  - {name: git, command: mcp-git, args: [-v], env: {A: x}}\n  \
                 - {name: web, url: 'http://localhost:1', headers: {h: v}}\n";
     let project = "tools:\n  mcpServers:\n  - {name: git, enabled: false, timeout: 5s}\n  \
-                   - {name: web, command: mcp-web}\n";
-    let tools = Scene::new().user(user).project(project).load().config.tools;
-    let [git, web] = tools.mcp_servers.as_slice() else { panic!("{tools:?}") };
+                   - {name: db, command: mcp-db}\n";
+    let change = r#"[{"name": "web", "command": "mcp-web"}, {"name": "db", "args": ["x"]}]"#;
+    let scene = Scene::new().user(user).project(project).flag("tools.mcpServers", change);
+    let tools = scene.load().config.tools;
+    let [git, web, db] = tools.mcp_servers.as_slice() else { panic!("{tools:?}") };
+    assert_eq!((db.command.as_deref(), db.args.len()), (Some("mcp-db"), 1));
     assert_eq!(
         (git.command.as_deref(), git.args.as_slice()),
         (Some("mcp-git"), &["-v".into()][..])

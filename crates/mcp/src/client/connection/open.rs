@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Connection;
 use super::keep::{Keeping, OtherSide, exit, keep, stop_process};
+use crate::auth::Reach;
 use crate::client::authorization::Remote;
 use crate::client::config::{ServerConfig, Transport};
 use crate::client::handler::Handler;
@@ -79,6 +80,9 @@ pub(in crate::client) async fn open(
     opening: Opening,
     deadline: Instant,
 ) -> Result<Connection, OpenFailure> {
+    if let Some(why) = surroundings.refused.get(&config.name) {
+        return Err(OpenFailure::new(why));
+    }
     match &config.transport {
         Transport::Program { command, args, env, cwd } => {
             let mut line = vec![command.clone()];
@@ -200,9 +204,11 @@ async fn open_http(
     deadline: Instant,
 ) -> Result<Connection, OpenFailure> {
     let parsed = url::Url::parse(&remote.url).ok();
-    if !parsed.is_some_and(|url| matches!(url.scheme(), "http" | "https")) {
+    let Some(url) = parsed.filter(|url| matches!(url.scheme(), "http" | "https")) else {
         return Err(OpenFailure::new("its address is not an http or https URL"));
-    }
+    };
+    let reach = surroundings.reach.get(&remote.name).copied().unwrap_or(Reach::Anywhere);
+    reach.admit(&url).map_err(OpenFailure::new)?;
     let custom_headers = readable(headers)?;
     let mut transport_config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
     transport_config.custom_headers = custom_headers;
@@ -220,7 +226,7 @@ async fn open_http(
     };
     // Certificates are read from files.
     let client =
-        tokio::task::spawn_blocking(move || HttpClient::new(remote, setup.as_ref(), caller));
+        tokio::task::spawn_blocking(move || HttpClient::new(remote, reach, setup.as_ref(), caller));
     let client = client.await.unwrap_or_else(|_| Err("the runtime is shutting down".to_owned()));
     let client = client.map_err(OpenFailure::new)?;
     let transport = StreamableHttpClientTransport::with_client(client, transport_config);

@@ -54,6 +54,7 @@ impl HttpClient {
                 Some(known) => known.headers(&self.remote).await.map_err(unauthorized)?,
                 None => Vec::new(),
             };
+            self.shown.note(&shown);
             let sending = self.request(&message, &shown).send();
             let sent = match message.patience {
                 None => sending.await,
@@ -63,7 +64,7 @@ impl HttpClient {
                 },
             };
             let response = sent.map_err(|error| self.lost(&error))?;
-            let Some(refusal) = refusal(&response, shown) else {
+            let Some(refusal) = self.refusal(&response, shown) else {
                 return Ok(Some(response));
             };
             match authorization {
@@ -98,14 +99,14 @@ impl HttpClient {
         }
         request
     }
-}
 
-fn refusal(response: &Response, sent: Vec<(String, Secret)>) -> Option<Refusal> {
-    let status = response.status();
-    let challenge = text_of(response, &WWW_AUTHENTICATE);
-    let refuses = status == StatusCode::UNAUTHORIZED
-        || (status == StatusCode::FORBIDDEN && challenge.is_some());
-    refuses.then(|| Refusal { status: status.as_u16(), challenge, sent })
+    fn refusal(&self, response: &Response, sent: Vec<(String, Secret)>) -> Option<Refusal> {
+        let status = response.status();
+        let challenge = text_of(response, &WWW_AUTHENTICATE).map(|text| self.shown.hide(text));
+        let refuses = status == StatusCode::UNAUTHORIZED
+            || (status == StatusCode::FORBIDDEN && challenge.is_some());
+        refuses.then(|| Refusal { status: status.as_u16(), challenge, sent })
+    }
 }
 
 fn unanswered(refusal: &Refusal) -> String {

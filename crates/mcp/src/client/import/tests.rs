@@ -83,6 +83,20 @@ fn the_dialect_of_vs_code_is_read() {
 }
 
 #[test]
+fn variables_of_editors_are_read() {
+    insta::assert_snapshot!(shown(
+        r#"{ "servers": {
+            "a": { "command": "${env:PROGRAM}", "args": ["${workspaceFolder}/x", "${env:A}${env:B}"],
+                "env": { "K": "${env:KEY}" }, "cwd": "${userHome}/${env:PLACE}" },
+            "b": { "type": "http", "url": "https://${env:HOST}/mcp", "headers": { "x": "${env:KEY}" } }
+        } }"#
+    ), @r#"
+    a: ${PROGRAM} ["${workspaceFolder}/x", "${A}${B}"] env {"K": "${KEY}"} cwd Some("${userHome}/${PLACE}") enabled true include [] exclude [] trust Nothing timeout 60s
+    b: https://${HOST}/mcp {"x": "${KEY}"} 60s
+    "#);
+}
+
+#[test]
 fn what_is_not_json_is_said_with_its_place() {
     let read = import("{\n  \"mcpServers\": {,}\n}");
     assert!(read.servers.is_empty());

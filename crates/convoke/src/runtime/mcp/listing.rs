@@ -1,0 +1,254 @@
+//! Which servers there are: those of the configuration, and those in files that other programs write.
+//!
+//! What is the user's goes first, so that no project takes the name of a server of the user's.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use convoke_mcp::client::{
+    Revision, Sampling, ServerConfig, Severity, Transport, Trust, USER_HOME, WORKSPACE_FOLDER,
+    WORKSPACE_FOLDER_NAME, import,
+};
+
+use super::{Around, ListedServer, PROJECT_SERVERS};
+use crate::config::{
+    Author, McpAuthConfig, McpRevision, McpServerConfig, WORKSPACE, disk, interpolate,
+};
+
+/// Lists the servers, and says what there is to know about files they were not taken from.
+pub(super) fn list(around: Around<'_>) -> (Vec<ListedServer>, Vec<String>) {
+    let mut listing = Listing { around, listed: Vec::new(), warnings: Vec::new() };
+    for (server, author) in around.config.servers_by_author() {
+        let mut config = server_config(server);
+        if let Transport::Program { cwd, .. } = &mut config.transport {
+            *cwd = around.start(cwd.take(), author);
+        }
+        listing.add(config, author, None, server.auth.clone());
+    }
+    for (file, author) in around.config.server_files_by_author() {
+        listing.file(file, author);
+    }
+    if let Some(project) = &around.places.project {
+        let file = project.join(PROJECT_SERVERS);
+        if disk::exists(&file) {
+            listing.read(&file, Author::Project);
+        }
+    }
+    listing.one_of_each_name();
+    (listing.listed, listing.warnings)
+}
+
+impl Around<'_> {
+    /// Tells whether what is worked in is trusted.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.places.project.is_some()
+    }
+
+    /// Says where a program of the configuration starts; nowhere stands for the workspace, so that what is known
+    /// of a server is known in all of them.
+    fn start(&self, said: Option<PathBuf>, author: Author) -> Option<PathBuf> {
+        let workspace = self.context.working_directory();
+        match said {
+            Some(place) if place.is_absolute() => Some(place),
+            Some(place) => {
+                let below = place.strip_prefix(WORKSPACE).unwrap_or(&place);
+                Some(workspace.join(below)).filter(|_| below != Path::new(""))
+            }
+            None if author == Author::User => Some(self.own_directory()),
+            None => None,
+        }
+    }
+
+    /// Returns a directory in which nothing lies that what is worked in could have put there.
+    fn own_directory(&self) -> PathBuf {
+        let root = Path::new("/");
+        let mut places = self.home.filter(|home| home.is_dir()).into_iter().chain([root]);
+        let own = places.find(|place| !self.folder.holds(place));
+        own.or(self.home).unwrap_or(root).to_owned()
+    }
+
+    /// Returns what `${…}` stands for in a file of another program. A project gets what programs get, and no
+    /// credentials.
+    fn variables_for(&self, author: Author) -> BTreeMap<String, String> {
+        let mut variables = match author {
+            Author::User => self.variables.clone(),
+            Author::Project => self.context.environment().inherited(),
+        };
+        let here = self.context.working_directory();
+        let project = self.places.project.as_deref().filter(|project| here.starts_with(project));
+        let folder = project.unwrap_or(here);
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let name = folder.file_name().unwrap_or_default();
+        variables.insert(WORKSPACE_FOLDER.to_owned(), text(folder));
+        variables.insert(WORKSPACE_FOLDER_NAME.to_owned(), text(Path::new(name)));
+        variables.extend(self.home.map(|home| (USER_HOME.to_owned(), text(home))));
+        variables
+    }
+}
+
+struct Listing<'a> {
+    around: Around<'a>,
+    listed: Vec<ListedServer>,
+    warnings: Vec<String>,
+}
+
+impl Listing<'_> {
+    fn add(
+        &mut self,
+        config: ServerConfig,
+        author: Author,
+        file: Option<PathBuf>,
+        auth: Option<McpAuthConfig>,
+    ) {
+        self.listed.push(ListedServer { config, author, file, auth, confined: false });
+    }
+
+    /// Takes a file that somebody listed. One of the user's that lies where tools and programs write is what they
+    /// make of it: the project's.
+    fn file(&mut self, file: &Path, author: Author) {
+        if author == Author::Project || !self.around.folder.holds(file) {
+            return self.read(file, author);
+        }
+        let shown = file.display();
+        if self.around.is_trusted() {
+            self.warnings.push(format!(
+                "{shown} lies where tools and programs write, so its MCP servers are used as the project's: \
+                 confined, and not believed"
+            ));
+            self.read(file, Author::Project);
+        } else {
+            self.warnings.push(format!(
+                "the MCP servers of {shown} are not used: it lies in a folder that is not trusted"
+            ));
+        }
+    }
+
+    /// Reads servers as other programs write them.
+    fn read(&mut self, file: &Path, author: Author) {
+        let shown = file.display();
+        let text = match disk::read_file(file) {
+            Ok(Some(text)) => text,
+            unreadable => {
+                let why =
+                    unreadable.err().map_or("there is no such file".to_owned(), |one| one.message);
+                return self
+                    .warnings
+                    .push(format!("the MCP servers of {shown} are not used: {why}"));
+            }
+        };
+        let read = import(&text);
+        for problem in read.problems {
+            let word = match problem.severity {
+                Severity::Warning => "",
+                Severity::Error => " (left out)",
+            };
+            self.warnings.push(format!("{shown}: {problem}{word}"));
+        }
+        let variables = self.around.variables_for(author);
+        for mut config in read.servers {
+            match expanded(&mut config, &variables) {
+                Ok(()) => {
+                    self.keep_in_workspace(&mut config);
+                    self.add(config, author, Some(file.to_owned()), None);
+                }
+                Err(why) => {
+                    let name = &config.name;
+                    let warning = format!("{shown}: the MCP server `{name}` is left out: {why}");
+                    self.warnings.push(warning);
+                }
+            }
+        }
+    }
+
+    /// Programs start in the workspace, as those who write such files expect, or in what is relative to it.
+    fn keep_in_workspace(&self, config: &mut ServerConfig) {
+        let workspace = self.around.context.working_directory();
+        if let Transport::Program { cwd, .. } = &mut config.transport {
+            let place = cwd.take().map(|place| workspace.join(place));
+            *cwd = place.filter(|place| place != workspace);
+        }
+    }
+
+    fn one_of_each_name(&mut self) {
+        self.listed.sort_by_key(|server| server.author == Author::Project);
+        let mut names = HashSet::new();
+        let warnings = &mut self.warnings;
+        self.listed.retain(|ListedServer { config, file, .. }| {
+            let is_new = names.insert(config.name.clone());
+            if !is_new {
+                let name = &config.name;
+                let whose = file.as_ref().map(|file| file.display().to_string());
+                let whose = whose.unwrap_or_else(|| "the project's configuration".to_owned());
+                warnings.push(format!(
+                    "the MCP server `{name}` of {whose} is not used: there is another of that name"
+                ));
+            }
+            is_new
+        });
+    }
+}
+
+/// Puts variables into what a file says about a server.
+fn expanded(config: &mut ServerConfig, variables: &BTreeMap<String, String>) -> Result<(), String> {
+    let expand = |text: &mut String| -> Result<(), String> {
+        *text = interpolate::replace(text, variables)?.text;
+        Ok(())
+    };
+    match &mut config.transport {
+        Transport::Program { command, args, env, cwd } => {
+            expand(command)?;
+            args.iter_mut().try_for_each(expand)?;
+            if let Some(place) = cwd {
+                let mut text = place.to_string_lossy().into_owned();
+                expand(&mut text)?;
+                *place = text.into();
+            }
+            env.values_mut().try_for_each(expand)
+        }
+        Transport::Http { url, headers } => {
+            expand(url)?;
+            headers.values_mut().try_for_each(expand)
+        }
+    }
+}
+
+/// Describes a server as the client wants it.
+fn server_config(server: &McpServerConfig) -> ServerConfig {
+    let reached = match (&server.command, &server.url) {
+        (Some(command), _) => {
+            let env = server.env.iter();
+            let env = env.map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
+            let (command, args) = (command.clone(), server.args.clone());
+            Transport::Program { command, args, env, cwd: server.cwd.clone() }
+        }
+        (None, url) => {
+            let headers = server.headers.iter();
+            let headers = headers.map(|(name, value)| (name.clone(), value.expose().to_owned()));
+            let url = url.clone().unwrap_or_default();
+            Transport::Http { url, headers: headers.collect() }
+        }
+    };
+    let mut config = ServerConfig::new(&server.name, reached);
+    config.enabled = server.enabled;
+    config.include.clone_from(&server.include);
+    config.exclude.clone_from(&server.exclude);
+    if let Some(timeout) = server.timeout {
+        config.timeout = timeout.duration();
+        config.longest_call = config.longest_call.max(timeout.duration());
+    }
+    if let Some(timeout) = server.start_timeout {
+        config.start_timeout = timeout.duration();
+    }
+    if server.trust {
+        config.trust = Trust::Annotations;
+    }
+    if server.sampling {
+        config.sampling = Sampling::Granted;
+    }
+    config.revision = match server.revision {
+        McpRevision::Auto => Revision::Auto,
+        McpRevision::Handshake => Revision::Handshake,
+        McpRevision::Stateless => Revision::Stateless,
+    };
+    config
+}
