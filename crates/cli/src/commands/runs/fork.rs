@@ -5,7 +5,7 @@ use convoke::journal::JournalError;
 use convoke_core::{Cause, ExitCode, Run};
 
 use super::super::workspace;
-use super::goes_on::{GoesOn, journals};
+use super::goes_on::{GoesOn, journals, refuse_served};
 use super::named;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -60,6 +60,7 @@ impl Fork {
             let events = amounts::count(recorded.events.len() as u64, "event");
             Failure::usage(format!("run `{id}` has {events}, so there is no event {at}"))
         })?;
+        refuse_served(&id, shared)?;
         workspace::refuse_copies(shared)?;
         let run = Run::replay(id.clone(), shared);
         let inherits = |run: &Run| {

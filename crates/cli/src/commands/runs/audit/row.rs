@@ -158,7 +158,8 @@ fn of_rights(rights: &Rights) -> [String; 5] {
         format!("with {}", names.join(", "))
     });
     let sandbox = text("sandbox").map(|sandbox| format!("sandbox {sandbox}"));
-    let all: Vec<String> = [mode, sandbox, place, tools].into_iter().flatten().collect();
+    let served = rights.origin.get("served").map(|_| "for MCP clients".to_owned());
+    let all: Vec<String> = [mode, sandbox, served, place, tools].into_iter().flatten().collect();
     let empty = String::new;
     [word.to_owned(), empty(), empty(), empty(), brief::one_line(&all.join(" "), WHAT)]
 }
