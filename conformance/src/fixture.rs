@@ -47,7 +47,7 @@ pub fn service() -> Result<Service, RegistryError> {
         .recorder(recorder)
         .limits(Limits::default());
     let offer = Arc::new(ToolOffer::new(executors, watch));
-    let spoken = Spoken::new(registry, Arc::clone(&offer));
+    let spoken = Spoken::new(registry);
     Ok(Service::new("convoke-conformance", env!("CARGO_PKG_VERSION"), offer)
         .instructions("Fixtures for the conformance suite.")
         .extras(Arc::new(spoken)))

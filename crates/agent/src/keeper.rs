@@ -29,6 +29,11 @@ impl Place {
         Self { sink, inbox: None }
     }
 
+    /// A place that takes nothing, and says why.
+    pub fn refusing(error: RecordError) -> Self {
+        Self::new(Arc::new(Refusing(error)))
+    }
+
     /// Other processes leave answers here.
     #[must_use]
     pub fn inbox(mut self, inbox: Inbox) -> Self {

@@ -34,6 +34,9 @@ pub struct Origin {
     /// The agent that works, if it is not the main one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<OriginAgent>,
+    /// Whether it is no agent's work, but the calls that clients of a server made. It cannot go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub served: bool,
 }
 
 /// An agent that somebody started by itself.
@@ -103,6 +106,7 @@ mod tests {
             tools: tools.map(names),
             workspace: None,
             agent: None,
+            served: false,
         };
         let chosen = origin(Some(&["read_file", "run_command", "grep"]));
         let now = names(&["read_*", "grep"]);

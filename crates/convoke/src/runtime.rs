@@ -232,6 +232,7 @@ impl Runtime {
             sandbox: Some(self.programs.word().to_owned()),
             tools: self.config.tools.enabled.clone(),
             agent: None,
+            served: false,
         }
     }
 

@@ -21,7 +21,6 @@ mod service;
 mod stdio;
 mod tasks;
 mod tools;
-mod turns;
 mod watch;
 
 pub use extras::{Asker, Extras, RequestError};

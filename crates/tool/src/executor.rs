@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use convoke_core::policy::RuleSpec;
 use convoke_core::{ToolCall, ToolResult};
-use tokio::sync::{RwLock, Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::approve::{Approver, NobodyToAsk};
 use crate::artifact::{ArtifactStore, NoArtifacts};
@@ -31,6 +31,7 @@ use crate::context::ToolContext;
 use crate::hook::Hooks;
 use crate::locks::PathLocks;
 use crate::record::{NullSink, Recorder};
+use crate::turns::Turns;
 use crate::view::ToolView;
 
 pub(crate) use end::for_event;
@@ -51,10 +52,7 @@ struct Parts {
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
     limits: Limits,
-    /// How many calls run at once.
-    permits: Arc<Semaphore>,
-    /// Held for writing by a call that wants to be alone, for reading by all others.
-    quiet: Arc<RwLock<()>>,
+    turns: Turns,
     locks: PathLocks,
 }
 
@@ -99,6 +97,7 @@ impl ToolExecutor {
             hooks: Hooks::default(),
             artifacts: Arc::new(NoArtifacts),
             limits: Limits::default(),
+            turns: None,
             locks: PathLocks::default(),
         }
     }
@@ -160,6 +159,7 @@ pub struct ExecutorBuilder {
     recorder: Recorder,
     artifacts: Arc<dyn ArtifactStore>,
     limits: Limits,
+    turns: Option<Turns>,
     locks: PathLocks,
 }
 
@@ -254,6 +254,12 @@ impl ExecutorBuilder {
         self
     }
 
+    /// Shares turns with other executors, in place of those that the limits give this one.
+    pub fn turns(mut self, turns: Turns) -> Self {
+        self.turns = Some(turns);
+        self
+    }
+
     /// Shares the path locks of a tree of runs.
     pub fn locks(mut self, locks: PathLocks) -> Self {
         self.locks = locks;
@@ -263,8 +269,7 @@ impl ExecutorBuilder {
     /// Makes the executor.
     pub fn build(self) -> ToolExecutor {
         ToolExecutor(Arc::new(Parts {
-            permits: Arc::new(Semaphore::new(self.limits.max_concurrent.max(1))),
-            quiet: Arc::default(),
+            turns: self.turns.unwrap_or_else(|| Turns::new(self.limits.max_concurrent)),
             view: self.view,
             context: self.context,
             authorizer: self.authorizer,

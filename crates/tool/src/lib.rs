@@ -74,6 +74,7 @@ pub mod testing;
 
 mod tool;
 mod truncate;
+mod turns;
 mod validate;
 mod view;
 
@@ -104,5 +105,6 @@ pub use roots::{FinalLink, MissingParents, Place, RootError, Roots};
 pub use spawn::{NoProcesses, Process, Program, Spawner, Streams, UnconfinedSpawner};
 pub use tool::{Content, Invocation, Tool, ToolOutput};
 pub use truncate::{cut_middle, floor_char_boundary};
+pub use turns::Turns;
 pub use validate::MAX_DEPTH;
 pub use view::{Selection, ToolView, ViewError};

@@ -17,6 +17,7 @@ use convoke_core::{Category, Declaration, Millis, ToolError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::tool::Tool;
 use crate::validate::ArgumentCheck;
@@ -56,7 +57,7 @@ struct Tools {
     /// How the names of tools begin that come and go.
     groups: BTreeSet<Arc<str>>,
     declarations: Option<Arc<[Arc<Declaration>]>>,
-    generation: u64,
+    generation: watch::Sender<u64>,
 }
 
 /// A registered tool with what is kept about it.
@@ -209,7 +210,7 @@ impl ToolRegistry {
                 continue;
             }
             let counters = counters.remove(&name).unwrap_or_default();
-            let mut entry = Entry::new(registered.generation, tool, counters);
+            let mut entry = Entry::new(registered.generation(), tool, counters);
             entry.group = Some(Arc::clone(&group));
             registered.by_name.insert(name, Arc::new(entry));
         }
@@ -277,7 +278,12 @@ impl ToolRegistry {
 
     /// Returns a number that grows with every change.
     pub fn generation(&self) -> u64 {
-        self.read().generation
+        self.read().generation()
+    }
+
+    /// Follows that number.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.read().generation.subscribe()
     }
 
     pub(crate) fn entry(&self, name: &str) -> Option<Arc<Entry>> {
@@ -311,14 +317,19 @@ impl Tools {
         self.changed();
         let name = tool.spec().name.clone();
         let previous = self.by_name.get(&name);
-        let registration = previous.map_or(self.generation, |entry| entry.registration);
+        let registration = previous.map_or(self.generation(), |entry| entry.registration);
         let counters = previous.map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
         self.by_name.insert(name, Arc::new(Entry::new(registration, tool, counters)));
     }
 
+    /// Whoever follows looks when the change has been made: until then the tools are locked.
     fn changed(&mut self) {
-        self.generation += 1;
+        self.generation.send_modify(|generation| *generation += 1);
         self.declarations = None;
+    }
+
+    fn generation(&self) -> u64 {
+        *self.generation.borrow()
     }
 
     fn sorted(&self) -> Vec<Arc<Entry>> {

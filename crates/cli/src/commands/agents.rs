@@ -17,6 +17,7 @@ use convoke::agent::registry::Registered;
 use convoke::{AgentCallError, AgentOff, KnownAgent, Origin, Runtime};
 use convoke_core::{Event, ExitCode, RunId};
 
+use super::runs::refuse_served;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -117,8 +118,9 @@ pub(super) fn offered(runtime: &Runtime) -> Vec<String> {
     runtime.team().offered().iter().map(|agent| agent.name.clone()).collect()
 }
 
-/// Says no to a conversation with the main agent that would go on where an agent worked by itself.
+/// Says no to a conversation with the main agent that would go on where an agent worked by itself, or nobody did.
 pub(super) fn refuse_to_talk(run: &RunId, events: &[Event]) -> Result<(), Failure> {
+    refuse_served(run, events)?;
     match Origin::of(events).and_then(|origin| origin.agent) {
         None => Ok(()),
         Some(agent) => {

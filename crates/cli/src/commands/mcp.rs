@@ -27,7 +27,7 @@ use crate::output::Output;
 use crate::session::Session;
 
 pub(super) use self::list::age;
-pub(super) use self::look::{Looked, end, look_at};
+pub(super) use self::look::{Looked, end, look_at, unless_stopped};
 
 /// What can be done with MCP servers.
 #[derive(Debug, Subcommand)]

@@ -21,7 +21,7 @@ mod state;
 mod unanswered;
 
 pub(super) use self::export::Format;
-pub(super) use self::goes_on::journals;
+pub(super) use self::goes_on::{journals, refuse_served};
 use clap::Subcommand;
 use convoke_core::ExitCode;
 

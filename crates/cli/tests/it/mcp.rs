@@ -290,6 +290,18 @@ fn a_program_that_is_given_this_directory_runs_in_the_workspace() {
     assert_eq!(cwd("here"), "[root]/home/project/sub");
 }
 
+/// Regression: the old one was taken out before it was known whether the new one can be used.
+#[test]
+fn a_server_that_cannot_be_used_takes_no_place() {
+    let theirs = r#"{"mcpServers": {"self": {"url": "ftp://x"}, "b": {"command": "b"}}}"#;
+    let scene = served().file("theirs.json", theirs);
+    let ran = scene.run(&["mcp", "import", "theirs.json", "--force"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "b\n"), "{ran:?}");
+    let file = own_file(&scene);
+    assert!(file.contains("- name: self\n      command: "), "{file}");
+    assert!(file.contains("- name: b\n") && !file.contains("ftp"), "{file}");
+}
+
 fn trusted(ran: &Ran) -> bool {
     ran.stdout.contains("theirs  project")
 }

@@ -8,7 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::run::World;
-use crate::support::{Scene, skip};
+use crate::support::Scene;
+use crate::waiting::{Lines, python};
 
 const CONVOKE: &str = env!("CARGO_BIN_EXE_convoke");
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/resources.py");
@@ -119,7 +120,11 @@ fn an_agent_is_served_and_its_calls_are_runs() {
     assert_eq!(text(answer), "It says one.");
     let run = answer["result"]["structuredContent"]["run"].as_str().unwrap();
     let listed = world.scene.json(&["runs", "list", "--json"]);
-    assert_eq!(listed[0]["run"], run, "{listed}");
+    let runs = listed.as_array().unwrap();
+    assert_eq!(runs.len(), 2, "what was called, and the run of the agent: {listed}");
+    assert!(runs.iter().any(|listed| listed["run"] == run), "{listed}");
+    let shown = world.scene.json(&["runs", "show", "--last", "--json"]);
+    assert_eq!(shown["run"], run, "a server is nobody's last run");
     let unknown = world.scene.run(&["mcp", "serve", "--agent", "wroker"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
 }
@@ -129,6 +134,14 @@ struct Served {
     child: Child,
     url: String,
     _stderr: BufReader<ChildStderr>,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
 }
 
 fn over_http(scene: &Scene, flags: &[&str]) -> Served {
@@ -173,14 +186,12 @@ fn without_a_token_nobody_else_is_let_in() {
     let weak = scene.file("token", "abc\n");
     let ran = weak.run(&["mcp", "serve", "--http", "0.0.0.0:0", "--token-file", "token"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(!ran.stderr.contains("serving at"), "it does not: {ran:?}");
 }
 
 #[test]
 fn a_resource_is_attached_to_a_message() {
-    let places = ["/usr/bin/python3", "/usr/local/bin/python3"];
-    let Some(python) = places.into_iter().find(|place| std::path::Path::new(place).exists()) else {
-        return skip("python3", "the server of this test is written in it");
-    };
+    let Some(python) = python() else { return };
     let world = World::new(vec![Reply::text("Milk.").into()]);
     let scene = &world.scene;
     let added = scene.run(&["mcp", "add", "notes", "--", python, FIXTURE]);
@@ -209,4 +220,102 @@ fn serving_starts_no_server() {
     assert_eq!(scene.run(&add).code, Some(0));
     let all = ask(&scene, &[], &[("tools/list", json!({}))]);
     assert_eq!(all[1]["result"]["tools"].as_array().unwrap().len(), 4);
+}
+
+/// What clients do can be looked up, also what they were not allowed to.
+#[test]
+fn calls_of_clients_are_in_the_audit_and_cannot_go_on() {
+    let scene = Scene::new();
+    let calls = [
+        call("write_file", &json!({ "path": "b.txt", "content": "x" })),
+        call("run_command", &json!({ "command": "true" })),
+    ];
+    let flags = ["--tool", "write_file", "--tool", "run_command", "--mode", "auto_edit"];
+    ask(&scene, &flags, &calls);
+    let audit = scene.stdout(&["runs", "audit", "--json"]);
+    let rows: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |tool: &str| rows.iter().find(|row| row["tool"] == tool).unwrap();
+    assert_eq!(of("write_file")["outcome"], "completed", "{audit}");
+    assert_eq!(of("write_file")["arguments"]["path"], "b.txt", "{audit}");
+    assert_eq!(of("run_command")["outcome"], "denied", "{audit}");
+    assert_eq!(rows[0]["origin"]["served"], true, "{audit}");
+    let run = rows[0]["run"].as_str().unwrap();
+    assert!(scene.stdout(&["runs", "audit"]).contains("for MCP clients"));
+    let shown = scene.stdout(&["runs", "show", run]);
+    assert!(shown.contains("b.txt"), "{shown}");
+    for words in [
+        &["runs", "resume", run, "more"][..],
+        &["runs", "fork", run, "more"],
+        &["runs", "replay", run],
+        &["chat", "--resume", run],
+    ] {
+        let refused = scene.run(words);
+        assert_eq!(refused.code, Some(2), "{words:?}: {refused:?}");
+        assert!(refused.stderr.contains("no agent's"), "{words:?}: {refused:?}");
+    }
+    let verified = rows.iter().find(|row| row["type"] == "verification").unwrap();
+    assert_eq!(verified["status"], "intact", "{audit}");
+    assert_eq!(verified["vouchedUpTo"], verified["events"], "it is on disk to its end: {audit}");
+    let last = scene.run(&["runs", "resume", "--last", "more"]);
+    assert!(last.stderr.contains("there are no runs"), "{last:?}");
+}
+
+#[test]
+fn tools_of_a_server_that_was_never_asked_are_served_and_announced() {
+    let scene = Scene::new();
+    let Some(lines) = Lines::add(&scene) else { return };
+    let words = ["mcp", "serve", "--tool", "mcp__slow__*"];
+    let mut child = scene.command(&words).stdin(Stdio::piped()).spawn().unwrap();
+    let mut server = lines.held();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut heard = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut until = |wanted: &dyn Fn(&Value) -> bool| {
+        let messages = heard.by_ref().map(|line| serde_json::from_str(&line.unwrap()).unwrap());
+        messages.into_iter().find(|message: &Value| wanted(message)).unwrap()
+    };
+    let hello = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        },
+    });
+    let list = |id: u32| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    writeln!(stdin, "{hello}\n{ready}\n{}", list(1)).unwrap();
+    let none = until(&|message| message["id"] == 1);
+    assert_eq!(none["result"]["tools"], json!([]));
+    server.go_on();
+    until(&|message| message["method"] == "notifications/tools/list_changed");
+    writeln!(stdin, "{}", list(2)).unwrap();
+    let some = until(&|message| message["id"] == 2);
+    assert_eq!(some["result"]["tools"][0]["name"], "mcp__slow__wait", "{some}");
+    drop(stdin);
+    assert_eq!(server.next(), None, "it ends with the one that started it");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_server_is_known_by_its_address_and_by_names_it_is_given() {
+    let scene = Scene::new();
+    let served = over_http(&scene, &["--allow-host", "tools.example"]);
+    let address = served.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let status = |host: &str| {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let head = format!("GET /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap().to_owned()
+    };
+    for host in [address, "tools.example", "tools.example:443"] {
+        assert_ne!(status(host), "403", "{host}");
+    }
+    assert_eq!(status("evil.example"), "403");
+    for wrong in ["--allow-host=a b", "--allow-origin=nowhere"] {
+        let ran = scene.run(&["mcp", "serve", "--http", "127.0.0.1:0", wrong]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(!ran.stderr.contains("serving at"), "{ran:?}");
+    }
 }

@@ -1,32 +1,28 @@
 //! Tools and agents of a runtime as an MCP server.
 //!
 //! A call from outside passes through the pipeline of every other call: the same policy decides, the same hooks
-//! have their say, and where somebody would have to be asked, nobody can be, so the answer is no. A call of an
-//! agent is a run of its own, kept where all runs are kept. No answer holds a secret that the runtime knows.
+//! have their say, and where somebody would have to be asked, nobody can be, so the answer is no. The calls of a
+//! server are kept as a run, and a call of an agent is another run of its own, where all runs are kept. No answer
+//! holds a secret that the runtime knows.
 
 mod agent;
+mod record;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use convoke_agent::Toolbox;
 use convoke_agent::registry::Registered;
 use convoke_agent::team::Team;
-use convoke_core::{Secrets, ToolResult, ToolSpec};
-use convoke_mcp::serve::{CallHandle, CallWatch, Offer, Service, ToolOffer};
+use convoke_mcp::serve::Service;
 use convoke_model::Model;
-use convoke_tool::{NullSink, Recorder, Tool, ToolRegistry, ToolView};
-use serde_json::Value;
-use tokio::sync::watch;
+use convoke_tool::{Tool, ToolRegistry, ToolView};
 
 use self::agent::ServedAgent;
+use self::record::RecordedTools;
 use super::{AgentCallError, Runtime};
-use crate::masked::masked;
 
 /// What the server calls itself.
 const NAME: &str = "convoke";
-/// The run under which served calls are recorded.
-const RUN: &str = "served";
 
 /// Collects what of a runtime others may call, and makes a [`Service`] of it.
 ///
@@ -128,7 +124,8 @@ impl Serving<'_> {
         Ok(self)
     }
 
-    /// Makes the service. A tool and an agent of one name: the tool counts.
+    /// Makes the service. A tool and an agent of one name: the tool counts. Its calls are kept as a run, if runs
+    /// are; when tools of MCP servers come and go, its clients are told.
     pub fn service(self) -> Service {
         let Self { runtime, tools, agents } = self;
         let agents = agents.into_iter().filter(|agent| tools.get(&agent.spec().name).is_none());
@@ -136,38 +133,9 @@ impl Serving<'_> {
             agents.map(|agent| -> Arc<dyn Tool> { Arc::new(agent) }).collect();
         let view = tools.and(agents);
         let clock = runtime.context().clock();
-        let watch = CallWatch::over(Arc::new(NullSink));
-        let secrets = runtime.secrets();
-        let recorder = Recorder::new(RUN, watch.clone(), Arc::clone(clock)).hiding(secrets.clone());
-        let executors = runtime.executor().view(view).recorder(recorder);
-        let tools = ToolOffer::new(executors, watch);
-        let offer = Arc::new(Hiding { tools, secrets });
-        Service::new(NAME, env!("CARGO_PKG_VERSION"), offer).clock(Arc::clone(clock))
-    }
-}
-
-/// An offer whose answers hold no secrets.
-#[derive(Debug)]
-struct Hiding {
-    tools: ToolOffer,
-    secrets: Secrets,
-}
-
-#[async_trait]
-impl Offer for Hiding {
-    fn tools(&self) -> Vec<ToolSpec> {
-        self.tools.tools()
-    }
-
-    fn tool(&self, name: &str) -> Option<ToolSpec> {
-        self.tools.tool(name)
-    }
-
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.tools.changes()
-    }
-
-    async fn call(&self, name: &str, arguments: Value, handle: CallHandle) -> ToolResult {
-        masked(self.tools.call(name, arguments, handle).await, &self.secrets)
+        let executors = runtime.executor().view(view);
+        let journals = runtime.journals().cloned();
+        let offer = RecordedTools::new(executors, journals, runtime.origin(), runtime.secrets());
+        Service::new(NAME, env!("CARGO_PKG_VERSION"), Arc::new(offer)).clock(Arc::clone(clock))
     }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use convoke::Runtime;
 use convoke::agent::Toolbox;
 use convoke::agent::definition::ToolConfig;
+use convoke::core::{Cause, EventBody};
 use convoke::journal::Store;
 use convoke::mcp::client::{ServerConfig, Servers, Surroundings};
 use convoke::mcp::serve::{HttpSettings, serve_http};
 use convoke::prelude::*;
 use convoke::tools::KindAuthorizer;
+use convoke::{Origin, Runtime};
 use tokio::net::TcpListener;
 
 /// A directory, a runtime in it, and a place for its runs.
@@ -80,8 +81,9 @@ async fn an_agent_that_is_called_from_outside_is_a_run_that_is_kept() {
     let service = scene.runtime.serve().agent(&worker(), model(turns)).unwrap().service();
     let result = asked(service, "worker", json!({ "task": "Look." })).await;
     assert!(result.text().contains("It says one."), "{result:?}");
-    let runs = scene.store.list().unwrap();
-    assert_eq!(runs.len(), 1, "{runs:?}");
+    let mut runs = scene.store.list().unwrap();
+    runs.retain(|run| !run.model.is_empty());
+    assert_eq!(runs.len(), 1, "beside the record of the call: {runs:?}");
     drop(scene.directory);
 }
 
@@ -105,4 +107,47 @@ async fn a_whole_toolbox_is_served_and_the_policy_holds() {
     let denied = asked(serve(), "write_file", write).await;
     assert!(denied.text().contains("permission"), "{denied:?}");
     assert!(!scene.directory.path().join("project/b.txt").exists());
+}
+
+/// What clients do is as well recorded as what agents do: also what they were not allowed to.
+#[tokio::test]
+async fn calls_from_outside_are_kept_as_a_run_of_their_own() {
+    let scene = scene();
+    let tools = scene.runtime.callable();
+    let service = || scene.runtime.serve().tools(tools.clone()).service();
+    drop(service());
+    assert!(scene.store.list().unwrap().is_empty(), "nobody called anything");
+    let read = asked(service(), "read_file", json!({ "path": "a.txt" })).await;
+    assert!(read.success(), "{read:?}");
+    let runs = scene.store.list().unwrap();
+    assert_eq!((runs.len(), runs[0].tool_calls), (1, 1), "{runs:?}");
+    let events = scene.store.read(&runs[0].run).unwrap().events;
+    let origin = Origin::of(&events).unwrap();
+    assert!(origin.served && origin.tools.unwrap().contains(&"read_file".to_owned()));
+    let ended = events.last().map(|event| &event.body);
+    assert!(
+        matches!(ended, Some(EventBody::RunEnded { outcome, .. }) if outcome.cause == Cause::Goal)
+    );
+
+    let write = json!({ "path": "b.txt", "content": "x" });
+    assert!(!asked(service(), "write_file", write).await.success());
+    let runs = scene.store.list().unwrap();
+    assert_eq!(runs.len(), 2, "another server, another run");
+    let denied = runs.iter().any(|run| {
+        let events = scene.store.read(&run.run).unwrap().events;
+        events.iter().any(|event| matches!(event.body, EventBody::ToolCallDenied { .. }))
+    });
+    assert!(denied);
+}
+
+/// A call that cannot be recorded is not made.
+#[tokio::test]
+async fn where_nothing_can_be_kept_nothing_is_done() {
+    let scene = scene();
+    std::fs::write(scene.directory.path().join("state"), "in the way").unwrap();
+    let tools = scene.runtime.callable().clone();
+    let service = scene.runtime.serve().tools(tools).service();
+    let refused = asked(service, "read_file", json!({ "path": "a.txt" })).await;
+    assert!(!refused.success(), "{refused:?}");
+    assert!(refused.text().contains("could not be recorded"), "{refused:?}");
 }

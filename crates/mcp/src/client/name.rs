@@ -26,6 +26,13 @@ pub(super) fn model_name(server: &str, tool: &str) -> String {
     format!("{PREFIX}{server}__{}__{hash}", replaced(tool, room))
 }
 
+/// Tells whether a name of a tool, or a pattern for such names, is about this server.
+pub(super) fn is_about(pattern: &str, server: &str) -> bool {
+    let Some(rest) = pattern.strip_prefix(PREFIX) else { return false };
+    let names = |server: &str| rest.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"));
+    names(server) || names(&replaced(server, MAX_SERVER_BYTES))
+}
+
 /// Returns a file name for a server: its own where that is harmless.
 pub(super) fn file_name(server: &str) -> String {
     let harmless = !server.is_empty()
@@ -95,6 +102,21 @@ mod tests {
         let odd = model_name("my db", "run.query");
         assert!(odd.starts_with("mcp__my_db__run_query__"), "{odd}");
         assert_ne!(odd, model_name("my db", "run/query"));
+    }
+
+    #[test]
+    fn a_name_or_pattern_is_about_the_servers_it_names_in_full() {
+        for (pattern, server, expected) in [
+            ("mcp__files__*", "files", true),
+            ("mcp__files__read_file", "files", true),
+            ("mcp__my_db__*", "my db", true),
+            ("mcp__files_2__*", "files", false),
+            ("mcp__*", "files", false),
+            ("*", "files", false),
+            ("read_file", "files", false),
+        ] {
+            assert_eq!(is_about(pattern, server), expected, "{pattern}, {server}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use convoke_tool::{Tool, ToolRegistry};
 
 use super::attach::{Attachment, desired};
 use super::config::ServerConfig;
+use super::name::is_about;
 use super::offer::{Prompt, Resource, ResourceTemplate};
 use super::read::{get_prompt, read_resource};
 use super::server::Server;
@@ -119,6 +120,18 @@ impl Servers {
             begin_unknown(&servers);
         });
         *self.0.soon() = Some(soon);
+    }
+
+    /// Begins to start those servers of which nothing is known from earlier and that one of these names of tools
+    /// is about, or patterns such as `mcp__files__*`, and returns at once. A pattern that covers all servers is
+    /// about none of them.
+    pub fn start_unknown_of(&self, tools: &[String]) {
+        let unknown = self.0.servers.iter().filter(|server| !server.is_known());
+        for server in unknown {
+            if tools.iter().any(|tool| is_about(tool, server.name())) {
+                server.begin();
+            }
+        }
     }
 
     /// Waits until no server is being started.

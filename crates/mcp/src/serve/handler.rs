@@ -3,6 +3,7 @@
 mod call;
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -30,6 +31,7 @@ use tokio_util::task::TaskTracker;
 
 use super::declare::{declare, page};
 use super::extras::{Asker, RequestError, json as to_json};
+use super::offer::Offer;
 use super::service::Service;
 use super::tasks::Tasks;
 
@@ -63,13 +65,14 @@ impl Shared {
         })
     }
 
-    /// Tells every call to stop, and waits until all of them have.
+    /// Tells every call to stop, waits until all of them have, and lets the offer finish.
     pub(super) async fn finish(&self) {
         self.stop.cancel();
         self.under_way.close();
         let grace = self.service.limits.stop_grace;
         // A call that does not stop is left behind; there is nobody to tell.
         drop(tokio::time::timeout(grace, self.under_way.wait()).await);
+        drop(tokio::time::timeout(grace, self.service.offer.finish()).await);
     }
 }
 
@@ -77,7 +80,7 @@ impl Shared {
 #[derive(Clone)]
 pub(super) struct Handler {
     shared: Arc<Shared>,
-    /// What has changed since the client came.
+    /// Whether anything may have changed since the client came.
     changes: watch::Receiver<u64>,
     /// Whether this client is told of changes already.
     told_of_changes: Arc<AtomicBool>,
@@ -87,6 +90,14 @@ impl Handler {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let changes = shared.service.offer.changes();
         Self { shared, changes, told_of_changes: Arc::default() }
+    }
+
+    fn following(&self) -> Following {
+        let offer = Arc::clone(&self.shared.service.offer);
+        let (now, changes) = (fingerprint(&*offer), self.changes.clone());
+        // Where something has changed since the client came, nobody knows which tools it has seen.
+        let known = changes.has_changed().is_ok_and(|changed| !changed).then_some(now);
+        Following { offer, changes, known }
     }
 
     /// Lets the extras answer.
@@ -162,15 +173,15 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.changes.clone();
+        let mut tools = self.following();
         let wanted = context.accepted().tools_list_changed == Some(true);
         loop {
             tokio::select! {
                 biased;
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.stop.cancelled() => return Ok(()),
-                changed = changes.changed(), if wanted => {
-                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                changed = tools.changed(), if wanted => {
+                    if changed.is_none() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());
                     }
                 }
@@ -182,13 +193,13 @@ impl ServerHandler for Handler {
         if self.told_of_changes.swap(true, Ordering::Relaxed) {
             return;
         }
-        let mut changes = self.changes.clone();
+        let mut tools = self.following();
         while !context.peer.is_transport_closed() {
             tokio::select! {
                 biased;
                 () = self.shared.stop.cancelled() => return,
-                changed = changes.changed() => {
-                    if changed.is_err() || context.peer.notify_tool_list_changed().await.is_err() {
+                changed = tools.changed() => {
+                    if changed.is_none() || context.peer.notify_tool_list_changed().await.is_err() {
                         return;
                     }
                 }
@@ -323,6 +334,35 @@ impl ServerHandler for Handler {
             None => Err(unknown_method(&request.method)),
         }
     }
+}
+
+/// What a client has to be told about the tools.
+struct Following {
+    offer: Arc<dyn Offer>,
+    changes: watch::Receiver<u64>,
+    /// What the tools were when it was last told, if that is known.
+    known: Option<u64>,
+}
+
+impl Following {
+    /// Waits until the tools are others than before; nothing, where that cannot be any more. May be given up at any
+    /// moment.
+    async fn changed(&mut self) -> Option<()> {
+        loop {
+            self.changes.changed().await.ok()?;
+            let now = Some(fingerprint(&*self.offer));
+            if now != self.known {
+                self.known = now;
+                return Some(());
+            }
+        }
+    }
+}
+
+fn fingerprint(offer: &dyn Offer) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(to_json(&offer.tools()).to_string().as_bytes());
+    hasher.finish()
 }
 
 fn info(service: &Service) -> ServerConfig {

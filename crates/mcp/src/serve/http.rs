@@ -6,11 +6,13 @@
 //! none. The number of connections is bounded, and so is what one of them may send.
 
 mod gate;
+mod page;
 mod reply;
 mod sessions;
 
 use std::convert::Infallible;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +30,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::gate::Gate;
+use self::gate::{Entry, Gate};
 use self::reply::{Body, refuse};
 pub(super) use self::sessions::SessionEnd;
 use self::sessions::Sessions;
@@ -50,8 +52,9 @@ pub struct HttpSettings {
     pub path: String,
     /// What clients have to send as `Authorization: Bearer …`.
     pub token: Option<String>,
-    /// The names under which the server is reached, with or without a port. On a loopback address its
-    /// usual names are always among them; elsewhere, none means that the name is not looked at.
+    /// The names under which the server is reached, with or without a port. The address it listens on is
+    /// always among them, and on a loopback address its usual names; elsewhere, none means that the name is
+    /// not looked at.
     pub hosts: Vec<String>,
     /// The origins of web pages that may send requests: `https://example.com`. On a loopback address,
     /// pages of this machine may as well.
@@ -78,6 +81,13 @@ impl Default for HttpSettings {
             session_idle: Duration::from_mins(15),
             stop: CancellationToken::new(),
         }
+    }
+}
+
+impl HttpSettings {
+    /// Says what is wrong with them for a server that listens on this address, before it does anything.
+    pub fn check(&self, address: SocketAddr) -> Result<(), ServeError> {
+        Gate::new(self, address, 0).map(drop)
     }
 }
 
@@ -198,9 +208,20 @@ async fn serve_connection(stream: TcpStream, server: Arc<Server>, stop: Cancella
 
 impl Server {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if let Err(refused) = self.gate.check(request.method(), request.uri(), request.headers()) {
-            return refused.into_response();
+        let page = self.gate.page(request.headers());
+        let entry = self.gate.check(request.method(), request.uri(), request.headers());
+        let response = match entry {
+            Ok(Entry::Request) => self.serve(request).await,
+            Ok(Entry::Preflight) => page::may_send(),
+            Err(refused) => refused.into_response(),
+        };
+        match page {
+            Some(page) => page.sees(response),
+            None => response,
         }
+    }
+
+    async fn serve(&self, request: Request<Incoming>) -> Response<Body> {
         let active = self.sessions.enter(request.headers()).await;
         let (mut head, body) = request.into_parts();
         if let Some(active) = &active {
@@ -214,13 +235,19 @@ impl Server {
         } else {
             Bytes::new()
         };
-        if gate::begins_session(&body) && !self.sessions.has_room().await {
-            let reason = "the server has as many sessions as it may; try again later";
-            return refuse(StatusCode::SERVICE_UNAVAILABLE, -32000, reason).into_response();
+        // One begins at a time, so that there is still room when it has.
+        let mut beginning = None;
+        if gate::begins_session(&body) {
+            beginning = self.sessions.begin().await;
+            if beginning.is_none() {
+                let reason = "the server has as many sessions as it may; try again later";
+                return refuse(StatusCode::SERVICE_UNAVAILABLE, -32000, reason).into_response();
+            }
         }
         let ends_session = head.method == Method::DELETE;
         let request = Request::from_parts(head, Full::new(body));
         let mut response = self.endpoint.handle(request).await;
+        drop(beginning);
         if ends_session && response.status() == StatusCode::ACCEPTED {
             // The session is over, not about to be; some clients take anything else for a failure.
             *response.status_mut() = StatusCode::NO_CONTENT;

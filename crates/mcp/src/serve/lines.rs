@@ -16,8 +16,9 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
+use tokio_util::task::TaskTracker;
 
-use self::load::Load;
+use self::load::{Load, MAX_LISTENING, Opened};
 
 /// How long the last words to a client may take.
 const CLOSES_WITHIN: Duration = Duration::from_secs(2);
@@ -34,6 +35,8 @@ pub(super) struct Lines<R, W> {
     begun: bool,
     writer: Arc<Mutex<Option<W>>>,
     load: Arc<Load>,
+    /// Refusals that are being written. Reading may be given up while they are.
+    refusals: TaskTracker,
 }
 
 /// What one look at the stream gave.
@@ -60,6 +63,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             begun: false,
             writer: Arc::new(Mutex::new(Some(writer))),
             load: Load::new(max_requests),
+            refusals: TaskTracker::new(),
         }
     }
 
@@ -90,8 +94,12 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
         }
     }
 
-    async fn refuse(&mut self, refusal: Refusal) -> io::Result<()> {
-        self.send(ServerJsonRpcMessage::error(refusal.error, refusal.id)).await
+    /// Answers a line that is refused. That is done beside the reading: it is neither lost nor left in the middle
+    /// of a line when nobody waits for the next message any more.
+    fn refuse(&mut self, refusal: Refusal) {
+        let sending = self.send(ServerJsonRpcMessage::error(refusal.error, refusal.id));
+        // Somebody who cannot be written to will not be read from for long, either.
+        self.refusals.spawn(async move { drop(sending.await) });
     }
 
     async fn next(&mut self) -> io::Result<Option<ClientJsonRpcMessage>> {
@@ -102,7 +110,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
                 Read::TooLong => {
                     let reason = format!("a message may have {} bytes at most", self.limit);
                     let error = ErrorData::invalid_request(reason, None);
-                    self.refuse(Refusal { id: None, error }).await?;
+                    self.refuse(Refusal { id: None, error });
                     continue;
                 }
                 Read::Line => {}
@@ -114,12 +122,20 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             match parse(&line) {
                 Ok(ClientJsonRpcMessage::Request(request)) => {
                     self.begun = true;
-                    if self.load.opened(request.id.clone()) {
-                        return Ok(Some(ClientJsonRpcMessage::Request(request)));
+                    match self.load.opened(&request) {
+                        Opened::Yes => return Ok(Some(ClientJsonRpcMessage::Request(request))),
+                        Opened::TakenId => {
+                            let id = &request.id;
+                            let reason = format!("a request with the id {id} is under way");
+                            let error = ErrorData::invalid_request(reason, None);
+                            self.refuse(Refusal { id: None, error });
+                        }
+                        Opened::TooMany => {
+                            let reason = format!("there are {MAX_LISTENING} subscriptions already");
+                            let error = ErrorData::invalid_request(reason, None);
+                            self.refuse(Refusal { id: Some(request.id), error });
+                        }
                     }
-                    let reason = format!("a request with the id {} is under way", request.id);
-                    let error = ErrorData::invalid_request(reason, None);
-                    self.refuse(Refusal { id: None, error }).await?;
                 }
                 // Somebody who has asked nothing cannot take anything back; the library would hang up.
                 Ok(_) if !self.begun => {}
@@ -127,7 +143,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
                     self.load.taken_back(&message);
                     return Ok(Some(message));
                 }
-                Err(refusal) => self.refuse(refusal).await?,
+                Err(refusal) => self.refuse(refusal),
             }
         }
     }
@@ -159,6 +175,8 @@ where
 
     async fn close(&mut self) -> io::Result<()> {
         let closing = async {
+            self.refusals.close();
+            self.refusals.wait().await;
             match self.writer.lock().await.take() {
                 Some(mut writer) => writer.shutdown().await,
                 None => Ok(()),

@@ -21,7 +21,8 @@ pub trait Offer: Send + Sync + 'static {
         self.tools().into_iter().find(|spec| spec.name == name)
     }
 
-    /// Returns a number that becomes another one when the tools have changed.
+    /// Returns a number that becomes another one when the tools have changed. It may do so more often:
+    /// clients are told only where the tools are others than before.
     fn changes(&self) -> watch::Receiver<u64>;
 
     /// Tells whether a call may take so long that a client would rather ask for its result later. By
@@ -33,6 +34,10 @@ pub trait Offer: Send + Sync + 'static {
     /// Carries out a call from beginning to end. When the handle's token is cancelled, it has a moment
     /// to stop what it started.
     async fn call(&self, name: &str, arguments: Value, handle: CallHandle) -> ToolResult;
+
+    /// Puts in order what calls left behind. A server has stopped, and none of its calls is under way; another
+    /// server of the same offer may go on.
+    async fn finish(&self) {}
 }
 
 /// What ties a call to the client that made it.

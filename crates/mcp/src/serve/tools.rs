@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use convoke_core::{CallId, ToolCall, ToolError, ToolResult, ToolSpec};
-use convoke_tool::{CallOptions, Decided, ExecutorBuilder, Tool, ToolExecutor};
+use convoke_tool::{ExecutorBuilder, Recorder, Tool, ToolExecutor, Turns};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::offer::{CallHandle, Offer};
-use super::turns::Turns;
 use super::watch::CallWatch;
 
 /// How many calls run at once where nothing else is said.
@@ -18,8 +17,9 @@ const AT_ONCE: usize = 8;
 
 /// Offers the tools of a view.
 ///
-/// Calls are looked up, validated, authorised, limited, run and recorded like everywhere else. A call
-/// that a person has to be asked about waits without a turn; where nobody can be asked, it is denied.
+/// Calls are looked up, validated, authorised, limited and run like everywhere else, and recorded where the
+/// builder's recorder writes. A call that a person has to be asked about waits without a turn; where nobody
+/// can be asked, it is denied. When the tools of the view come and go, clients are told.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -45,8 +45,6 @@ const AT_ONCE: usize = 8;
 pub struct ToolOffer {
     executors: ExecutorBuilder,
     watch: Arc<CallWatch>,
-    turns: Turns,
-    changes: watch::Sender<u64>,
     calls: AtomicU64,
 }
 
@@ -54,32 +52,33 @@ impl ToolOffer {
     /// Offers the tools of the builder's view. Its recorder has to write into `watch`, or clients hear
     /// nothing of a call until it ends.
     pub fn new(executors: ExecutorBuilder, watch: Arc<CallWatch>) -> Self {
-        Self {
-            executors,
-            watch,
-            turns: Turns::new(AT_ONCE),
-            changes: watch::Sender::new(0),
-            calls: AtomicU64::new(0),
-        }
+        Self { executors, watch, calls: AtomicU64::new(0) }.at_once(AT_ONCE)
     }
 
     /// Lets so many calls run at once. The others wait.
     #[must_use]
     pub fn at_once(mut self, calls: usize) -> Self {
-        self.turns = Turns::new(calls);
+        self.executors = self.executors.turns(Turns::new(calls));
         self
     }
 
-    /// Says that the tools of the view are others than before, so that clients ask for them again.
-    pub fn refresh(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
+    /// Returns an offer of the same tools, with the same turns, that is recorded elsewhere.
+    #[must_use]
+    pub fn recorded_by(&self, recorder: Recorder, watch: Arc<CallWatch>) -> Self {
+        let executors = self.executors.clone().recorder(recorder);
+        Self { executors, watch, calls: AtomicU64::new(0) }
+    }
+
+    /// Returns what its calls are made with.
+    pub const fn executors(&self) -> &ExecutorBuilder {
+        &self.executors
     }
 
     fn next_call(&self) -> CallId {
         CallId::new(format!("served-{}", self.calls.fetch_add(1, Ordering::Relaxed) + 1))
     }
 
-    /// Makes an executor whose calls stop with this one's client.
+    /// Makes an executor whose calls stop with this one's client. All take turns with one another.
     fn executor(&self, handle: &CallHandle) -> ToolExecutor {
         let context = self.executors.used().for_run(handle.cancellation.clone());
         self.executors.clone().context(context).build()
@@ -97,32 +96,13 @@ impl Offer for ToolOffer {
     }
 
     fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.executors.shown().registry().changes()
     }
 
     async fn call(&self, name: &str, arguments: Value, handle: CallHandle) -> ToolResult {
         let call = self.next_call();
         let _watched = self.watch.watch(call.clone(), handle.progress.clone());
-        let executor = self.executor(&handle);
-        let tool = self.executors.shown().get(name);
-        let call = ToolCall::new(call, name, arguments);
-        let prepared = match executor.prepare(call, CallOptions::default()).await {
-            Decided::Answered(result) => return *result,
-            Decided::Ready(prepared) => prepared,
-            Decided::Ask(prepared) => match Box::pin(executor.ask(prepared)).await {
-                Ok(prepared) => prepared,
-                Err(result) => return *result,
-            },
-        };
-        // A call that is stopped while it waits goes on without a turn: it ends at once.
-        let turn = tokio::select! {
-            biased;
-            () = handle.cancellation.cancelled() => None,
-            turn = self.turns.take(tool.as_ref().map(|tool| tool.spec())) => Some(turn),
-        };
-        let result = executor.run(prepared).await;
-        drop(turn);
-        result
+        self.executor(&handle).execute(ToolCall::new(call, name, arguments)).await
     }
 }
 

@@ -1,8 +1,10 @@
 //! Lists, calls, progress: the same whichever way a client came in.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use convoke_core::event::Progress;
 use convoke_core::{EventBody, Kind, ToolResult, ToolSpec};
 use convoke_mcp::serve::{CallHandle, Offer, Service, serve_stdio};
 use convoke_tool::KindAuthorizer;
@@ -13,8 +15,10 @@ use rmcp::model::{
 use rmcp::service::PeerRequestOptions;
 use rmcp::{ServiceError, ServiceExt};
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Server, Way, call};
@@ -205,7 +209,6 @@ async fn clients_hear_that_the_tools_have_changed() {
         let mut server = Server::new();
         let mut client = server.connect(way).await;
         server.registry.remove("shout").unwrap();
-        server.offer.refresh();
         client.changed.recv().await.unwrap();
         let tools = client.running.list_all_tools().await.unwrap();
         assert!(tools.iter().all(|tool| tool.name != "shout"), "{way:?}");
@@ -220,7 +223,6 @@ async fn clients_without_a_session_listen_for_changes() {
         let wanted = SubscriptionFilter::builder().tools_list_changed().build();
         let mut subscription = client.running.peer().listen(wanted).await.unwrap();
         server.registry.remove("shout").unwrap();
-        server.offer.refresh();
         let heard = subscription.next().await.unwrap();
         let heard = serde_json::to_value(&heard).unwrap().to_string();
         assert!(heard.contains("tools/list_changed"), "{way:?}: {heard}");
@@ -278,4 +280,68 @@ async fn a_call_is_answered_although_the_offer_breaks_down() {
         let text = &broken.content[0].as_text().unwrap().text;
         assert_eq!(text, "Error (failed): `break` broke down; this is a defect in it");
     }
+}
+
+/// An offer of one tool that says something and then works on by itself.
+struct Talker {
+    changes: watch::Sender<u64>,
+    worked: mpsc::UnboundedSender<Duration>,
+}
+
+#[async_trait]
+impl Offer for Talker {
+    fn tools(&self) -> Vec<ToolSpec> {
+        vec![ToolSpec::new("talk", "Talks.", Kind::Read)]
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    async fn call(&self, _: &str, _: Value, handle: CallHandle) -> ToolResult {
+        let begun = Instant::now();
+        handle.progress.send(Progress { text: Some("word ".repeat(100)), fraction: None });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.worked.send(begun.elapsed()).unwrap();
+        std::future::pending().await
+    }
+}
+
+/// Regression: while a client took its time to hear a word, the call stood still.
+#[tokio::test(start_paused = true)]
+async fn a_call_does_not_wait_for_a_client_that_does_not_read() {
+    let (worked, mut works) = mpsc::unbounded_channel();
+    let offer = Arc::new(Talker { changes: watch::Sender::new(0), worked });
+    let (mut theirs, ours) = tokio::io::duplex(64);
+    let (reader, writer) = tokio::io::split(ours);
+    let mut served = JoinSet::new();
+    let service = Service::new("talker", "1", offer);
+    served.spawn(serve_stdio(service, reader, writer, CancellationToken::new()));
+    let request = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "talk", "_meta": {
+            "progressToken": 1,
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } },
+    });
+    theirs.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+    let took = works.recv().await.unwrap();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+/// A change that changes nothing is nobody's business.
+#[tokio::test]
+async fn clients_hear_only_of_tools_that_are_served() {
+    let mut server = Server::new();
+    let mut client = server.connect(Way::OldStreams).await;
+    server.registry.remove("shout").unwrap();
+    client.changed.recv().await.unwrap();
+    // Somebody who brings nothing.
+    server.registry.set_group("late_", Vec::new());
+    client.running.list_all_tools().await.unwrap();
+    server.registry.remove("talk").unwrap();
+    client.changed.recv().await.unwrap();
+    client.running.list_all_tools().await.unwrap();
+    assert!(client.changed.try_recv().is_err());
 }

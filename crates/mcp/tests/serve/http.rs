@@ -86,6 +86,55 @@ async fn a_forged_host_or_a_foreign_page_is_refused() {
     assert_eq!(page.status, 200);
 }
 
+/// A browser asks before it sends what a page wants to, without the token, and shows the page only answers that
+/// name it.
+#[tokio::test]
+async fn browsers_let_the_pages_in_that_may_come() {
+    const PAGE: &str = "https://app.example";
+    let mut server = Server::new();
+    let mut settings = HttpSettings::default();
+    settings.token = Some(TOKEN.into());
+    settings.origins = vec![PAGE.into()];
+    let address = server.port(settings).await;
+    let ask = async |origin: &str, path: &str| {
+        let head = format!(
+            "OPTIONS {path} HTTP/1.1{HOST}\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\n\
+             Access-Control-Request-Headers: authorization,content-type"
+        );
+        send(address, &head, "").await
+    };
+    for page in [PAGE, "http://localhost:5173"] {
+        let asked = ask(page, "/mcp").await;
+        assert_eq!((asked.status, asked.body.as_str()), (204, ""), "{page}");
+        assert_eq!(asked.header("access-control-allow-origin"), Some(page));
+        assert_eq!(asked.header("vary"), Some("Origin"));
+        assert_eq!(asked.header("access-control-allow-methods"), Some("GET, POST, DELETE"));
+        let allowed = asked.header("access-control-allow-headers").unwrap().to_ascii_lowercase();
+        for header in ["authorization", "content-type", "mcp-session-id", "mcp-protocol-version"] {
+            assert!(allowed.contains(header), "{header}: {allowed}");
+        }
+    }
+    for (page, path, status) in [("https://evil.example", "/mcp", 403), (PAGE, "/other", 401)] {
+        let refused = ask(page, path).await;
+        assert_eq!(refused.status, status, "{page}{path}");
+        let told = |name| refused.header(name).is_some();
+        assert_eq!(told("access-control-allow-origin"), page == PAGE, "{page}{path}");
+        assert!(!told("access-control-allow-methods"), "{page}{path}");
+    }
+
+    let from_page = format!("{HOST}\r\nOrigin: {PAGE}\r\nAuthorization: Bearer {TOKEN}");
+    let served = post(address, &from_page, &hello()).await;
+    assert_eq!((served.status, served.header("access-control-allow-origin")), (200, Some(PAGE)));
+    let exposed = served.header("access-control-expose-headers").unwrap();
+    assert!(exposed.contains("Mcp-Session-Id"), "{exposed}");
+    let no_token = post(address, &format!("{HOST}\r\nOrigin: {PAGE}"), &hello()).await;
+    assert_eq!(no_token.status, 401, "a page needs the token like everybody");
+    assert_eq!(no_token.header("access-control-allow-origin"), Some(PAGE), "and is told so");
+    let program =
+        post(address, &format!("{HOST}\r\nAuthorization: Bearer {TOKEN}"), &hello()).await;
+    assert_eq!(program.header("access-control-allow-origin"), None, "it comes from no page");
+}
+
 #[tokio::test]
 async fn only_clients_with_the_token_are_served() {
     let mut server = Server::new();
@@ -150,6 +199,19 @@ async fn there_are_no_more_sessions_than_the_limit() {
         send(address, &format!("DELETE /mcp HTTP/1.1{HOST}\r\nMcp-Session-Id: {id}"), "").await;
     assert_eq!(ended.status, 204, "the session is over");
     assert_eq!(post(address, HOST, &hello()).await.status, 200, "there is room again");
+}
+
+#[tokio::test]
+async fn not_even_clients_that_come_all_at_once_pass_the_limit() {
+    let mut server = Server::new();
+    let mut settings = HttpSettings::default();
+    settings.max_sessions = 2;
+    let address = server.port(settings).await;
+    let body = hello();
+    let coming = (0..20).map(|_| post(address, HOST, &body));
+    let replies = futures_util::future::join_all(coming).await;
+    let begun = replies.iter().filter(|reply| reply.status == 200).count();
+    assert_eq!(begun, 2);
 }
 
 #[tokio::test]

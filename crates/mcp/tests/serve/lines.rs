@@ -1,5 +1,6 @@
 //! Raw lines: what a client could send that no library would.
 
+use convoke_mcp::serve::serve_stdio;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
@@ -138,4 +139,63 @@ async fn a_client_that_does_not_read_is_not_listened_to_until_it_does() {
     };
     let (written, ()) = tokio::join!(writing, reading);
     written.unwrap();
+}
+
+/// Regression: a refusal was written while the next message was waited for, and lost when something else came first.
+#[tokio::test]
+async fn every_refusal_arrives_whole_while_others_write() {
+    const BAD: usize = 200;
+    let mut server = Server::new();
+    let (ours, theirs) = tokio::io::duplex(64);
+    let (reader, writer) = tokio::io::split(ours);
+    server.served.spawn(serve_stdio(server.service(), reader, writer, server.stop.clone()));
+    let (reader, mut writer) = tokio::io::split(theirs);
+    let talk = |id| {
+        json!({
+            "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": "talk", "_meta": { "progressToken": id } },
+        })
+    };
+    let bad = (0..BAD).map(|id| format!("{}\ngarbage {id}\n", talk(id)));
+    let lines = format!("{HELLO}\n{}", bad.collect::<String>());
+    let mut heard = BufReader::new(reader).lines();
+    let reading = async {
+        let (mut refused, mut answered) = (0, 0);
+        while refused < BAD || answered < BAD {
+            let line = heard.next_line().await.unwrap().unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            refused += usize::from(message["error"]["code"] == -32700);
+            answered += usize::from(message["id"].is_number());
+        }
+    };
+    let (written, ()) = tokio::join!(writer.write_all(lines.as_bytes()), reading);
+    written.unwrap();
+}
+
+#[tokio::test]
+async fn subscriptions_are_counted_and_do_not_stop_the_reading() {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let request = |id: usize, method: &str, params: Value| {
+        let mut params = params;
+        params["_meta"] = meta.clone();
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    };
+    let wanted = || json!({ "notifications": { "toolsListChanged": true } });
+    let listening = (0..600).map(|id| request(id, "subscriptions/listen", wanted()));
+    let list = request(1000, "tools/list", json!({}));
+    let lines: Vec<String> = listening.chain([list]).collect();
+    let mut server = Server::new();
+    let (reader, mut writer) = tokio::io::split(server.streams());
+    writer.write_all((lines.join("\n") + "\n").as_bytes()).await.unwrap();
+    let mut heard = BufReader::new(reader).lines();
+    let (mut refused, mut listed) = (0, false);
+    while refused < 600 - 16 || !listed {
+        let line = heard.next_line().await.unwrap().unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        refused += usize::from(message["error"]["code"] == -32600);
+        listed |= message["id"] == 1000;
+    }
 }

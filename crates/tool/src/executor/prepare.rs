@@ -31,7 +31,7 @@ pub struct PreparedCall {
     places: Vec<(Access, Place)>,
     /// Where the places led to when it was decided.
     led_to: Vec<PathBuf>,
-    alone: bool,
+    pub(super) concurrency: Concurrency,
     pub(super) description: String,
     pub(super) timeout: Duration,
     pub(super) kind: Kind,
@@ -58,7 +58,7 @@ impl PreparedCall {
     /// Works out which paths it touches, links resolved.
     pub(super) fn footprint(&self) -> impl Future<Output = Footprint> + use<> {
         let (reads, writes) = (self.places(Access::Read), self.places(Access::Write));
-        let alone = self.alone;
+        let alone = self.wants_to_be_alone();
         async move { Footprint { reads: resolve(reads).await, writes: resolve(writes).await, alone } }
     }
 
@@ -81,12 +81,11 @@ impl PreparedCall {
 
     /// Tells whether any number of such calls can run side by side.
     pub(super) fn only_reads(&self) -> bool {
-        !self.alone && self.places.iter().all(|(access, _)| *access == Access::Read)
+        !self.wants_to_be_alone() && self.places.iter().all(|(access, _)| *access == Access::Read)
     }
 
-    /// Tells whether it wants to be alone.
-    pub(super) const fn wants_to_be_alone(&self) -> bool {
-        self.alone
+    fn wants_to_be_alone(&self) -> bool {
+        self.concurrency == Concurrency::Exclusive
     }
 
     /// Returns what to ask about it, if somebody has to be asked.
@@ -232,7 +231,7 @@ impl ToolExecutor {
                 effects,
                 places,
                 led_to,
-                alone: spec.concurrency == Concurrency::Exclusive,
+                concurrency: spec.concurrency,
                 description,
                 timeout,
                 kind,

@@ -6,26 +6,13 @@ use std::time::Duration;
 
 use convoke_core::{EventBody, Kind, Repeat, ToolError, ToolResult};
 use serde_json::Value;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit};
 
 use super::ToolExecutor;
 use super::prepare::{PreparedCall, resolve};
-use crate::locks::HeldPaths;
 use crate::progress::ProgressSender;
 use crate::task::{Contained, Uncontained};
 use crate::tool::ToolOutput;
-
-/// What a call holds while it runs. It is taken in this order, so nobody who holds a permit waits for
-/// a lock. It is given back when the call has ended and nothing it started works on.
-#[expect(dead_code, reason = "held, not read")]
-enum Turn {
-    /// One call among others.
-    Shared(OwnedRwLockReadGuard<()>, HeldPaths, Option<OwnedSemaphorePermit>),
-    /// The only call.
-    Alone(OwnedRwLockWriteGuard<()>, HeldPaths, Option<OwnedSemaphorePermit>),
-    /// An agent: its own calls take what they need.
-    Exempt,
-}
+use crate::turns::Turn;
 
 /// How long an agent may take to stop everything it started. Its own calls have much less each.
 const AGENT_STOP_GRACE: Duration = Duration::from_mins(2);
@@ -66,11 +53,11 @@ impl ToolExecutor {
             let reason = format!("{}, and nobody was asked", question.reason);
             return Ran::Ended(prepared.ticket.denied(ToolError::permission(reason)));
         }
-        let (context, kind, alone) = (&self.0.context, prepared.kind, prepared.wants_to_be_alone());
+        let (context, kind, concurrency) = (&self.0.context, prepared.kind, prepared.concurrency);
         let places = prepared.written_places();
         let waiting = async {
             let writes = resolve(places).await;
-            (self.wait_for_turn(kind, alone, &writes).await, writes)
+            (self.0.turns.take(kind, concurrency, (&self.0.locks, &writes)).await, writes)
         };
         let (turn, writes) = tokio::select! {
             biased;
@@ -90,22 +77,6 @@ impl ToolExecutor {
         self.forget_what_changed(kind, &writes);
         drop(turn);
         ran
-    }
-
-    async fn wait_for_turn(&self, kind: Kind, alone: bool, writes: &[PathBuf]) -> Turn {
-        if kind == Kind::Agent {
-            return Turn::Exempt;
-        }
-        // The semaphore is never closed; without a permit the call would still be in order.
-        let permit = async || Arc::clone(&self.0.permits).acquire_owned().await.ok();
-        if alone {
-            let quiet = Arc::clone(&self.0.quiet).write_owned().await;
-            let paths = self.0.locks.hold(writes.to_vec()).await;
-            return Turn::Alone(quiet, paths, permit().await);
-        }
-        let quiet = Arc::clone(&self.0.quiet).read_owned().await;
-        let paths = self.0.locks.hold(writes.to_vec()).await;
-        Turn::Shared(quiet, paths, permit().await)
     }
 
     async fn run_now(&self, prepared: PreparedCall, turn: Arc<Turn>) -> Ran {

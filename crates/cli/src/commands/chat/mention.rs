@@ -4,7 +4,7 @@
 //!
 //! A mention begins a word. `@"a b.txt"` names a file with spaces; `\@` is just the letter, and so is one
 //! inside a word, as in an address. Punctuation after a name is not part of it, unless there is such a
-//! file.
+//! file, or the name is in quotes.
 
 use std::path::{Path, PathBuf};
 
@@ -100,7 +100,10 @@ impl Mentioning {
                 Piece::Mention { name, written } => {
                     let begins_line = said.text.is_empty() || said.text.ends_with('\n');
                     said.text.push_str(written);
-                    match (agent(name, places).filter(|_| begins_line), resource(name, places)) {
+                    // Somebody who puts quotes around a name says where it ends.
+                    let is_quoted = written.starts_with("@\"");
+                    let exact = if is_quoted { name } else { name.trim_end_matches(CLOSING) };
+                    match (agent(name, places).filter(|_| begins_line), resource(exact, places)) {
                         (Some(agent), _) => said.call(agent),
                         (None, Some(resource)) => said.look_up(resource),
                         (None, None) => said.attach(existing(name, places), places)?,
@@ -214,7 +217,7 @@ fn agent<'a>(name: &str, places: &'a Places) -> Option<&'a str> {
 
 /// Returns what is to be read from a server, if that is what is named.
 fn resource(name: &str, places: &Places) -> Option<Mentioned> {
-    let (server, uri) = name.trim_end_matches(CLOSING).split_once(':')?;
+    let (server, uri) = name.split_once(':')?;
     let is_known = places.servers.iter().any(|known| known == server);
     let mentioned = Mentioned { server: server.to_owned(), uri: uri.to_owned() };
     (is_known && !uri.is_empty()).then_some(mentioned)
@@ -317,6 +320,9 @@ mod tests {
         assert_eq!(said.resources, [guide]);
         assert_eq!(said.files.len(), 1);
         assert!(said.text.contains("@docs:file:///guide.md,"), "{}", said.text);
+        let said = read("@\"docs:file:///a_(b)\", or @docs:file:///a_(b)").unwrap();
+        let uris: Vec<&str> = said.resources.iter().map(|one| one.uri.as_str()).collect();
+        assert_eq!(uris, ["file:///a_(b)", "file:///a_(b"], "quotes say where it ends");
         assert!(read("see @docs:").is_err(), "a file is meant");
         assert!(read("see @other:x").is_err(), "there is no such server");
     }

@@ -39,7 +39,8 @@ pub(super) async fn read(
     let reading = tokio::time::timeout(PATIENCE, servers.servers().read_resource(server, uri));
     let late = || ToolError::timeout(PATIENCE);
     let read = reading.await.unwrap_or_else(|_| Err(late()));
-    let parts = read.map_err(|error| cannot(error.message))?;
+    let hidden = |error: ToolError| runtime.secrets().hide(&error.message).into_owned();
+    let parts = read.map_err(|error| cannot(hidden(error)))?;
     if parts.is_empty() {
         return Err(cannot("there is nothing in it".to_owned()));
     }

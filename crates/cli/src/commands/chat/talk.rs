@@ -11,6 +11,7 @@ use convoke_core::{Cause, ExitCode, Mode, ModelFacts, Outcome, RunId};
 
 use tokio::time::Instant;
 
+use super::super::mcp::unless_stopped;
 use super::super::run::approve::Approvals;
 use super::super::run::choose::Chosen;
 use super::super::run::flags::AgentFlags;
@@ -186,6 +187,9 @@ impl Talk<'_> {
     ) -> Result<Next, Failure> {
         let task = match self.task(text, input, threads, output) {
             Ok(task) => task,
+            Err(failure) if leaves(failure.code(), input) => {
+                return Ok(Next::Stop(failure.code()));
+            }
             Err(failure) => {
                 // It need not be written again.
                 line.trim_end().clone_into(&mut self.draft);
@@ -231,12 +235,19 @@ impl Talk<'_> {
         output: &Output,
     ) -> Result<Task, Failure> {
         let mut said = Mentioning::read(text, &self.places)?;
+        let shows = input.is_terminal() && !output.is_quiet();
         for mentioned in std::mem::take(&mut said.resources) {
-            let read = resource::read(&mentioned, &self.runtime);
-            said.files.extend(threads.block_on(read)?);
+            let read = async {
+                if shows {
+                    note(&format!("reading {}:{}", mentioned.server, mentioned.uri), output);
+                }
+                resource::read(&mentioned, &self.runtime).await
+            };
+            // A server may take long, and whoever waits may not want to.
+            said.files.extend(threads.block_on(unless_stopped(read))??);
         }
         said.files.append(&mut self.to_attach);
-        if input.is_terminal() && !output.is_quiet() {
+        if shows {
             show::attached(&said.files, output);
         }
         Ok(said.into_task())
@@ -362,6 +373,11 @@ fn history(path: &Path, output: &Output) -> History {
         output.err.line(format_args!("{label} what is said is not remembered: {shown}: {error}"));
         History::passing()
     })
+}
+
+/// Tells whether a conversation is over when something in it ended so.
+fn leaves(code: ExitCode, input: &Input) -> bool {
+    code == ExitCode::Terminated || (code == ExitCode::Interrupted && !input.is_terminal())
 }
 
 /// Says something small.

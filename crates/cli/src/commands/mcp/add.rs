@@ -96,9 +96,10 @@ impl Add {
                 .hint("`--force` puts this one in its place; `convoke mcp list` shows it"));
         }
         if is_here {
-            edit.remove(&self.name)?;
+            edit.replace(&server)?;
+        } else {
+            edit.add(&server)?;
         }
-        edit.add(&server)?;
         edit.write()?;
         if !output.is_quiet() {
             let line = format!("added {} to {}", self.name, path.display());

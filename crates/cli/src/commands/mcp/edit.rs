@@ -10,7 +10,7 @@ mod list;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use convoke::config::{Config, McpServerConfig, Sources, load};
+use convoke::config::{Config, McpServerConfig, Sources, VARIABLE_PREFIX, load};
 use convoke::mcp::client::ServerConfig;
 use convoke_core::Cause;
 
@@ -72,6 +72,16 @@ impl<'a> Edit<'a> {
             place.and_then(|place| ServerList::of(&self.text)?.without(place, servers.len()));
         let by_hand = || format!("take `{name}` out of tools.mcpServers by hand");
         self.change(text, &by_hand, |servers| servers.retain(|server| server.name != name))
+    }
+
+    /// Puts a server in the place of the one that has its name: both happens, or neither.
+    pub(super) fn replace(&mut self, server: &ServerConfig) -> Result<(), Failure> {
+        let before = self.text.clone();
+        let replaced = self.remove(&server.name).and_then(|()| self.add(server));
+        if replaced.is_err() {
+            self.text = before;
+        }
+        replaced
     }
 
     /// Takes a change over if it is the one that was meant.
@@ -154,10 +164,13 @@ impl Reader {
         let mut sources = Sources::new(self.directory.path());
         sources.project_directory = None;
         sources.environment.clone_from(&self.environment);
-        for name in variables(text) {
+        // Settings of the environment are not the file's, even if the file has words for some of them.
+        let named = variables(text);
+        let is_setting = |name: &String| name.starts_with(VARIABLE_PREFIX);
+        sources.environment.retain(|name, _| !is_setting(name) || named.contains(name));
+        for name in named {
             sources.environment.entry(name).or_insert_with(|| "1".to_owned());
         }
-        sources.environment.retain(|name, _| !name.starts_with("CONVOKE_"));
         sources.user_file = Some(file);
         let place = self.directory.path().display().to_string();
         load(&sources).map(|loaded| loaded.config).map_err(|error| {

@@ -122,10 +122,8 @@ impl Import {
                 left_out = true;
                 continue;
             }
-            if is_here {
-                edit.remove(name)?;
-            }
-            match edit.add(&server) {
+            let put = if is_here { edit.replace(&server) } else { edit.add(&server) };
+            match put {
                 Ok(()) => taken.push(server),
                 Err(failure) => {
                     failure::doubt(output, &format!("{shown}: `{name}` is left out: {failure}"));

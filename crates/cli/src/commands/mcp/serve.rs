@@ -32,11 +32,19 @@ written there. With --http, clients come over the network: those of this machine
 
 Without --tool and --agent, the tools are served that models are offered and that only look at files. What is \
 served is decided on by the same policy as everywhere; nobody can be asked, so what would be asked about is \
-denied: --mode, or rules in your file, allow more. Each call of an agent is a run that is kept as any other.
+denied: --mode, or rules in your file, allow more. What clients called is kept as a run, which `convoke runs audit` \
+shows; each call of an agent is another run, kept as any other.
+
+Tools of MCP servers can be served as well. One that --tool names, as in 'mcp__files__*', and that was never asked for \
+its tools is started at once; clients are told when its tools are there.
+
+Web pages may send requests from an origin that --allow-origin names, and from this machine where only this machine is \
+served. Behind a proxy, --allow-host says by which name clients reach it.
 
 Examples:
   convoke mcp serve
   convoke mcp serve --tool read_file --tool grep --agent codebase_investigator
+  convoke mcp serve --tool 'mcp__files__*'
   convoke mcp serve --http 127.0.0.1:8080
   convoke mcp serve --http 0.0.0.0:8080 --token-env SERVE_TOKEN --allow-origin https://app.example.com
 
@@ -68,6 +76,9 @@ pub(crate) struct Serve {
     /// Let web pages of this origin send requests; may be repeated
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
+    /// Let clients reach it by this name, with or without a port; may be repeated
+    #[arg(long, value_name = "HOST", requires = "http")]
+    allow_host: Vec<String>,
     /// How freely calls may act
     #[arg(long, value_name = "MODE", value_parser = mode_parser())]
     mode: Option<Mode>,
@@ -84,7 +95,7 @@ impl Serve {
         // Nobody could answer later, either: the client waits.
         config.policy.on_ask = OnAsk::Deny;
         let token = self.token(session)?;
-        let store = if self.agent.is_empty() { None } else { session.store(output) };
+        let store = session.store(output);
         let mode = self.mode.unwrap_or(Mode::Default);
         let runtime = session.runtime_in(mode, config, store, None)?;
         Session::warn_of_programs(&runtime, output);
@@ -94,6 +105,7 @@ impl Serve {
         let served = threads.block_on(async {
             if let Some(servers) = runtime.mcp() {
                 servers.attach();
+                servers.servers().start_unknown_of(&self.tool);
             }
             let served = self.until_the_end(service, token, output).await;
             if let Some(servers) = runtime.mcp() {
@@ -193,9 +205,9 @@ impl Serve {
         let mut settings = HttpSettings::default();
         (settings.token, settings.stop) = (token, stop);
         settings.origins.clone_from(&self.allow_origin);
-        if address.ip().is_loopback() || settings.token.is_some() {
-            output.err.line(format_args!("serving at http://{address}{}", settings.path));
-        }
+        settings.hosts.clone_from(&self.allow_host);
+        settings.check(address).map_err(|error| failed(&error))?;
+        output.err.line(format_args!("serving at http://{address}{}", settings.path));
         serve_http(service, listener, settings).await.map_err(|error| failed(&error))
     }
 
@@ -215,9 +227,9 @@ fn failed(error: &ServeError) -> Failure {
             "{address} can be reached from other machines, and there is no token"
         ))
         .hint("`--token-file FILE` or `--token-env NAME` sets one, or serve at 127.0.0.1"),
-        ServeError::WeakToken { .. } | ServeError::BadOrigin { .. } => {
-            Failure::usage(error.to_string())
-        }
+        ServeError::WeakToken { .. }
+        | ServeError::BadOrigin { .. }
+        | ServeError::BadHost { .. } => Failure::usage(error.to_string()),
         _ => Failure::failed(error.to_string()),
     }
 }

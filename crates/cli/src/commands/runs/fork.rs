@@ -5,7 +5,7 @@ use convoke::journal::{JournalError, Store};
 use convoke_core::{Cause, ExitCode, Run, RunId};
 
 use super::super::workspace;
-use super::goes_on::{GoesOn, journals};
+use super::goes_on::{GoesOn, journals, refuse_served};
 use super::named;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -55,6 +55,7 @@ impl Fork {
             None => last_event(&store, &id).map_err(|error| named::failure(&error))?,
         };
         let shared = store.forked(&id, at).map_err(|error| named::failure(&error))?;
+        refuse_served(&id, &shared)?;
         workspace::refuse_copies(&shared)?;
         let run = Run::replay(id.clone(), &shared);
         let inherits = |run: &Run| {

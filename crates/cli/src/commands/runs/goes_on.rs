@@ -9,7 +9,7 @@ use convoke::config::Config;
 use convoke::journal::Store;
 use convoke::tools::{ExecutorBuilder, SystemClock};
 use convoke::{Origin, Workspace};
-use convoke_core::{Cause, Event, ExitCode, Mode, RunSettings};
+use convoke_core::{Cause, Event, ExitCode, Mode, RunId, RunSettings};
 
 use super::super::agents;
 use super::super::run::approve::Approvals;
@@ -75,6 +75,7 @@ impl GoesOn {
                 .hint("leave out --no-journal"));
         }
         let Reopened { paused, events, .. } = reopened;
+        refuse_served(&paused.id(), &events)?;
         if events.is_empty() {
             let run = paused.id();
             return Err(Failure::new(
@@ -163,6 +164,16 @@ impl GoesOn {
         }
         Ok(Some(task))
     }
+}
+
+/// Says no where there is nobody who could go on: the calls that others made of a server.
+pub(in crate::commands) fn refuse_served(run: &RunId, events: &[Event]) -> Result<(), Failure> {
+    if Origin::of(events).is_none_or(|origin| !origin.served) {
+        return Ok(());
+    }
+    let message =
+        format!("run `{run}` is what clients of `convoke mcp serve` called, and no agent's");
+    Err(Failure::usage(message).hint(format!("`convoke runs audit {run}` shows what was done")))
 }
 
 fn cannot_go_on(error: &NotResumable) -> Failure {

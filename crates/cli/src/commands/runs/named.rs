@@ -3,11 +3,12 @@
 use convoke::journal::{FindError, JournalError, Recorded, Store};
 use convoke_core::{Cause, RunId};
 
+use super::place;
 use crate::failure::Failure;
 use crate::session::Session;
 
 /// What comes before the words: a run, or `--last`.
-const LAST_HELP: &str = "`--last` means the run that was last worked on; then no ID is given";
+const LAST_HELP: &str = "`--last` means the run that an agent last worked on; then no ID is given";
 
 /// No id is longer.
 const LONGEST: usize = 100;
@@ -19,9 +20,11 @@ pub(in crate::commands) fn run<'w>(
     last: bool,
 ) -> Result<(RunId, &'w [String]), Failure> {
     if last {
-        // The one that was last worked on, which need not be the one that was started last.
-        let all = store.list().map_err(|error| failure(&error))?;
-        let last = all.into_iter().max_by_key(|run| run.last_activity);
+        // The one that was last worked on, which need not be the one that was started last. A server works
+        // for others, and may do so all day.
+        let mut all = store.list().map_err(|error| failure(&error))?;
+        all.sort_by_key(|run| std::cmp::Reverse(run.last_activity));
+        let last = all.into_iter().find(|run| !place::is_served(store, &run.run));
         let last = last.map(|last| last.run).ok_or_else(|| {
             let place = store.root().display();
             Failure::usage(format!("there are no runs in `{place}`"))

@@ -5,6 +5,7 @@ use convoke::agent::replay;
 use convoke_core::{Cause, ExitCode};
 use serde::Serialize;
 
+use super::goes_on::refuse_served;
 use super::named::Opened;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -59,6 +60,7 @@ impl Replay {
     ) -> Result<ExitCode, Failure> {
         let opened = Opened::of(session, &self.words, self.last)?.intact()?;
         let Opened { id, recorded, .. } = opened;
+        refuse_served(&id, &recorded.events)?;
         let (run, events) = (id.to_string(), recorded.events.len());
         match replay(&id, &recorded.events) {
             Ok(again) => {

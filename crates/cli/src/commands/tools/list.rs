@@ -110,7 +110,8 @@ fn row(listed: &Listed<'_>, table: &mut Table) {
 }
 
 fn excluded(runtime: &Runtime) -> usize {
-    runtime.registry().list().len() - runtime.callable().list().len()
+    // Servers may bring tools between the two looks.
+    runtime.registry().list().len().saturating_sub(runtime.callable().list().len())
 }
 
 fn summary(tools: usize, offered: usize, excluded: usize) -> String {

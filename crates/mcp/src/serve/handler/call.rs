@@ -1,6 +1,7 @@
 //! One call of a tool: started, watched, told about, and stopped when nobody waits for it any more.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -166,30 +167,22 @@ impl Shared {
         let call = self.service.offer.call(&spec.name, arguments, handle);
         // A call is answered even if the offer breaks down.
         let mut call = AssertUnwindSafe(call).catch_unwind();
-        let deadline = Instant::now() + limits.longest_call;
-        let mut not_before = Instant::now();
-        let reason = loop {
-            tokio::select! {
-                biased;
-                // When the server stops, every client is gone as well: look at that first.
-                () = self.stop.cancelled() => {
-                    break Some(ToolError::cancelled("the server is shutting down"));
-                }
-                () = client.gone() => break None,
-                ended = &mut call => {
-                    let Ok(result) = ended else { return Ended::Stopped(broken(spec)) };
-                    if let Some(update) = progress.take() {
-                        audience.hear(update, client).await;
-                    }
-                    return Ended::With(Box::new(result));
-                }
-                () = tokio::time::sleep_until(deadline) => {
-                    break Some(ToolError::timeout(limits.longest_call));
-                }
-                update = paced(&progress, not_before) => {
-                    audience.hear(update, client).await;
-                    not_before = Instant::now() + PACE;
-                }
+        let over = CancellationToken::new();
+        // A slow client is told while the call goes on: neither waits for the other.
+        let mut telling = std::pin::pin!(audience.follow(&progress, client, &over));
+        let reason = tokio::select! {
+            biased;
+            // When the server stops, every client is gone as well: look at that first.
+            () = self.stop.cancelled() => Some(ToolError::cancelled("the server is shutting down")),
+            () = client.gone() => None,
+            ended = until_ended(&mut call, telling.as_mut()) => {
+                let Ok(result) = ended else { return Ended::Stopped(broken(spec)) };
+                over.cancel();
+                telling.await;
+                return Ended::With(Box::new(result));
+            }
+            () = tokio::time::sleep(limits.longest_call) => {
+                Some(ToolError::timeout(limits.longest_call))
             }
         };
         stop.cancel();
@@ -200,6 +193,23 @@ impl Shared {
 }
 
 impl Audience {
+    /// Tells what a call says, and when it is over, what is left of that.
+    async fn follow(&mut self, progress: &ProgressSink, client: &Client, over: &CancellationToken) {
+        let mut not_before = Instant::now();
+        loop {
+            let update = tokio::select! {
+                biased;
+                () = over.cancelled() => break,
+                update = paced(progress, not_before) => update,
+            };
+            self.hear(update, client).await;
+            not_before = Instant::now() + PACE;
+        }
+        if let Some(update) = progress.take() {
+            self.hear(update, client).await;
+        }
+    }
+
     /// Tells what a call said. A client that does not listen misses it.
     async fn hear(&mut self, update: Progress, client: &Client) {
         match self {
@@ -223,6 +233,20 @@ impl Audience {
                 }
             }
         }
+    }
+}
+
+/// Waits for the end of a call, and lets be told about it until then.
+async fn until_ended<T>(
+    call: impl Future<Output = T>,
+    mut telling: Pin<&mut impl Future<Output = ()>>,
+) -> T {
+    tokio::pin!(call);
+    tokio::select! {
+        biased;
+        ended = &mut call => ended,
+        // It goes on until the call is over.
+        () = telling.as_mut() => call.await,
     }
 }
 

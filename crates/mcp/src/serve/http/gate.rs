@@ -4,7 +4,7 @@
 //! sends, nor, where a name was made to lead here, the `Host`; so both are looked at, and what is not
 //! known is refused. The token is compared without telling how much of it was right.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::HttpSettings;
+use super::page::{Page, asks_first};
 use super::reply::{Refusal, refuse, refuse_request};
 use crate::serve::extras::json;
 use crate::serve::lines::read_message;
@@ -25,6 +26,15 @@ const LOOPBACK_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const MIN_TOKEN_LENGTH: usize = 16;
 /// How long a client may take to send the body of a request.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A request that may come in.
+#[derive(Debug)]
+pub(super) enum Entry {
+    /// A client asks for something.
+    Request,
+    /// A browser asks what a page may send. It cannot send a token with that.
+    Preflight,
+}
 
 /// Decides about requests.
 #[derive(Debug)]
@@ -57,11 +67,18 @@ impl Gate {
         if !settings.path.starts_with('/') {
             return Err(ServeError::BadPath { path: settings.path.clone() });
         }
-        let own = LOOPBACK_NAMES.into_iter().filter(|_| local);
-        let hosts = settings.hosts.iter().map(String::as_str).chain(own);
-        let hosts = hosts
-            .map(|host| host.parse().map_err(|_| ServeError::BadHost { host: host.to_owned() }));
-        let hosts: Vec<Authority> = hosts.collect::<Result<_, _>>()?;
+        let named = settings.hosts.iter().map(|host| host_of(host));
+        let mut hosts: Vec<Authority> = named.collect::<Result<_, _>>()?;
+        if local {
+            hosts.extend(LOOPBACK_NAMES.map(Authority::from_static));
+        }
+        // Whoever may come at all may come by the address.
+        if !hosts.is_empty() && !address.ip().is_unspecified() {
+            hosts.push(host_of(&match address.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            })?);
+        }
         let origins = settings.origins.iter().map(|origin| {
             normal_origin(origin).ok_or_else(|| ServeError::BadOrigin { origin: origin.clone() })
         });
@@ -81,7 +98,7 @@ impl Gate {
         method: &Method,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Entry, Refusal> {
         if !self.knows_host(uri, headers) {
             return Err(refuse(
                 StatusCode::FORBIDDEN,
@@ -92,6 +109,9 @@ impl Gate {
         if !self.knows_origin(headers) {
             let reason = "the request comes from a web page that may not use this server";
             return Err(refuse(StatusCode::FORBIDDEN, -32000, reason));
+        }
+        if asks_first(method, headers) && uri.path() == self.path {
+            return Ok(Entry::Preflight);
         }
         if !self.knows_token(headers) {
             let reason = "the request needs `Authorization: Bearer` with this server's token";
@@ -107,7 +127,12 @@ impl Gate {
             return Err(refuse(StatusCode::METHOD_NOT_ALLOWED, -32000, reason)
                 .with(header::ALLOW, "GET, POST, DELETE"));
         }
-        Ok(())
+        Ok(Entry::Request)
+    }
+
+    /// Returns the page a request comes from, if that is one that may use the server.
+    pub(super) fn page(&self, headers: &HeaderMap) -> Option<Page> {
+        Page::of(headers).filter(|_| self.knows_origin(headers))
     }
 
     /// Reads the body of a request: one message, not too large.
@@ -192,8 +217,23 @@ fn check_message(body: &[u8]) -> Result<(), Refusal> {
 
 /// Tells whether a name is the known one; a known one without a port covers every port.
 fn covers(known: &Authority, named: &Authority) -> bool {
-    known.host().eq_ignore_ascii_case(named.host())
-        && known.port_u16().is_none_or(|port| named.port_u16() == Some(port))
+    let addresses = (address_of(known), address_of(named));
+    let same = match addresses {
+        (Some(known), Some(named)) => known == named,
+        _ => known.host().eq_ignore_ascii_case(named.host()),
+    };
+    same && known.port_u16().is_none_or(|port| named.port_u16() == Some(port))
+}
+
+/// Returns the address that a host is, where it is one: there are several spellings of each.
+fn address_of(host: &Authority) -> Option<IpAddr> {
+    let host = host.host();
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    bare.parse().ok().map(|address: IpAddr| address.to_canonical())
+}
+
+fn host_of(host: &str) -> Result<Authority, ServeError> {
+    host.parse().map_err(|_| ServeError::BadHost { host: host.to_owned() })
 }
 
 /// Writes an origin in one way only: lower case, without the port that goes without saying.
@@ -256,7 +296,7 @@ mod tests {
         }
         let uri = Uri::from_static("/mcp");
         gate.check(&Method::POST, &uri, &map)
-            .map_or_else(|refused| refused.into_response().status().as_u16(), |()| 200)
+            .map_or_else(|refused| refused.into_response().status().as_u16(), |_| 200)
     }
 
     #[test]
@@ -269,7 +309,10 @@ mod tests {
             assert!(gate(address, |settings| settings.token = Some(TOKEN.into())).is_ok());
         }
         for address in ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
-            assert!(gate(address, |_| {}).is_ok(), "{address}");
+            let gate = gate(address, |_| {}).unwrap();
+            // It is known by the address that it tells people.
+            assert_eq!(status(&gate, &[("host", address)]), 200, "{address}");
+            assert_eq!(status(&gate, &[("host", "evil.example:1")]), 403, "{address}");
         }
         for weak in ["", "short", "with a space in it", "0123456789abcde"] {
             let refused = gate("127.0.0.1:1", |settings| settings.token = Some(weak.into()));

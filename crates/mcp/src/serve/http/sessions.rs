@@ -11,6 +11,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,8 @@ const SESSION_ID: &str = "mcp-session-id";
 pub(super) struct Sessions {
     manager: Arc<LocalSessionManager>,
     max: usize,
+    /// Held while a session begins.
+    begins: AsyncMutex<()>,
     idle: Duration,
     activity: Arc<Mutex<HashMap<String, Activity>>>,
 }
@@ -48,16 +51,19 @@ impl Sessions {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = None;
         let activity = Arc::default();
-        Arc::new(Self { manager: Arc::new(manager), max, idle, activity })
+        let (manager, begins) = (Arc::new(manager), AsyncMutex::default());
+        Arc::new(Self { manager, max, begins, idle, activity })
     }
 
     pub(super) fn manager(&self) -> Arc<LocalSessionManager> {
         Arc::clone(&self.manager)
     }
 
-    /// Tells whether one more session may begin.
-    pub(super) async fn has_room(&self) -> bool {
-        self.manager.sessions.read().await.len() < self.max
+    /// Lets one more session begin, if there is room for it. Until that is dropped, no other one does.
+    pub(super) async fn begin(&self) -> Option<AsyncMutexGuard<'_, ()>> {
+        let begins = self.begins.lock().await;
+        let has_room = self.manager.sessions.read().await.len() < self.max;
+        has_room.then_some(begins)
     }
 
     /// Marks the session of a request as active, until the mark is dropped.
@@ -172,9 +178,9 @@ mod tests {
     async fn an_idle_session_ends_and_a_busy_one_does_not() {
         let sessions = Sessions::new(2, Duration::from_mins(15));
         let (idle, _idle) = sessions.manager.create_session().await.unwrap();
-        assert!(sessions.has_room().await);
+        assert!(sessions.begin().await.is_some());
         let (busy, _busy) = sessions.manager.create_session().await.unwrap();
-        assert!(!sessions.has_room().await);
+        assert!(sessions.begin().await.is_none());
         let mut headers = HeaderMap::new();
         assert!(sessions.enter(&headers).await.is_none());
         headers.insert(SESSION_ID, "made-up".parse().unwrap());
@@ -200,6 +206,6 @@ mod tests {
         tokio::time::advance(Duration::from_mins(15)).await;
         sessions.end_those_idle().await;
         assert!(!exists(&sessions, &busy).await);
-        assert!(end.is_cancelled() && sessions.has_room().await);
+        assert!(end.is_cancelled() && sessions.begin().await.is_some());
     }
 }

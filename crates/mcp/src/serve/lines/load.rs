@@ -6,11 +6,16 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{ClientJsonRpcMessage, ClientNotification, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcRequest, RequestId,
+    ServerJsonRpcMessage,
+};
 use tokio::sync::Notify;
 
 /// How many messages may wait until the client reads them.
 const MAX_UNREAD: usize = 256;
+/// How many subscriptions one client has at once. They last, so nobody waits until there are fewer.
+pub(super) const MAX_LISTENING: usize = 16;
 
 /// What is under way between a server and one client.
 pub(super) struct Load {
@@ -23,8 +28,20 @@ pub(super) struct Load {
 struct State {
     /// Requests that were neither answered nor taken back.
     open: HashSet<RequestId>,
+    /// Subscriptions, which are answered when they end.
+    listening: HashSet<RequestId>,
     /// Messages that the client has not read.
     unread: usize,
+}
+
+/// What becomes of a request that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opened {
+    Yes,
+    /// Its id is in use: two answers to one id could not be told apart.
+    TakenId,
+    /// There are too many of its kind.
+    TooMany,
 }
 
 impl Load {
@@ -39,9 +56,22 @@ impl Load {
         }
     }
 
-    /// A request was read. Tells whether its id is free: two answers to one id could not be told apart.
-    pub(super) fn opened(&self, id: RequestId) -> bool {
-        self.lock().open.insert(id)
+    /// A request was read.
+    pub(super) fn opened(&self, request: &JsonRpcRequest<ClientRequest>) -> Opened {
+        let mut state = self.lock();
+        let id = &request.id;
+        if state.open.contains(id) || state.listening.contains(id) {
+            return Opened::TakenId;
+        }
+        if !matches!(request.request, ClientRequest::SubscriptionsListenRequest(_)) {
+            state.open.insert(id.clone());
+            return Opened::Yes;
+        }
+        if state.listening.len() >= MAX_LISTENING {
+            return Opened::TooMany;
+        }
+        state.listening.insert(id.clone());
+        Opened::Yes
     }
 
     /// A client may take back what it asked for; then there is no answer.
@@ -50,7 +80,7 @@ impl Load {
             && let ClientNotification::CancelledNotification(cancelled) = &told.notification
             && let Some(id) = &cancelled.params.request_id
         {
-            self.lock().open.remove(id);
+            self.lock().close(id);
         }
     }
 
@@ -64,7 +94,7 @@ impl Load {
         let mut state = self.lock();
         state.unread += 1;
         if let Some(id) = answered {
-            state.open.remove(id);
+            state.close(id);
         }
         drop(state);
         Unread(Arc::clone(self))
@@ -77,6 +107,13 @@ impl Load {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn close(&mut self, id: &RequestId) {
+        self.open.remove(id);
+        self.listening.remove(id);
     }
 }
 

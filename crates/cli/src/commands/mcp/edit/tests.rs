@@ -192,3 +192,28 @@ proptest! {
         prop_assert!(!edit.has("new").unwrap());
     }
 }
+
+#[test]
+fn a_variable_of_ours_is_a_variable_like_any_other() {
+    let text =
+        "tools:\n  mcpServers:\n    - name: a\n      url: https://x.example/${CONVOKE_TENANT}\n";
+    let scene = scene(text);
+    for environment in [&[][..], &[("CONVOKE_TENANT", "t"), ("CONVOKE__TOOLS__TIMEOUT", "never")]] {
+        let named = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let environment = environment.iter().map(named).collect();
+        let mut edit = Edit::open(&scene.path, environment).unwrap();
+        edit.add(&program("new")).unwrap();
+        assert!(edit.text().starts_with(text), "{}", edit.text());
+    }
+}
+
+#[test]
+fn one_is_replaced_or_stays() {
+    let scene = scene("tools:\n  mcpServers:\n    - name: new\n      command: old\n");
+    let mut edit = scene.edit();
+    let before = edit.text().to_owned();
+    assert!(edit.replace(&ServerConfig::http("new", "ftp://x")).is_err());
+    assert_eq!(edit.text(), before);
+    edit.replace(&program("new")).unwrap();
+    assert!(edit.text().contains("npx") && !edit.text().contains("old"), "{}", edit.text());
+}

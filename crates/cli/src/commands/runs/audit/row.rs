@@ -256,7 +256,9 @@ fn of_rights(rights: &Rights, most: usize) -> [String; 5] {
         format!("with {}", names.join(", "))
     });
     let sandbox = text("sandbox").map(|sandbox| format!("sandbox {sandbox}"));
-    let all: Vec<String> = [agent, mode, sandbox, place, tools].into_iter().flatten().collect();
+    let served = rights.origin.get("served").map(|_| "for MCP clients".to_owned());
+    let all: Vec<String> =
+        [agent, mode, sandbox, served, place, tools].into_iter().flatten().collect();
     let empty = String::new;
     [word.to_owned(), empty(), empty(), empty(), brief::one_line(&all.join(" "), most)]
 }
