@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use convoke_tool::Interlude;
 use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
@@ -32,7 +33,6 @@ use rmcp::transport::streamable_http_client::{
 use self::sending::Outgoing;
 use self::standing::Standing;
 use super::authorization::{Authorization, Remote};
-use super::interlude::Interlude;
 use super::lines::MAX_MESSAGE_BYTES;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

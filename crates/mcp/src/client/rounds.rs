@@ -5,6 +5,7 @@
 //! not for ever.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_tool::ToolContext;
@@ -13,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::config::Sampling;
 use super::connection::{Connection, Terms};
-use super::elicit;
+use super::elicit::{self, Elicitor};
 use super::failure::Failure;
-use super::in_call::elicitor_of;
+use super::in_call::Asker;
 use super::sample::{self, ForCall};
 
 const MAX_ROUNDS: u32 = 10;
@@ -36,6 +37,7 @@ pub(super) async fn ask(
     request: impl Fn(Answers) -> ClientRequest,
 ) -> Result<Value, Failure> {
     let mut answers = Answers::default();
+    let asker = Asker::of(terms.context);
     for round in 0..MAX_ROUNDS {
         let result = connection.request(request(answers), terms).await?;
         match result.get("resultType").and_then(Value::as_str) {
@@ -54,7 +56,8 @@ pub(super) async fn ask(
             Some(requests) => {
                 let mut responses = BTreeMap::new();
                 for (key, request) in requests {
-                    let response = respond(connection, terms.context, request).await?;
+                    let response =
+                        respond(connection, terms.context, asker.as_ref(), request).await?;
                     responses.insert(key.clone(), response);
                 }
                 Some(responses)
@@ -68,6 +71,7 @@ pub(super) async fn ask(
 async fn respond(
     connection: &Connection,
     context: Option<&ToolContext>,
+    asker: Option<&Arc<Asker>>,
     request: &Value,
 ) -> Result<Value, Failure> {
     let handler = connection.handler();
@@ -75,7 +79,7 @@ async fn respond(
     let answering = async {
         match request.get("method").and_then(Value::as_str).unwrap_or_default() {
             "elicitation/create" => {
-                let elicitor = elicitor_of(context);
+                let elicitor = asker.map(|asker| -> Arc<dyn Elicitor> { asker.clone() });
                 let answered = elicit::answer(&handler.server, &params, elicitor).await;
                 answered.map_err(|unaskable| {
                     refused(format!("it asked what cannot be asked: {}", unaskable.0))
