@@ -165,6 +165,8 @@ impl Again {
             | EventBody::PolicyDecision { .. }
             | EventBody::ApprovalAsked { .. }
             | EventBody::ApprovalAnswered { .. }
+            | EventBody::InquiryAsked { .. }
+            | EventBody::InquiryAnswered { .. }
             | EventBody::ToolCallDeferred { .. }
             | EventBody::HookActed { .. }
             | EventBody::WorkspacePrepared { .. }

@@ -52,6 +52,8 @@ impl Observer for RunState {
             event.body,
             EventBody::ApprovalAsked { .. }
                 | EventBody::ApprovalAnswered { .. }
+                | EventBody::InquiryAsked { .. }
+                | EventBody::InquiryAnswered { .. }
                 | EventBody::ToolCallDeferred { .. }
                 | EventBody::AgentWaits { .. }
                 | EventBody::ToolCallStarted { .. }

@@ -6,6 +6,7 @@ mod completions;
 mod config;
 mod demo;
 mod doctor;
+mod inquiry;
 mod mcp;
 mod models;
 mod policy;

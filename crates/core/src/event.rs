@@ -14,7 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::body::EventBody;
-pub use self::parts::{ActionType, PlanStep, Progress, Reflection, Rescue, ToolFailure, Verdict};
+pub use self::parts::{
+    ActionType, PlanStep, Progress, Reflection, Rescue, ToolFailure, Verdict, Wanted,
+};
 use crate::id::{AgentPath, CallId, RunId};
 use crate::time::Timestamp;
 

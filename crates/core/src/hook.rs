@@ -12,7 +12,7 @@ word_enum! {
         AfterTool = "after_tool",
         /// Before the model is asked (`model_request`).
         BeforeModel = "before_model",
-        /// When a person is asked (`approval_asked`).
+        /// When a person is asked about a call (`approval_asked`), or for one (`inquiry_asked`).
         Approval = "approval",
         /// Before a run ends, with how (`run_ended`).
         End = "end",
@@ -32,7 +32,8 @@ impl Moment {
             | EventBody::ToolCallCompleted { tool_name, .. }
             | EventBody::ToolCallFailed { tool_name, .. }
             | EventBody::ToolCallDenied { tool_name, .. }
-            | EventBody::ApprovalAsked { tool_name, .. } => Some(tool_name),
+            | EventBody::ApprovalAsked { tool_name, .. }
+            | EventBody::InquiryAsked { tool_name, .. } => Some(tool_name),
             _ => None,
         }
     }

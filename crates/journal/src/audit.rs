@@ -74,6 +74,9 @@ pub struct Call {
     /// What hooks did about it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Hooked>,
+    /// What it asked people for while it ran, and what it was told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inquiries: Vec<Inquired>,
     /// Whether it began.
     #[serde(skip)]
     began: bool,
@@ -126,13 +129,28 @@ pub struct Approval {
     pub answer: Option<Answer>,
 }
 
+/// What a call asked a person for while it ran.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Inquired {
+    /// When.
+    pub asked: Timestamp,
+    /// Who asked.
+    pub who: String,
+    /// In which words.
+    pub message: String,
+    /// What was answered: the arguments of a yes are what it was told. Nothing, if nobody has answered yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+}
+
 /// An answer to a question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
     /// When it was given.
     pub at: Timestamp,
-    /// Whether the call may run.
+    /// Whether it was a yes.
     pub approved: bool,
     /// Who answered, if anybody did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -230,6 +248,7 @@ impl<'e> Fold<'e> {
                     rule: None,
                     approval: None,
                     hooks: Vec::new(),
+                    inquiries: Vec::new(),
                     began: false,
                     outcome: Outcome::Unfinished,
                     error: None,
@@ -294,6 +313,24 @@ impl Call {
                     });
                 }
                 self.change(arguments.as_ref());
+            }
+            EventBody::InquiryAsked { who, message, .. } => self.inquiries.push(Inquired {
+                asked: at,
+                who: who.clone(),
+                message: message.clone(),
+                answer: None,
+            }),
+            EventBody::InquiryAnswered { accepted, values, message, by, .. } => {
+                if let Some(inquired) = self.inquiries.last_mut() {
+                    inquired.answer = Some(Answer {
+                        at,
+                        approved: *accepted,
+                        by: by.clone(),
+                        message: message.clone(),
+                        arguments: values.clone(),
+                        rules: Vec::new(),
+                    });
+                }
             }
             EventBody::HookActed { hook, action, message, arguments, .. } => {
                 self.hooks.push(Hooked {

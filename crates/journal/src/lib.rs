@@ -93,7 +93,7 @@ pub use inbox::{Inbox, Item, SetAside, Waiting};
 pub use journal::{Journal, RunJournal};
 pub use memory::MemoryJournal;
 pub use owner::Owner;
-pub use questions::{OpenQuestion, open_questions};
+pub use questions::{OpenInquiry, OpenQuestion, open_questions};
 pub use store::{Opened, Recorded, Repair, Store};
 pub use summary::{Condition, Summary};
 pub use sync::{Durability, Synced};

@@ -1,5 +1,6 @@
 //! The questions of a run that nobody has answered yet.
 
+use convoke_core::event::Wanted;
 use convoke_core::policy::RuleSpec;
 use convoke_core::{AgentPath, CallId, Display, Event, EventBody, Kind, RunId, Timestamp};
 use serde::Serialize;
@@ -7,7 +8,10 @@ use serde_json::Value;
 
 use crate::names::Names;
 
-/// A call that waits for a person's answer.
+/// An inquiry has no arguments.
+static NO_ARGUMENTS: Value = Value::Null;
+
+/// A call that waits for a person's answer: whether it may run, or, where it inquires, what it has to know.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenQuestion<'e> {
@@ -41,6 +45,22 @@ pub struct OpenQuestion<'e> {
     /// When nobody is waited for any more, unless the run is parked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// What a call that runs has to know. It can be answered only while somebody works on the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inquiry: Option<OpenInquiry<'e>>,
+}
+
+/// What a call that runs has to know.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenInquiry<'e> {
+    /// Who asks.
+    pub who: &'e str,
+    /// What is wanted.
+    pub wanted: &'e Wanted,
+    /// What was wrong with the last answer, if this is asked again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<&'e str>,
 }
 
 /// Finds the questions that are open after these events, the oldest first.
@@ -49,6 +69,10 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
     let mut names = Names::default();
     for event in events {
         let name = names.of(event);
+        // The calls that inquired are lost, or are made again and ask again.
+        if let EventBody::RunResumed { .. } = event.body {
+            open.retain(|question| question.inquiry.is_none() || *question.run != event.run);
+        }
         let Some(call) = &event.call else { continue };
         let concerns = |open: &OpenQuestion<'_>| open.call == call && *open.run == event.run;
         match &event.body {
@@ -80,9 +104,38 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
                     asked: before.map_or(event.ts, |before| before.asked),
                     until: *until,
                     fingerprint,
+                    inquiry: None,
                 });
             }
-            EventBody::ApprovalAnswered { .. } => open.retain(|question| !concerns(question)),
+            EventBody::InquiryAsked {
+                tool_name,
+                who,
+                message,
+                wanted,
+                problem,
+                reason,
+                until,
+                fingerprint,
+            } => open.push(OpenQuestion {
+                call,
+                run: &event.run,
+                agent: &event.agent,
+                agent_label: name.to_owned(),
+                tool_name,
+                kind: Kind::Think,
+                arguments: &NO_ARGUMENTS,
+                description: message,
+                preview: None,
+                reason,
+                rules: &[],
+                asked: event.ts,
+                until: *until,
+                fingerprint,
+                inquiry: Some(OpenInquiry { who, wanted, problem: problem.as_deref() }),
+            }),
+            EventBody::InquiryAnswered { .. } | EventBody::ApprovalAnswered { .. } => {
+                open.retain(|question| !concerns(question))
+            }
             body if body.ends_call() => open.retain(|question| !concerns(question)),
             _ => {}
         }

@@ -258,14 +258,15 @@ impl Gathered {
                 self.tool_calls += u64::from(is_new);
             }
             // The same as what `open_questions` makes of whole events.
-            "approval_asked" => self.asked.extend(glance.about()),
+            "approval_asked" | "inquiry_asked" => self.asked.extend(glance.about()),
             "approval_answered"
+            | "inquiry_answered"
             | "tool_call_completed"
             | "tool_call_failed"
             | "tool_call_denied" => {
                 if let Some(call) = glance.about() {
                     self.asked.remove(&call);
-                    if glance.kind != "approval_answered" {
+                    if glance.kind.starts_with("tool_call_") {
                         self.begun.remove(&call);
                     }
                 }

@@ -23,7 +23,6 @@ mod handler;
 mod http;
 mod import;
 mod in_call;
-mod interlude;
 mod lines;
 mod list;
 mod logins;

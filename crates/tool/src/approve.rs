@@ -8,7 +8,10 @@ use convoke_core::policy::RuleSpec;
 use convoke_core::{AgentPath, CallId, Display, Kind, RunId, Timestamp};
 use serde_json::Value;
 
-/// A question to a person: may this call run?
+use crate::inquire::Inquiry;
+
+/// A question to a person: may this call run? Or, where it is an inquiry: what does a call that runs have to
+/// know?
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Question {
@@ -36,6 +39,9 @@ pub struct Question {
     pub until: Timestamp,
     /// Stands for all of this: an answer that was given elsewhere holds only if it names the same.
     pub fingerprint: String,
+    /// What a call that runs has to know. It is no question whether anything may happen: who consents to
+    /// calls on somebody's behalf has no answer to it.
+    pub inquiry: Option<Arc<Inquiry>>,
 }
 
 /// A person's answer, or that there is nobody.
@@ -111,8 +117,8 @@ impl Answer {
 /// Reaches a person.
 #[async_trait]
 pub trait Approver: Send + Sync + Debug {
-    /// Asks, and waits for the answer. The wait holds no permit and no lock and does not count as the
-    /// call's time. When the time for an answer is up, or the run is stopped, the wait is dropped.
+    /// Asks, and waits for the answer. The wait holds no permit and no lock, unless the call runs already and
+    /// inquires, and does not count as the call's time. When the time for an answer is up, or the run is stopped, the wait is dropped.
     async fn ask(&self, question: Question) -> Answer;
 }
 

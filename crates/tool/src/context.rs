@@ -17,6 +17,7 @@ use crate::cache::ReadCache;
 use crate::clock::{Clock, SystemClock};
 use crate::environment::SessionEnvironment;
 use crate::inquire::{Inquirer, Inquiry};
+use crate::interlude::{Interlude, Pause};
 use crate::progress::ProgressSender;
 use crate::roots::{Place, Roots};
 use crate::spawn::{NoProcesses, Spawner};
@@ -36,6 +37,8 @@ pub struct ToolContext {
     parked: Arc<OnceLock<String>>,
     /// Who puts to a person what the call has to know.
     inquirer: Option<Arc<dyn Inquirer>>,
+    /// When the call has only a person to wait for.
+    interlude: Arc<Interlude>,
 }
 
 /// What all calls of a session share.
@@ -168,13 +171,29 @@ impl ToolContext {
         drop(self.parked.set(reason.into()));
     }
 
-    /// Asks a person something that the call has to know. Where there is nobody, the answer says so at once; the
-    /// wait ends with the call.
+    /// Asks a person something that the call has to know; of several questions, one after the other. Where there
+    /// is nobody, the answer says so at once. The call's time stands still, and the wait ends with the call. It
+    /// cannot be put off: a run that waits for other answers by being parked goes on without this one.
     pub async fn inquire(&self, inquiry: Inquiry) -> Answer {
-        match &self.inquirer {
-            Some(inquirer) => inquirer.inquire(&self.call, inquiry).await,
-            None => Answer::Nobody,
+        let Some(inquirer) = &self.inquirer else { return Answer::Nobody };
+        let _pause = self.pause();
+        tokio::select! {
+            // If the run is stopped, that is recorded as the answer.
+            biased;
+            answer = inquirer.inquire(&self.call, inquiry) => answer,
+            () = self.cancelled() => Answer::Nobody,
         }
+    }
+
+    /// Says that the call has only a person to wait for, for as long as what is returned lives: its time stands
+    /// still.
+    pub fn pause(&self) -> Pause {
+        self.interlude.begin()
+    }
+
+    /// Returns when the call has only a person to wait for.
+    pub(crate) fn interlude(&self) -> &Interlude {
+        &self.interlude
     }
 
     /// Lets a call ask through this.
@@ -240,9 +259,9 @@ impl ToolContext {
     ) -> Self {
         let session = Arc::clone(&self.session);
         let forbidden = Arc::clone(&self.forbidden);
-        let parked = Arc::default();
+        let (parked, interlude) = (Arc::default(), Arc::default());
         let (turn, inquirer) = (Some(turn), None);
-        Self { session, call, cancellation, progress, turn, forbidden, parked, inquirer }
+        Self { session, call, cancellation, progress, turn, forbidden, parked, inquirer, interlude }
     }
 }
 
@@ -320,6 +339,7 @@ impl ContextBuilder {
             forbidden: Arc::default(),
             parked: Arc::default(),
             inquirer: None,
+            interlude: Arc::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod ask;
 mod batch;
 mod end;
 mod hooks;
+mod inquire;
 mod limits;
 mod prepare;
 mod run;

@@ -54,9 +54,11 @@ mod context;
 mod environment;
 mod executor;
 mod file_error;
+mod form;
 mod function;
 mod hook;
 mod inquire;
+mod interlude;
 mod locks;
 mod pattern;
 pub mod process;
@@ -93,9 +95,11 @@ pub use executor::{
     CallOptions, Decided, ExecutorBuilder, Grants, Limits, PreparedCall, ToolExecutor,
 };
 pub use file_error::file_error;
+pub use form::{Choice, Field, FieldKind, Form};
 pub use function::{FunctionTool, Rendered, Reply};
 pub use hook::{FunctionHook, Hook, Hooks, Verdict};
 pub use inquire::Inquiry;
+pub use interlude::{Interlude, Pause, Pauses};
 pub use locks::PathLocks;
 pub use progress::{MAX_STREAMED_BYTES, ProgressSender};
 pub use real::RealPlaces;

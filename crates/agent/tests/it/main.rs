@@ -9,6 +9,7 @@ mod direct;
 mod ends;
 mod family;
 mod hooks;
+mod inquiries;
 mod journaled;
 mod limits;
 mod many_tools;

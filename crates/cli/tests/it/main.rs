@@ -23,6 +23,7 @@ mod demo;
 mod doctor;
 mod help;
 mod hostile;
+mod inquiries;
 mod journal;
 mod mcp;
 mod mcp_cancel;

@@ -25,7 +25,8 @@ pub struct PolicyConfig {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleSpec>,
     /// What becomes of a question that nobody answers, because nobody is there or in time: `deny` tells the
-    /// model that it may not, `park` ends the run until somebody has answered and it is resumed.
+    /// model that it may not, `park` ends the run until somebody has answered and it is resumed. What an MCP
+    /// server asks in the middle of a call cannot wait like that and is declined.
     pub on_ask: OnAsk,
     /// How long an answer is waited for.
     pub approval_timeout: Timeout,

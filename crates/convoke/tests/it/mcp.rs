@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use convoke::config::{Author, Config, Sources, Trust};
+use convoke::core::event::Wanted;
 use convoke::core::{Cause, Event, EventBody};
 use convoke::journal::Store;
 use convoke::prelude::*;
@@ -208,14 +209,14 @@ async fn a_server_asks_through_the_same_queue_as_everything() {
         let heard = last_answer(&model).replace('\\', "");
         assert!(heard.contains(expected), "{answer:?}: {heard}");
         let asked = events.iter().find_map(|event| match &event.body {
-            EventBody::ApprovalAsked { tool_name, description, .. } => {
-                Some((tool_name.as_str(), description.as_str()))
+            EventBody::InquiryAsked { tool_name, who, message, wanted, .. } => {
+                Some((tool_name.as_str(), who.as_str(), message.as_str(), wanted))
             }
             _ => None,
         });
-        let (who, what) = asked.unwrap();
-        assert_eq!(who, "mcp:calc");
-        assert!(what.contains("What is your name?") && what.contains("name (string)"), "{what}");
+        let (tool, who, what, wanted) = asked.unwrap();
+        assert_eq!((tool, who, what), ("mcp__calc__greet", "mcp:calc", "What is your name?"));
+        assert!(matches!(wanted, Wanted::Form { .. }), "{wanted:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::parts::{PlanStep, Progress, Reflection, Rescue};
+use super::parts::{PlanStep, Progress, Reflection, Rescue, Wanted};
 use crate::effect::Effects;
 use crate::error::ToolError;
 use crate::hook::Moment;
@@ -308,6 +308,46 @@ pub enum EventBody {
         /// What is allowed from now on in this run.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<RuleSpec>,
+    },
+    /// A call that runs has to know something, and a person is asked for it. Its time stands still.
+    InquiryAsked {
+        /// The tool that runs.
+        tool_name: String,
+        /// Who asks: the tool, or what is behind it.
+        who: String,
+        /// What is asked, in the words of whoever asks.
+        message: String,
+        /// What is wanted.
+        wanted: Wanted,
+        /// What was wrong with the last answer, if this is asked again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+        /// Why a person is asked.
+        reason: String,
+        /// When nobody will be waited for any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
+        /// Stands for all that was shown: an answer holds for just that.
+        #[serde(default)]
+        fingerprint: String,
+    },
+    /// The call goes on: with what the person said, or without.
+    InquiryAnswered {
+        /// The tool that runs.
+        tool_name: String,
+        /// Who asked.
+        who: String,
+        /// Whether it was told what it wanted to know.
+        accepted: bool,
+        /// What it was told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        values: Option<Arc<Value>>,
+        /// Why not, or what else was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// Who answered, if anybody did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A call has no end yet: nobody answered the question about it, or the agent it called was stopped
     /// together with the run. It is made again when the run is taken up.

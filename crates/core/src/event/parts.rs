@@ -26,6 +26,23 @@ pub struct Progress {
     pub fraction: Option<f64>,
 }
 
+/// What a person is asked for in the middle of a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "mode", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Wanted {
+    /// The fields of a form.
+    Form {
+        /// A JSON Schema of a flat object.
+        schema: Value,
+    },
+    /// A visit to a page. What is entered there does not pass through here.
+    Visit {
+        /// Its address.
+        url: String,
+    },
+}
+
 /// What a look back found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -134,6 +134,14 @@ impl Run {
                     self.hear_about_rescue(*approved, message.as_deref());
                 }
             }
+            EventBody::InquiryAsked { .. } => {
+                self.clock.pause(call, now);
+                self.questions.entry(call.clone()).or_insert(now);
+            }
+            EventBody::InquiryAnswered { .. } => {
+                self.clock.go_on(call, now);
+                self.questions.remove(call);
+            }
             EventBody::AgentWaits { waits: true, .. } => self.clock.pause(call, now),
             EventBody::AgentWaits { waits: false, .. } => self.clock.go_on(call, now),
             EventBody::ToolCallDeferred { .. } => {

@@ -108,6 +108,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn time_stands_still_while_a_call_that_runs_waits_for_a_person() {
+        let at = Timestamp::from_millis;
+        let (asks, works) = (CallId::new("a"), CallId::new("b"));
+        let mut watch = Stopwatch::start(at(0));
+        watch.begin(&asks, at(0));
+        watch.pause(&asks, at(1_000));
+        assert!(watch.only_waits());
+        watch.go_on(&asks, at(9_000));
+        assert_eq!(watch.elapsed(at(10_000)), Duration::from_secs(2));
+        watch.begin(&works, at(10_000));
+        watch.pause(&asks, at(11_000));
+        assert!(!watch.only_waits(), "something runs beside the question");
+        watch.end(&works, at(12_000));
+        watch.end(&asks, at(20_000));
+        assert_eq!(watch.elapsed(at(20_000)), Duration::from_secs(4));
+    }
+
+    #[test]
     fn time_stands_still_only_while_everybody_waits() {
         let at = Timestamp::from_millis;
         let (asked, runs) = (CallId::new("a"), CallId::new("b"));

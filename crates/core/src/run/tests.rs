@@ -819,6 +819,54 @@ fn answered(tool_name: &str) -> EventBody {
 }
 
 #[test]
+fn the_time_in_which_a_call_asks_a_person_does_not_count() {
+    let mut settings = with_turns(9);
+    settings.budget.time_ms = Millis::new(Duration::from_mins(5));
+    let mut world = World::new(settings, vec![plain()]);
+    world.record(None, EventBody::TurnStarted { turn: 1 });
+    let call = ToolCall::new("a", "tool2", json!({}));
+    let parts = vec![Part::ToolCall(call.clone())];
+    let message = Message { role: Role::Assistant, parts };
+    let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
+    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    let started = EventBody::ToolCallStarted {
+        tool_name: "tool2".to_owned(),
+        description: String::new(),
+        effects: Effects::default(),
+        repeat: Repeat::Unsafe,
+    };
+    world.record(Some(&call.id), started);
+    let asked = EventBody::InquiryAsked {
+        tool_name: "tool2".to_owned(),
+        who: "mcp:s".to_owned(),
+        message: "Who are you?".to_owned(),
+        wanted: crate::event::Wanted::Visit { url: "https://a.example".to_owned() },
+        problem: None,
+        reason: String::new(),
+        until: None,
+        fingerprint: String::new(),
+    };
+    world.record(Some(&call.id), asked);
+    assert!(world.run.only_waits() && world.run.questions().contains_key(&call.id));
+    world.wait(3_600_000);
+    assert_eq!(world.run.time_left(world.now), None);
+    let answered = EventBody::InquiryAnswered {
+        tool_name: "tool2".to_owned(),
+        who: "mcp:s".to_owned(),
+        accepted: true,
+        values: None,
+        message: None,
+        by: None,
+    };
+    world.record(Some(&call.id), answered);
+    assert!(!world.run.only_waits() && world.run.questions().is_empty(), "the call works again");
+    assert!(world.run.elapsed(world.now) < Duration::from_secs(1));
+    world.end_call(&call, Ok(json!(1)));
+    world.go_on();
+    assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal);
+}
+
+#[test]
 fn a_run_with_nothing_to_do_but_to_wait_is_parked_and_goes_on_with_the_same_calls() {
     let mut world = World::new(with_turns(9), vec![plain()]);
     world.record(None, EventBody::TurnStarted { turn: 1 });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use convoke_core::event::{Progress, Rescue, VERSION};
+use convoke_core::event::{Progress, Rescue, VERSION, Wanted};
 use convoke_core::policy::RuleSpec;
 use convoke_core::{
     AgentPath, CallId, Cause, Effects, Event, EventBody, Kind, Limit, Message, Part, Permission,
@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::sample::{millis_of, usage};
 use crate::timeline::items;
 
-const KINDS: u8 = 32;
+const KINDS: u8 = 34;
 
 fn body(kind: u8, word: &str, number: u8) -> EventBody {
     if kind < 14 { of_the_run(kind, word, number) } else { of_calls(kind, word, number) }
@@ -167,6 +167,24 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
         },
         29 => EventBody::BudgetWarning { budget: Limit::Cost, used: f64::NAN, message: text() },
         30 => EventBody::McpServerState { server: text(), state: text(), reason: Some(text()) },
+        31 => EventBody::InquiryAsked {
+            tool_name: text(),
+            who: text(),
+            message: text(),
+            wanted: Wanted::Visit { url: text() },
+            problem: None,
+            reason: text(),
+            until: None,
+            fingerprint: String::new(),
+        },
+        32 => EventBody::InquiryAnswered {
+            tool_name: text(),
+            who: text(),
+            accepted: number.is_multiple_of(2),
+            values: Some(Arc::new(json!(word))),
+            message: None,
+            by: None,
+        },
         _ => EventBody::Warning { message: text() },
     }
 }

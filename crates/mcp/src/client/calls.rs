@@ -13,7 +13,7 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio::sync::Notify;
 
 use super::elicit::Elicitor;
-use super::in_call::elicitor_of;
+use super::in_call::Asker;
 use super::sample::ForCall;
 
 /// The calls of one connection.
@@ -24,7 +24,7 @@ pub(super) struct Calls(Mutex<HashMap<u64, Arc<CallUnderWay>>>);
 #[derive(Debug)]
 pub(super) struct CallUnderWay {
     progress: ProgressSender,
-    elicitor: Option<Arc<dyn Elicitor>>,
+    asker: Option<Arc<Asker>>,
     sampling: Option<ForCall>,
     sign_of_life: Notify,
     /// How many questions to a person wait for their answers.
@@ -47,7 +47,7 @@ impl Calls {
     pub(super) fn enrol(self: &Arc<Self>, context: Option<&ToolContext>) -> Enrolled {
         let call = Arc::new(CallUnderWay {
             progress: context.map_or_else(ProgressSender::silent, |own| own.progress().clone()),
-            elicitor: elicitor_of(context),
+            asker: Asker::of(context),
             sampling: ForCall::of(context),
             sign_of_life: Notify::new(),
             asking: AtomicUsize::new(0),
@@ -100,11 +100,8 @@ impl Calls {
 
 impl CallUnderWay {
     fn asks_like(&self, other: &Self) -> bool {
-        let elicitors = match (&self.elicitor, &other.elicitor) {
-            (Some(own), Some(others)) => {
-                let same_person = own.person().is_some_and(|one| Some(one) == others.person());
-                same_person || Arc::ptr_eq(own, others)
-            }
+        let askers = match (&self.asker, &other.asker) {
+            (Some(own), Some(others)) => own.asks_like(others),
             (None, None) => true,
             _ => false,
         };
@@ -113,11 +110,11 @@ impl CallUnderWay {
             (None, None) => true,
             _ => false,
         };
-        elicitors && samplers
+        askers && samplers
     }
 
     pub(super) fn elicitor(&self) -> Option<Arc<dyn Elicitor>> {
-        self.elicitor.clone()
+        self.asker.clone().map(|asker| -> Arc<dyn Elicitor> { asker })
     }
 
     pub(super) fn sampling(&self) -> Option<ForCall> {

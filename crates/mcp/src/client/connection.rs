@@ -9,7 +9,7 @@ mod open;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use convoke_tool::ToolContext;
+use convoke_tool::{Pauses, ToolContext};
 use rmcp::model::{ClientRequest, PingRequest, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -22,7 +22,6 @@ use super::calls::{CallUnderWay, Calls};
 use super::failure::Failure;
 use super::handler::{Dirty, Handler};
 use super::http::{CUT_OFF, HttpFailure};
-use super::interlude::Turns;
 use super::manifest::Facts;
 use super::task::{Background, leave};
 
@@ -170,7 +169,9 @@ impl Connection {
         let (mut logins, spent_before) = (interlude.follow(), interlude.spent());
         let mut asking_since: Option<Instant> = None;
         loop {
-            let stands_still = asking_since.is_some() || interlude.is_on();
+            let logs_in = interlude.is_on();
+            let stands_still = asking_since.is_some() || logs_in;
+            let _pause = terms.context.filter(|_| logs_in).map(ToolContext::pause);
             let over_at_last = over_at + interlude.spent().saturating_sub(spent_before);
             let Some(handle) = waiting.0.as_mut() else {
                 return Err(Failure::Cancelled);
@@ -319,7 +320,7 @@ impl Drop for Waiting {
 }
 
 /// Waits for progress, or for a question or a login to begin or end.
-async fn sign_of_life(call: &CallUnderWay, logins: &mut Turns) {
+async fn sign_of_life(call: &CallUnderWay, logins: &mut Pauses) {
     tokio::select! {
         () = call.sign_of_life() => {}
         () = logins.next() => {}

@@ -8,12 +8,14 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use convoke_tool::floor_char_boundary;
+pub use convoke_core::event::Wanted;
+use convoke_tool::{Form, floor_char_boundary};
 use serde_json::{Map, Value, json};
 
 /// How often a person is asked for an answer that fits.
 const MAX_TRIES: usize = 3;
 const MAX_MESSAGE_BYTES: usize = 8 * 1024;
+const MAX_URL_BYTES: usize = 4 * 1024;
 
 /// Puts questions of servers to a person.
 #[async_trait]
@@ -65,22 +67,6 @@ pub struct Elicitation {
     pub problem: Option<String>,
 }
 
-/// What a server wants from a person.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Wanted {
-    /// The fields of a form: a JSON Schema of a flat object.
-    Form {
-        /// The schema.
-        schema: Value,
-    },
-    /// A visit to a page. What is entered there does not pass through here.
-    Visit {
-        /// Its address.
-        url: String,
-    },
-}
-
 /// What a person answered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elicited {
@@ -106,7 +92,7 @@ pub(super) async fn answer(
     let Some(elicitor) = elicitor else {
         return Ok(json!({ "action": "decline" }));
     };
-    let form = Form::of(&wanted)?;
+    let form = Form::wanted(&wanted).map_err(Unaskable)?;
     let mut question = Elicitation {
         server: server.to_owned(),
         message: shorten(params.get("message").and_then(Value::as_str).unwrap_or_default()),
@@ -134,12 +120,14 @@ fn wanted(params: &Value) -> Result<Wanted, Unaskable> {
     let text = |name: &str| params.get(name).and_then(Value::as_str);
     if text("mode") == Some("url") {
         let url = text("url").ok_or_else(|| Unaskable("`url` is missing".to_owned()))?;
-        let is_page =
-            url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-        if !is_page {
-            return Err(Unaskable("`url` is not the address of a page".to_owned()));
-        }
-        return Ok(Wanted::Visit { url: url.to_owned() });
+        let page = url::Url::parse(url).ok();
+        let page = page.filter(|url| matches!(url.scheme(), "http" | "https"));
+        // As a browser understands it, so that what is shown is where it leads.
+        return match page.map(String::from) {
+            Some(url) if url.len() <= MAX_URL_BYTES => Ok(Wanted::Visit { url }),
+            Some(_) => Err(Unaskable(format!("`url` has more than {MAX_URL_BYTES} bytes"))),
+            None => Err(Unaskable("`url` is not the address of a page".to_owned())),
+        };
     }
     match params.get("requestedSchema") {
         Some(schema @ Value::Object(_)) => Ok(Wanted::Form { schema: schema.clone() }),
@@ -147,64 +135,11 @@ fn wanted(params: &Value) -> Result<Wanted, Unaskable> {
     }
 }
 
-/// A schema that answers are checked against.
-struct Form {
-    check: jsonschema::Validator,
-    defaults: Map<String, Value>,
-}
-
-impl Form {
-    fn of(wanted: &Wanted) -> Result<Option<Self>, Unaskable> {
-        let Wanted::Form { schema } = wanted else {
-            return Ok(None);
-        };
-        let empty = Map::new();
-        let fields = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        if let Some((name, _)) = fields.iter().find(|(_, field)| !is_flat(field)) {
-            return Err(Unaskable(format!("field `{name}` is not of a simple type")));
-        }
-        let check = jsonschema::validator_for(schema)
-            .map_err(|error| Unaskable(format!("`requestedSchema` is not a schema: {error}")))?;
-        let default = |(name, field): (&String, &Value)| {
-            field.get("default").map(|value| (name.clone(), value.clone()))
-        };
-        Ok(Some(Self { check, defaults: fields.iter().filter_map(default).collect() }))
-    }
-
-    /// Returns the fields with the defaults of those that were left out, or what is wrong with them.
-    fn filled(&self, fields: Map<String, Value>) -> Result<Value, String> {
-        let mut content = self.defaults.clone();
-        content.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
-        let content = Value::Object(content);
-        let problems: Vec<String> = self
-            .check
-            .iter_errors(&content)
-            .take(5)
-            .map(|error| match error.instance_path().as_str() {
-                "" => error.to_string(),
-                path => format!("{}: {error}", path.trim_start_matches('/')),
-            })
-            .collect();
-        if problems.is_empty() { Ok(content) } else { Err(problems.join("; ")) }
-    }
-}
-
-/// Forms have no forms inside them; a choice of several words is a list of words.
-fn is_flat(field: &Value) -> bool {
-    match field.get("type").and_then(Value::as_str) {
-        Some("string" | "number" | "integer" | "boolean") => true,
-        Some("array") => field.get("items").is_some_and(|items| {
-            let kind = items.get("type").and_then(Value::as_str);
-            kind == Some("string") || (kind.is_none() && items.get("anyOf").is_some())
-        }),
-        None => field.get("enum").is_some() || field.get("oneOf").is_some(),
-        Some(_) => false,
-    }
-}
-
 fn shorten(message: &str) -> String {
     let cut = floor_char_boundary(message, MAX_MESSAGE_BYTES);
-    message.get(..cut).unwrap_or_default().to_owned()
+    let beginning = message.get(..cut).unwrap_or_default();
+    let more = if cut < message.len() { " [… cut]" } else { "" };
+    format!("{beginning}{more}")
 }
 
 #[cfg(test)]

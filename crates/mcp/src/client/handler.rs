@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use convoke_tool::Interlude;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
@@ -16,7 +17,6 @@ use tokio::sync::Notify;
 
 use super::calls::{CallUnderWay, Calls};
 use super::config::Sampling;
-use super::interlude::Interlude;
 use super::{elicit, sample};
 
 /// What the specification answers with when a person says no to sampling.

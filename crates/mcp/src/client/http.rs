@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use convoke_tool::Interlude;
 use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
@@ -38,7 +39,6 @@ use self::shown::Shown;
 use self::standing::Standing;
 use super::authorization::{Authorization, Remote};
 use super::handler::Dirty;
-use super::interlude::Interlude;
 use super::lines::MAX_MESSAGE_BYTES;
 use crate::auth::{Reach, Within};
 

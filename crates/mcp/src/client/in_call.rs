@@ -1,7 +1,8 @@
-//! Questions of a server, put to whoever answers the other questions of the run: the same queue, the same
-//! person, the same record.
+//! Questions of a server, put to a person on behalf of one call: whom its context names, or whoever answers
+//! the other questions of the run, through the same queue and into the same record.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use convoke_tool::{Answer, Inquiry, ToolContext};
@@ -9,41 +10,47 @@ use serde_json::{Map, Value};
 
 use super::elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
 
-/// Asks through the context of a call.
-#[derive(Debug)]
-struct InCall(ToolContext);
+/// How many questions a person is asked during one request; the others are declined.
+const MAX_QUESTIONS: usize = 20;
 
-/// Returns who answers a server's questions during a call: whom its context names, or whoever is asked about
-/// calls.
-pub(super) fn elicitor_of(context: Option<&ToolContext>) -> Option<Arc<dyn Elicitor>> {
-    let context = context?;
-    match context.extension::<ElicitorHandle>() {
-        Some(handle) => Some(Arc::clone(&handle.0)),
-        None => Some(Arc::new(InCall(context.clone()))),
-    }
+/// Asks during a call. The time of the call stands still meanwhile.
+#[derive(Debug)]
+pub(super) struct Asker {
+    context: ToolContext,
+    /// Whom the context names.
+    named: Option<Arc<dyn Elicitor>>,
+    asked: AtomicUsize,
 }
 
-#[async_trait]
-impl Elicitor for InCall {
-    async fn elicit(&self, question: Elicitation) -> Elicited {
-        let Elicitation { server, message, wanted, problem } = question;
-        let mut said = format!("MCP server {server} asks: {message}");
-        let form = match &wanted {
-            Wanted::Form { schema } => {
-                said.push_str(&explained(schema));
-                blank(schema)
+impl Asker {
+    /// Returns who asks during a call; nobody, where there is none.
+    pub(super) fn of(context: Option<&ToolContext>) -> Option<Arc<Self>> {
+        let context = context?.clone();
+        let named = context.extension::<ElicitorHandle>().map(|handle| Arc::clone(&handle.0));
+        Some(Arc::new(Self { context, named, asked: AtomicUsize::new(0) }))
+    }
+
+    /// Tells whether the same person is asked.
+    pub(super) fn asks_like(&self, other: &Self) -> bool {
+        match (&self.named, &other.named) {
+            (Some(own), Some(others)) => {
+                let same_person = own.person().is_some_and(|one| Some(one) == others.person());
+                same_person || Arc::ptr_eq(own, others)
             }
-            Wanted::Visit { url } => {
-                said.push_str(&format!("\nOpen this page, and say yes when you are done: {url}"));
-                Value::Object(Map::new())
-            }
-        };
-        if let Some(problem) = problem {
-            said.push_str(&format!("\nThe last answer did not fit: {problem}"));
+            (None, None) => self.context.task() == other.context.task(),
+            _ => false,
         }
-        let reason = "a server wants to know something; what you enter is sent to it".to_owned();
-        let who = format!("mcp:{server}");
-        match self.0.inquire(Inquiry { who, message: said, form, reason }).await {
+    }
+
+    async fn inquire(&self, question: Elicitation) -> Elicited {
+        let Elicitation { server, message, wanted, problem } = question;
+        let reason = match &wanted {
+            Wanted::Visit { .. } => "a server wants you to open a page",
+            _ => "a server wants to know it; what you enter is sent to it, and recorded",
+        };
+        let (who, reason) = (format!("mcp:{server}"), reason.to_owned());
+        let inquiry = Inquiry { who, message, wanted, problem, reason };
+        match self.context.inquire(inquiry).await {
             Answer::Yes(consent) => Elicited::Accept(match consent.arguments {
                 Some(Value::Object(fields)) => fields,
                 _ => Map::new(),
@@ -51,39 +58,25 @@ impl Elicitor for InCall {
             Answer::No(_) | Answer::Nobody => Elicited::Decline,
         }
     }
+}
 
-    fn person(&self) -> Option<String> {
-        Some(self.0.task().to_string())
+#[async_trait]
+impl Elicitor for Asker {
+    async fn elicit(&self, question: Elicitation) -> Elicited {
+        match self.asked.fetch_add(1, Ordering::AcqRel) {
+            before if before < MAX_QUESTIONS => {}
+            before => {
+                if before == MAX_QUESTIONS {
+                    let said = format!("it has asked {before} questions; no more are put to you\n");
+                    self.context.progress().text(said);
+                }
+                return Elicited::Decline;
+            }
+        }
+        let _pause = self.context.pause();
+        match &self.named {
+            Some(named) => named.elicit(question).await,
+            None => self.inquire(question).await,
+        }
     }
-}
-
-/// Returns a form with the defaults filled in, and nothing in the other fields.
-fn blank(schema: &Value) -> Value {
-    let fields = schema.get("properties").and_then(Value::as_object);
-    let filled = fields
-        .into_iter()
-        .flatten()
-        .map(|(name, field)| (name.clone(), field.get("default").cloned().unwrap_or(Value::Null)));
-    Value::Object(filled.collect())
-}
-
-/// Says what each field is for.
-fn explained(schema: &Value) -> String {
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required =
-        |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
-    let fields = schema.get("properties").and_then(Value::as_object);
-    let lines = fields.into_iter().flatten().map(|(name, field)| {
-        let text = |key: &str| field.get(key).and_then(Value::as_str);
-        let kind = text("type").unwrap_or("choice");
-        let needed = if is_required(name) { "" } else { ", may be left out" };
-        let what = text("description").or(text("title")).map(|what| format!(": {what}"));
-        let choices = field.get("enum").map(|choices| format!(", one of {choices}"));
-        format!(
-            "\n  {name} ({kind}{}{needed}){}",
-            choices.unwrap_or_default(),
-            what.unwrap_or_default()
-        )
-    });
-    lines.collect()
 }

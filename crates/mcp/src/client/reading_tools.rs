@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use convoke_core::{Category, Kind, Part, Role, ToolError};
 use convoke_tool::{Content, FunctionTool, Tool, ToolContext, ToolOutput};
@@ -38,6 +39,13 @@ pub(super) fn reading_tools(servers: &All) -> Vec<Arc<dyn Tool>> {
         tools.push(Arc::new(prompt_tool(Arc::clone(servers))));
     }
     tools
+}
+
+/// Returns how long reading may take: what the most patient configuration gives a server to start and to answer.
+fn longest(servers: &All) -> Duration {
+    let times = servers.iter().map(|server| &server.config);
+    let times = times.map(|config| config.start_timeout + config.longest_call);
+    times.max().unwrap_or_default()
 }
 
 fn usable(servers: &All) -> impl Iterator<Item = &Arc<Server>> {
@@ -101,6 +109,7 @@ struct Read {
 }
 
 fn read_tool(servers: All) -> FunctionTool<Read> {
+    let longest = longest(&servers);
     let description = "Reads a resource of an MCP server.";
     let body = move |wanted: Read, context: ToolContext| {
         let servers = Arc::clone(&servers);
@@ -118,6 +127,7 @@ fn read_tool(servers: All) -> FunctionTool<Read> {
     FunctionTool::new("mcp_read_resource", description, body)
         .kind(Kind::Fetch)
         .category(Category::Mcp)
+        .timeout(longest)
         .describe(|wanted| format!("{}: read {}", wanted.server, wanted.uri))
 }
 
@@ -133,6 +143,7 @@ struct Fill {
 }
 
 fn prompt_tool(servers: All) -> FunctionTool<Fill> {
+    let longest = longest(&servers);
     let description = "Gets a prepared prompt of an MCP server, with arguments filled in; without a \
                        name, lists the prompts there are.";
     let body = move |wanted: Fill, context: ToolContext| {
@@ -157,6 +168,7 @@ fn prompt_tool(servers: All) -> FunctionTool<Fill> {
     FunctionTool::new("mcp_get_prompt", description, body)
         .kind(Kind::Fetch)
         .category(Category::Mcp)
+        .timeout(longest)
         .describe(|wanted| match &wanted.name {
             Some(name) => format!("{}: prompt {name}", wanted.server),
             None => format!("{}: list prompts", wanted.server),

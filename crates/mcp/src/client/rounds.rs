@@ -5,6 +5,7 @@
 //! not for ever.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_tool::ToolContext;
@@ -13,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::config::Sampling;
 use super::connection::{Connection, Terms};
-use super::elicit;
+use super::elicit::{self, Elicitor};
 use super::failure::Failure;
-use super::in_call::elicitor_of;
+use super::in_call::Asker;
 use super::sample::{self, ForCall};
 
 const MAX_ROUNDS: u32 = 10;
@@ -39,10 +40,11 @@ pub(super) async fn ask(
     request: impl Fn(Answers) -> ClientRequest,
 ) -> Result<Value, Failure> {
     let mut answers = Answers::default();
+    let asker = Asker::of(terms.context);
     for round in 0..MAX_ROUNDS {
         let result = match connection.request(request(answers), terms).await {
             Err(Failure::Refused { code: PAGE_FIRST, message, data }) => {
-                visit(connection, terms.context, message, data).await?;
+                visit(connection, terms.context, asker.as_ref(), message, data).await?;
                 answers = Answers::default();
                 continue;
             }
@@ -64,7 +66,8 @@ pub(super) async fn ask(
             Some(requests) => {
                 let mut responses = BTreeMap::new();
                 for (key, request) in requests {
-                    let response = respond(connection, terms.context, request).await?;
+                    let response =
+                        respond(connection, terms.context, asker.as_ref(), request).await?;
                     responses.insert(key.clone(), response);
                 }
                 Some(responses)
@@ -79,6 +82,7 @@ pub(super) async fn ask(
 async fn visit(
     connection: &Connection,
     context: Option<&ToolContext>,
+    asker: Option<&Arc<Asker>>,
     message: String,
     data: Option<Value>,
 ) -> Result<(), Failure> {
@@ -87,7 +91,7 @@ async fn visit(
     let mut visited = !pages.is_empty();
     for page in &pages {
         let request = json!({ "method": "elicitation/create", "params": page });
-        let answer = respond(connection, context, &request).await?;
+        let answer = respond(connection, context, asker, &request).await?;
         visited &= answer.get("action").is_some_and(|action| action == "accept");
     }
     if visited {
@@ -102,6 +106,7 @@ async fn visit(
 async fn respond(
     connection: &Connection,
     context: Option<&ToolContext>,
+    asker: Option<&Arc<Asker>>,
     request: &Value,
 ) -> Result<Value, Failure> {
     let handler = connection.handler();
@@ -109,7 +114,7 @@ async fn respond(
     let answering = async {
         match request.get("method").and_then(Value::as_str).unwrap_or_default() {
             "elicitation/create" => {
-                let elicitor = elicitor_of(context);
+                let elicitor = asker.map(|asker| -> Arc<dyn Elicitor> { asker.clone() });
                 let answered = elicit::answer(&handler.server, &params, elicitor).await;
                 answered.map_err(|unaskable| {
                     refused(format!("it asked what cannot be asked: {}", unaskable.0))

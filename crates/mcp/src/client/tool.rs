@@ -5,7 +5,6 @@
 //! configuration trusts the server.
 
 use std::sync::{OnceLock, Weak};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use convoke_core::{Category, Millis, ToolError, ToolSpec};
@@ -34,7 +33,6 @@ struct Inner {
     server_name: String,
     name: String,
     spec: ToolSpec,
-    longest: Duration,
     check: OnceLock<Option<Validator>>,
 }
 
@@ -49,14 +47,13 @@ impl McpTool {
         spec.output = entry.output.clone().map(Into::into);
         spec.repeat = entry.hints.repeat(config.trust);
         spec.streaming = true;
-        let longest = config.start_timeout + config.longest_call;
-        spec.timeout_ms = Some(Millis::new(longest));
+        // The user set these, so they are not cut like what a call might wish from its arguments.
+        spec.timeout_ms = Some(Millis::new(config.start_timeout + config.longest_call));
         Self(Arc::new(Inner {
             server,
             server_name: config.name.clone(),
             name: entry.name.clone(),
             spec,
-            longest,
             check: OnceLock::new(),
         }))
     }
@@ -106,10 +103,6 @@ impl Invocation for Call {
     fn describe(&self) -> Option<String> {
         let Inner { server_name, name, .. } = &*self.tool;
         Some(format!("{server_name}: {name}({})", brief(&self.arguments)))
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        Some(self.tool.longest)
     }
 
     async fn run(self: Box<Self>, context: ToolContext) -> Result<ToolOutput, ToolError> {

@@ -147,6 +147,9 @@ pub fn told(event: &Event) -> Option<String> {
         EventBody::ApprovalAsked { description, .. } => {
             line(&format!("waits for an answer: {description}"))
         }
+        EventBody::InquiryAsked { who, message, .. } => {
+            line(&format!("waits for an answer: {who} asks: {message}"))
+        }
         EventBody::ModelRetry { reason, .. } => line(&format!("asks the model again: {reason}")),
         EventBody::ModelResponse { purpose, message, .. } if purpose.is_turn() => {
             let words = message.words();

@@ -174,6 +174,25 @@ async fn silence_ends_a_call_and_the_server_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_may_take_as_long_as_its_server_was_given() {
+    let scripted = Scripted::with_tools(json!([tool("train")]), |message, out| {
+        let token = message["params"]["_meta"]["progressToken"].clone();
+        for step in 1..=15_u64 {
+            let (out, token) = (out.clone(), token.clone());
+            later(Duration::from_secs(55 * step), move || {
+                out.send(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params":
+                    { "progressToken": token, "progress": step } }));
+            });
+        }
+        let (out, message) = (out.clone(), message.clone());
+        later(Duration::from_mins(14), move || out.text(&message, "trained"));
+    });
+    let patient = config().timeout(Duration::from_mins(1)).longest_call(Duration::from_mins(20));
+    let result = call(&scripted.configured(patient), "train").await;
+    assert_eq!(result.text(), "trained", "{:?}", result.error());
+}
+
+#[tokio::test(start_paused = true)]
 async fn progress_without_end_ends_at_the_longest_time() {
     let scripted = Scripted::with_tools(json!([tool("busy")]), |message, out| {
         let token = message["params"]["_meta"]["progressToken"].clone();

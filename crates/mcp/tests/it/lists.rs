@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use convoke_core::{Kind, ToolCall};
+use convoke_core::{Kind, Millis, ToolCall};
 use convoke_mcp::client::{ServerState, Servers};
 use convoke_tool::testing::AllowAll;
 use convoke_tool::{FunctionTool, ManualClock, ToolContext, ToolExecutor, ToolRegistry, ToolView};
@@ -403,6 +403,11 @@ async fn resources_and_prompts_can_be_read_by_people_and_models() {
 
     let registry = ToolRegistry::new();
     servers.attach(&registry);
+    let longest = Some(Millis::new(Duration::from_secs(30 + 600)));
+    for name in ["mcp_read_resource", "mcp_get_prompt"] {
+        let tool = registry.get(name).unwrap();
+        assert_eq!(tool.spec().timeout_ms, longest, "a server may have to start first");
+    }
     let context = ToolContext::builder("task").build();
     let executor =
         ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll).build();

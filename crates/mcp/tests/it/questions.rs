@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use convoke_core::{ErrorKind, ToolError};
+use convoke_core::{ErrorKind, EventBody, ToolCall, ToolError};
 use convoke_mcp::client::{
     Elicitation, Elicited, Elicitor, ElicitorHandle, Sample, SampleRequest, Sampler, SamplerHandle,
     Sampling, Wanted,
 };
-use convoke_tool::ToolContext;
+use convoke_tool::{Tool, ToolContext};
 use serde_json::{Map, Value, json};
 
-use crate::scripted::{Scripted, basics, call_with, config, tool};
+use crate::scripted::{Scripted, basics, call_with, config, pipeline, the_tool, tool};
 
 /// Gives the answers it has, in order, each after a while.
 #[derive(Debug, Default)]
@@ -146,7 +146,7 @@ async fn no_answer_or_nobody_to_ask_lets_the_call_go_on() {
 async fn time_stands_still_while_a_person_thinks() {
     let scripted = asks("elicitation/create", question);
     let limits = config().timeout(Duration::from_secs(5)).longest_call(Duration::from_secs(9));
-    let servers = scripted.configured(limits.start_timeout(Duration::from_secs(100)));
+    let servers = scripted.configured(limits.start_timeout(Duration::from_secs(1)));
     let person = Arc::new(Person {
         answers: Mutex::new([name_is("Ada")].into()),
         thinks: Duration::from_mins(1),
@@ -292,4 +292,51 @@ async fn a_list_that_is_being_read_does_not_stand_between_a_question_and_its_cal
     let person = Person::says([name_is("Ada")]);
     let result = call_with(&servers, "ask", json!({}), with(&person)).await;
     assert_eq!(result.text(), "\"accept\"");
+}
+
+/// A server that asks as often as it can while it is called, and then says how often it was answered how.
+fn insists(times: usize, schema: Value) -> Scripted {
+    let open = Mutex::new((None::<Value>, 0, 0));
+    Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("ask")] })),
+        Some("tools/call") => {
+            open.lock().unwrap().0 = Some(message.clone());
+            for number in 0..times {
+                let params = json!({ "message": "Again?", "requestedSchema": schema });
+                out.send(&json!({ "jsonrpc": "2.0", "id": format!("q{number}"),
+                    "method": "elicitation/create", "params": params }));
+            }
+        }
+        None if message["id"].as_str().is_some_and(|id| id.starts_with('q')) => {
+            let mut open = open.lock().unwrap();
+            open.1 += usize::from(message["result"]["action"] == "decline");
+            open.2 += usize::from(message.get("error").is_some());
+            if open.1 + open.2 == times {
+                let text = format!("{} declined, {} refused", open.1, open.2);
+                out.text(&open.0.take().unwrap(), &text);
+            }
+        }
+        _ => basics(message, out),
+    })
+}
+
+#[tokio::test]
+async fn questions_are_few_and_small() {
+    for (times, text) in [(1_000, String::new()), (3, "x".repeat(5 << 20))] {
+        let field = json!({ "type": "string", "description": text });
+        let servers = insists(times, json!({ "properties": { "a": field } })).servers();
+        servers.start("s").await.unwrap();
+        let tool = the_tool(&servers, "ask");
+        let (executor, events) = pipeline(&tool, ToolContext::builder("task").build());
+        let name = tool.spec().name.clone();
+        let result = executor.execute(ToolCall::new("c1", name, json!({}))).await;
+        let expected = if text.is_empty() { "1000 declined, 0" } else { "0 declined, 3" };
+        assert!(result.text().contains(expected), "{}", result.text());
+        let events = events.all();
+        let asked = |body: &EventBody| matches!(body, EventBody::InquiryAsked { .. });
+        let count = events.iter().filter(|event| asked(&event.body)).count();
+        assert_eq!(count, if text.is_empty() { 20 } else { 0 });
+        let bytes = serde_json::to_string(&events).unwrap().len();
+        assert!(bytes < 64 << 10, "{bytes}");
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use convoke_core::hook::Moment;
 use convoke_core::policy::RuleSpec;
 use convoke_core::{CallId, Display, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult};
@@ -15,13 +14,14 @@ use super::hooks::Person;
 use super::prepare::{Decided, PreparedCall, decide_contained, linked};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
 use crate::authorize::{Decision, Request};
-use crate::inquire::{Inquirer, Inquiry};
 use crate::record::RecordError;
 use crate::registry::Entry;
 use crate::task::Contained;
 
 /// Who answered where a rule did that was granted meanwhile.
 const BY_RULE: &str = "a rule that was granted meanwhile";
+/// Who answered where a hook said no.
+const BY_HOOK: &str = "a hook";
 
 /// What came of asking.
 pub(super) enum Asked {
@@ -60,7 +60,7 @@ impl Matter {
 }
 
 /// How a question ended.
-enum Heard {
+pub(super) enum Heard {
     Answer(Answer),
     /// Nobody answered in time.
     Silence,
@@ -117,7 +117,7 @@ impl ToolExecutor {
             told = hooks => told,
         };
         if let Err(reason) = told {
-            let objection = Objection { message: Some(reason.clone()), by: Some("a hook".into()) };
+            let objection = Objection { message: Some(reason.clone()), by: Some(BY_HOOK.into()) };
             return ended(refused(prepared, objection, reason));
         }
         let reason = question.reason.clone();
@@ -167,12 +167,12 @@ impl ToolExecutor {
             rules: Vec::new(),
             until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
             fingerprint: String::new(),
+            inquiry: None,
         };
         self.make_showable(&mut question);
-        self.0.recorder.record(Some(&call), self.asked(&question))?;
-        let matter =
-            Matter { entry: None, effects: Effects::default(), description: String::new() };
-        let (approved, message, by) = match self.put(&question, matter).await {
+        let asked = self.asked(&question);
+        self.0.recorder.record(Some(&call), asked.clone())?;
+        let (approved, message, by) = match self.put_freely(&question, &asked).await {
             Heard::Answer(Answer::Yes(consent)) => (true, None, consent.by),
             Heard::Answer(Answer::No(objection)) => (false, objection.message, objection.by),
             Heard::Answer(Answer::Nobody) => (false, Some("nobody could be asked".into()), None),
@@ -190,56 +190,20 @@ impl ToolExecutor {
         self.0.recorder.record(Some(&call), answered)
     }
 
-    /// Puts what a call has to know to a person, and records question and answer.
-    async fn put_inquiry(&self, call: &CallId, inquiry: Inquiry) -> Result<Answer, RecordError> {
-        let Inquiry { who, message, form, reason } = inquiry;
-        let mut question = Question {
-            call: call.clone(),
-            agent: self.0.recorder.agent().clone(),
-            run: self.0.recorder.run().clone(),
-            tool_name: who.clone(),
-            kind: Kind::Think,
-            arguments: Arc::new(form),
-            description: message,
-            preview: None,
-            reason,
-            rules: Vec::new(),
-            until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
-            fingerprint: String::new(),
+    /// Puts a question that no rule answers: hooks are told of it and may say no, then a person is asked.
+    pub(super) async fn put_freely(&self, question: &Question, asked: &EventBody) -> Heard {
+        let call = Some(&question.call);
+        let hooks = self.0.hooks.tell(Moment::Approval, call, asked, &self.0.recorder);
+        let told = tokio::select! {
+            biased;
+            () = self.0.context.cancelled() => return Heard::Stopped,
+            told = hooks => told,
         };
-        self.make_showable(&mut question);
-        self.0.recorder.record(Some(call), self.asked(&question))?;
-        let matter =
-            Matter { entry: None, effects: Effects::default(), description: String::new() };
-        let answer = match self.put(&question, matter).await {
-            Heard::Answer(answer) => answer,
-            Heard::Silence | Heard::Stopped => Answer::Nobody,
-        };
-        let (approved, message, by, changed) = match &answer {
-            Answer::Yes(Consent { arguments, by, .. }) => {
-                (true, None, by.clone(), arguments.clone())
-            }
-            Answer::No(Objection { message, by }) => (false, message.clone(), by.clone(), None),
-            Answer::Nobody => (false, Some("nobody answered".to_owned()), None, None),
-        };
-        let limit = self.0.limits.max_event_bytes;
-        let answered = EventBody::ApprovalAnswered {
-            tool_name: who,
-            approved,
-            message,
-            by,
-            arguments: changed.map(|arguments| for_event(&arguments, limit)),
-            rules: Vec::new(),
-        };
-        self.0.recorder.record(Some(call), answered)?;
-        // What was not changed is given back as it was shown.
-        Ok(match answer {
-            Answer::Yes(Consent { arguments, rules, by }) => {
-                let arguments = arguments.or_else(|| Some(Value::clone(&question.arguments)));
-                Answer::Yes(Consent { arguments, rules, by })
-            }
-            other => other,
-        })
+        if let Err(reason) = told {
+            return Heard::Answer(Answer::no_because(reason).by(BY_HOOK));
+        }
+        let (effects, description) = (Effects::default(), String::new());
+        self.put(question, Matter { entry: None, effects, description }).await
     }
 
     /// Asks the tool what the call would change.
@@ -257,14 +221,22 @@ impl ToolExecutor {
     }
 
     /// Makes a question ready to be shown: without secrets, and with what stands for all of it.
-    fn make_showable(&self, question: &mut Question) {
+    pub(super) fn make_showable(&self, question: &mut Question) {
         let secrets = self.0.recorder.secrets();
         question.description = secrets.hide(&question.description).into_owned();
         if let Some(preview) = &mut question.preview {
             preview.text = secrets.hide(&preview.text).into_owned();
         }
         let Question { tool_name, arguments, description, preview, reason, .. } = &*question;
-        let all = serde_json::json!([tool_name, arguments, description, preview, reason]);
+        let mut all = vec![
+            serde_json::json!(tool_name),
+            serde_json::json!(arguments),
+            serde_json::json!(description),
+            serde_json::json!(preview),
+            serde_json::json!(reason),
+        ];
+        all.extend(question.inquiry.as_ref().map(|inquiry| serde_json::json!(inquiry.wanted)));
+        let all = Value::Array(all);
         let hash = Sha256::digest(all.to_string());
         let number =
             hash.iter().take(16).fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
@@ -372,14 +344,6 @@ impl ToolExecutor {
             Decided::Ask(prepared) => Once::Again(Box::new(prepared)),
             Decided::Answered(result) => ended(result),
         }
-    }
-}
-
-#[async_trait]
-impl Inquirer for ToolExecutor {
-    async fn inquire(&self, call: &CallId, inquiry: Inquiry) -> Answer {
-        // What cannot be recorded has not been asked; the run ends for that reason.
-        self.put_inquiry(call, inquiry).await.unwrap_or(Answer::Nobody)
     }
 }
 

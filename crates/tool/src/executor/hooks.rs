@@ -102,6 +102,7 @@ impl ToolExecutor {
                 rules: Vec::new(),
                 until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
                 fingerprint: String::new(),
+                inquiry: None,
             },
         };
         prepared.question = Some(question);

@@ -220,6 +220,7 @@ impl ToolExecutor {
                 rules: proposal.clone(),
                 until: self.0.context.clock().now().after(limits.approval_timeout),
                 fingerprint: String::new(),
+                inquiry: None,
             }),
         };
         let timeout = limits.timeout_of(spec, options.timeout, timeout);

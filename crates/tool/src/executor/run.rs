@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use convoke_core::{EventBody, Kind, Repeat, ToolError, ToolResult};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::ToolExecutor;
+use super::inquire::Asking;
 use super::prepare::{PreparedCall, resolve};
 use crate::progress::ProgressSender;
 use crate::task::{Contained, Uncontained};
@@ -112,6 +114,7 @@ impl ToolExecutor {
         {
             return Ran::Ended(ticket.failed(error, None));
         }
+        let inquirer = Arc::new(Asking::of(self.clone(), tool_name.clone()));
         let progress =
             ProgressSender::new(self.0.recorder.clone(), ticket.call().clone(), tool_name);
         let token = self.0.context.cancellation().child_token();
@@ -119,17 +122,20 @@ impl ToolExecutor {
         let _stop_the_rest = token.clone().drop_guard();
         let call = ticket.call().clone();
         let context = self.0.context.for_call(call, token.clone(), progress.clone(), turn);
-        let context = context.forbidding(forbidden).inquiring(Arc::new(self.clone()));
+        let context = context.forbidding(forbidden).inquiring(inquirer);
         let own = context.clone();
         let mut work = Contained::spawn(async move { invocation.run(context).await });
         // An agent keeps its own time, which stands still while it waits for a person, and ends its own
-        // calls when it has to stop.
+        // calls when it has to stop. That of other calls stands still while they inquire.
         let is_agent = kind == Kind::Agent;
+        let deadline = Instant::now().checked_add(timeout).filter(|_| !is_agent);
         let out_of_time = async {
-            if is_agent {
-                std::future::pending::<()>().await;
-            } else {
-                tokio::time::sleep(timeout).await;
+            let forever = std::future::pending::<()>();
+            match deadline {
+                Some(deadline) => {
+                    own.interlude().within(deadline, forever).await;
+                }
+                None => forever.await,
             }
         };
 

@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     fn chain(levels: usize, each: &Value) -> Value {
-        let mut parts = serde_json::Map::new();
+        let mut parts = Map::new();
         for level in 0..levels {
             let text = each.to_string().replace("NEXT", &format!("#/$defs/d{}", level + 1));
             parts.insert(format!("d{level}"), serde_json::from_str(&text).unwrap());
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_schema_of_many_parts_is_measured_quickly() {
-        let many: serde_json::Map<String, Value> =
+        let many: Map<String, Value> =
             (0..2_000).map(|index| (format!("p{index}"), json!({ "$ref": "#/$defs/t" }))).collect();
         let schema =
             json!({ "type": "object", "properties": many, "$defs": { "t": { "type": "string" } } });

@@ -1,12 +1,17 @@
 //! What a call has to know from a person in the middle of its work.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
+use convoke_core::event::Wanted;
+use convoke_core::hook::Moment;
 use convoke_core::{Event, EventBody, Kind, ToolCall};
 use convoke_tool::testing::AllowAll;
 use convoke_tool::{
-    Answer, FunctionTool, Inquiry, MemorySink, NobodyToAsk, Question, Recorder, SystemClock,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView, ask_with,
+    Answer, ExecutorBuilder, FunctionHook, FunctionTool, Hooks, Inquiry, Limits, MemorySink,
+    NobodyToAsk, Question, Recorder, SystemClock, ToolContext, ToolExecutor, ToolRegistry,
+    ToolView, Unanswered, Verdict, ask_with,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,40 +25,70 @@ struct Nothing {}
 fn registry() -> ToolRegistry {
     let registry = ToolRegistry::new();
     let ask = async |_: Nothing, context: ToolContext| {
-        let inquiry = Inquiry {
-            who: "greeter".into(),
-            message: "Who are you?".into(),
-            form: json!({ "name": "Ada" }),
-            reason: "the server wants to know".into(),
-        };
-        Ok::<_, String>(match context.inquire(inquiry).await {
+        let heard = context.inquire(inquiry("Who are you?")).await;
+        Ok::<_, String>(match heard {
             Answer::Yes(consent) => json!({ "heard": consent.arguments }),
             Answer::No(objection) => json!({ "refused": objection.message }),
             Answer::Nobody => json!("nobody"),
         })
     };
-    registry.register(FunctionTool::new("greet", "Greets.", ask).kind(Kind::Read)).unwrap();
+    let both = async |_: Nothing, context: ToolContext| {
+        let (first, second) = (inquiry("First?"), inquiry("Second?"));
+        let (first, second) = tokio::join!(context.inquire(first), context.inquire(second));
+        let name = |answer: Answer| match answer {
+            Answer::Yes(consent) => consent.arguments.unwrap_or_default(),
+            _ => Value::Null,
+        };
+        Ok::<_, String>(json!([name(first), name(second)]))
+    };
+    let second = Duration::from_secs(1);
+    let greet = FunctionTool::new("greet", "Greets.", ask).kind(Kind::Read).timeout(second);
+    registry.register(greet).unwrap();
+    registry.register(FunctionTool::new("both", "Asks twice.", both).kind(Kind::Read)).unwrap();
     registry
 }
 
-async fn asked_with(answer: Answer) -> (Value, Vec<Arc<Event>>) {
+fn inquiry(message: &str) -> Inquiry {
+    let name = json!({ "type": "string", "default": "Ada" });
+    Inquiry {
+        who: "greeter".into(),
+        message: message.into(),
+        wanted: Wanted::Form { schema: json!({ "properties": { "name": name } }) },
+        problem: None,
+        reason: "the server wants to know".into(),
+    }
+}
+
+fn builder() -> (ExecutorBuilder, Arc<MemorySink>) {
     let sink = Arc::new(MemorySink::default());
     let context = ToolContext::builder("t").build();
     let recorder = Recorder::new("run", sink.clone(), Arc::new(SystemClock));
     let builder = ToolExecutor::builder(ToolView::of(registry()), context)
         .authorizer(AllowAll)
         .recorder(recorder);
+    (builder, sink)
+}
+
+fn greet() -> ToolCall {
+    ToolCall::new("c", "greet", json!({}))
+}
+
+async fn asked_with(answer: Answer) -> (Value, Vec<Arc<Event>>) {
+    let (builder, sink) = builder();
     let executor = if answer == Answer::Nobody {
         builder.approver(NobodyToAsk).build()
     } else {
         let approver = ask_with(move |question: Question| {
-            assert_eq!((question.kind, question.tool_name.as_str()), (Kind::Think, "greeter"));
+            assert_eq!((question.kind, question.tool_name.as_str()), (Kind::Think, "greet"));
             assert_eq!(*question.arguments, json!({ "name": "Ada" }));
+            assert_eq!(question.inquiry.as_deref(), Some(&inquiry("Who are you?")));
+            let words = "greeter asks: Who are you?\n  name (text; may be left out) [Ada]";
+            assert_eq!(question.description, words);
             std::future::ready(answer.clone())
         });
         builder.approver(approver).build()
     };
-    let result = executor.execute(ToolCall::new("c", "greet", json!({}))).await;
+    let result = executor.execute(greet()).await;
     (result.value().cloned().unwrap_or_default(), sink.events())
 }
 
@@ -62,14 +97,14 @@ async fn a_call_hears_what_a_person_says_and_all_of_it_is_recorded() {
     let (heard, events) = asked_with(Answer::yes().by("me")).await;
     assert_eq!(heard, json!({ "heard": { "name": "Ada" } }), "as it was shown");
     assert_balanced(&events);
-    let asked = ["approval_asked", "approval_answered"];
+    let asked = ["inquiry_asked", "inquiry_answered"];
     let types: Vec<String> = types(&events).iter().map(ToString::to_string).collect();
     let first = types.iter().position(|kind| kind == asked[0]).unwrap();
     assert_eq!(types[first + 1], asked[1], "{types:?}");
     let (heard, events) = asked_with(Answer::with_arguments(json!({ "name": "Eve" }))).await;
     assert_eq!(heard, json!({ "heard": { "name": "Eve" } }));
     let recorded = events.iter().any(|event| {
-        matches!(&event.body, EventBody::ApprovalAnswered { approved: true, arguments: Some(said), .. }
+        matches!(&event.body, EventBody::InquiryAnswered { accepted: true, values: Some(said), .. }
             if **said == json!({ "name": "Eve" }))
     });
     assert!(recorded);
@@ -83,7 +118,73 @@ async fn where_nobody_is_the_call_goes_on_without() {
     assert_eq!(heard, json!("nobody"));
     assert_balanced(&events);
     let no = |event: &Arc<Event>| {
-        matches!(&event.body, EventBody::ApprovalAnswered { approved: false, .. })
+        matches!(&event.body, EventBody::InquiryAnswered { accepted: false, message, .. }
+            if message.as_deref() == Some("nobody can be asked here"))
     };
     assert!(events.iter().any(no));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_call_stands_still_while_a_person_thinks() {
+    let thinks = ask_with(async |_| {
+        tokio::time::sleep(Duration::from_hours(1)).await;
+        Answer::yes()
+    });
+    let executor = builder().0.approver(thinks).build();
+    let result = executor.execute(greet()).await;
+    assert!(result.success(), "{:?}", result.error());
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_questions_of_one_call_come_one_after_the_other() {
+    let open = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&open);
+    let approver = ask_with(move |question: Question| {
+        let open = Arc::clone(&counted);
+        async move {
+            assert_eq!(open.fetch_add(1, Ordering::AcqRel), 0, "one at a time");
+            tokio::time::sleep(Duration::from_secs(9)).await;
+            open.fetch_sub(1, Ordering::AcqRel);
+            let asked = question.inquiry.unwrap().message.clone();
+            Answer::with_arguments(json!({ "name": asked }))
+        }
+    });
+    let executor = builder().0.approver(approver).build();
+    let result = executor.execute(ToolCall::new("c", "both", json!({}))).await;
+    assert_eq!(result.value(), Some(&json!([{ "name": "First?" }, { "name": "Second?" }])));
+}
+
+#[tokio::test]
+async fn hooks_are_told_of_an_inquiry_and_a_guard_may_refuse_it() {
+    for refuses in [false, true] {
+        let told = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&told);
+        let hook = FunctionHook::new("h", [Moment::Approval], move |_, event: Event| {
+            assert_eq!(Moment::tool(&event.body), Some("greet"));
+            assert!(matches!(event.body, EventBody::InquiryAsked { .. }));
+            counted.fetch_add(1, Ordering::AcqRel);
+            let deny = Verdict::Deny { reason: "not on Mondays".into() };
+            std::future::ready(Ok(if refuses { deny } else { Verdict::Go }))
+        });
+        let approver = ask_with(move |_| {
+            assert!(!refuses, "nobody is asked");
+            std::future::ready(Answer::yes())
+        });
+        let (builder, sink) = builder();
+        let hooks = Hooks::default().and(hook.guarding());
+        let result = builder.approver(approver).hooks(hooks).build().execute(greet()).await;
+        assert_eq!(told.load(Ordering::Acquire), 1);
+        let heard = result.value().unwrap().to_string();
+        assert_eq!(heard.contains("not on Mondays"), refuses, "{heard}");
+        assert_balanced(&sink.events());
+    }
+}
+
+#[tokio::test]
+async fn a_call_in_the_middle_of_its_work_cannot_be_parked() {
+    let (builder, sink) = builder();
+    let limits = Limits { unanswered: Unanswered::Park, ..Limits::default() };
+    let result = builder.approver(NobodyToAsk).limits(limits).build().execute(greet()).await;
+    assert_eq!(result.value(), Some(&json!("nobody")));
+    assert_balanced(&sink.events());
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use convoke_tool::{Answer, Approver, Question};
 use tokio::sync::{mpsc, oneshot};
 
-pub(super) use self::keyboard::{Awaited, Said};
+pub(in crate::commands) use self::keyboard::{Awaited, Said, forget_what_was_typed, terminal};
 pub(super) use self::question::{Asked, Unanswered};
 pub(crate) use self::save::save;
 use crate::environment::Environment;
@@ -38,7 +38,7 @@ struct Tools {
 impl Approvals {
     /// Finds out whether there is somebody to ask.
     pub(in crate::commands) fn new(output: &Output, session: &Session<'_>) -> Self {
-        let somebody = output.err.is_terminal() && keyboard::terminal().is_some();
+        let somebody = output.err.is_terminal() && terminal().is_some();
         Self::of(somebody, session.environment(), session.rules_file())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use convoke::agent::{RunHandle, RunReport, Running};
 use convoke::model::Replay;
-use convoke_core::{Event, ExitCode};
+use convoke_core::{Cause, Event, ExitCode};
 use futures_util::StreamExt;
 use tokio::time::MissedTickBehavior;
 
@@ -138,6 +138,12 @@ impl<'a> Watch<'a> {
             tokio::select! {
                 biased;
                 cause = signals.next() => {
+                    if cause == Cause::Interrupted && open.decline_inquiry() {
+                        output.err.line("\n(declined)");
+                        self.view.go_on();
+                        open.listen(&mut self.view);
+                        continue;
+                    }
                     if stopping {
                         return Err(Failure::new(cause, "the run was given up"));
                     }
@@ -258,6 +264,17 @@ impl Open<'_> {
         match &mut self.person {
             Some(person) => Heard::Typed(person.typing.next().await),
             None => std::future::pending().await,
+        }
+    }
+
+    /// Says no to a call that asks what it has to know, if one does. The run goes on.
+    fn decline_inquiry(&mut self) -> bool {
+        match self.question.take_if(|(question, _)| question.is_inquiry()) {
+            Some((question, _)) => {
+                question.decline();
+                true
+            }
+            None => false,
         }
     }
 

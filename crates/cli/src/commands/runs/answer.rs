@@ -1,5 +1,6 @@
 //! `convoke runs approve` and `convoke runs deny`: a run's questions are answered from another terminal.
 
+mod form;
 mod meant;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 pub(super) use self::meant::name;
 use self::meant::{Meant, described};
+use super::super::inquiry::Answering;
 use super::super::run::approve::save;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -25,12 +27,17 @@ An answer holds for what is asked now and for nothing else. `convoke runs show I
 ITEM the only open one is shown, and you are asked; with --all each of them is, one after the other. Where nobody can \
 be asked, what is approved has to be named.
 
+What an MCP server asks in the middle of a call is a form or a page. A form is filled in here, field by field, or with \
+--arguments; where nobody can be asked, its defaults are taken if that is enough. It has to be answered while the run \
+works: a run that is parked or interrupted has no call that could hear it.
+
 Examples:
   convoke runs approve 1k2m call_7
   convoke runs approve 1k2m call_7 call_8
   convoke runs approve 1k2m --all
   convoke runs approve 1k2m call_7 --always
-  convoke runs approve 1k2m call_7 --arguments '{\"command\": \"cargo test\"}'";
+  convoke runs approve 1k2m call_7 --arguments '{\"command\": \"cargo test\"}'
+  convoke runs approve 1k2m call_9 --arguments '{\"name\": \"Ada\"}'     a form of a server";
 
 const DENY_HELP: &str = "\
 Without an ITEM the only open question is meant; `convoke runs show ID` lists them.
@@ -52,7 +59,7 @@ pub(crate) struct Approve {
     /// Keep that rule for all runs to come, too
     #[arg(long)]
     save: bool,
-    /// Let it run with these arguments instead
+    /// Let it run with these arguments instead; fill in the form of a server with them
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 }
@@ -95,6 +102,13 @@ impl Approve {
         for question in &questions {
             let mut letter = letter(question, "approve", session);
             letter.approved = true;
+            if let Some(answering) = Answering::of(question) {
+                let entered = form::entered(answering, question, arguments.as_ref(), output)?;
+                letter.arguments = Some(Value::Object(entered));
+                found.leave(letter)?;
+                output.out.line(format_args!("answered {}", described(question)));
+                continue;
+            }
             letter.arguments.clone_from(&arguments);
             if keeps {
                 letter.rules = question.rules.to_vec();

@@ -4,9 +4,14 @@ use std::io::{self, BufRead, IsTerminal};
 
 use crate::output::Output;
 
+/// Tells whether somebody can be asked.
+pub(super) fn can_be_asked(output: &Output) -> bool {
+    output.err.is_terminal() && io::stdin().is_terminal()
+}
+
 /// Asks whether to go on. There is no answer where nobody can be asked.
 pub(super) fn yes(question: &str, output: &Output) -> Option<bool> {
-    if !output.err.is_terminal() || !io::stdin().is_terminal() {
+    if !can_be_asked(output) {
         return None;
     }
     output.err.text(format_args!("{question} [y/N] "));

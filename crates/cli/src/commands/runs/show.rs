@@ -24,6 +24,7 @@ use super::answer::name;
 use super::named::{self, Opened};
 use super::state::State;
 use super::unanswered::Questions;
+use crate::commands::inquiry::Answering;
 use crate::failure::Failure;
 use crate::output::{Output, Style};
 use crate::pager::Pager;
@@ -153,6 +154,18 @@ impl Shown<'_> {
         for question in &self.questions {
             let call = name(question, &self.questions);
             let agent = question.agent_label.as_str();
+            if let Some(answering) = Answering::of(question) {
+                let tool = stream.paint(Style::Name, stream.printable(question.tool_name));
+                let who = question.inquiry.as_ref().map_or("", |inquiry| inquiry.who);
+                let who = stream.printable(who);
+                lines.push(format!("  {call}  {agent}  {tool}  {who} asks:"));
+                let said = answering.lines(stream);
+                let fields = answering.field_lines();
+                let fields = fields.iter().map(|field| format!("  {}", stream.printable(field)));
+                lines.extend(said.into_iter().chain(fields).map(|line| format!("  {line}")));
+                lines.push(format!("    {}", stream.printable(question.reason)));
+                continue;
+            }
             let what = one_line(question.description, QUESTION);
             let name = stream.paint(Style::Name, stream.printable(question.tool_name));
             lines.push(format!("  {call}  {agent}  {name}  {}", stream.printable(&what)));
@@ -165,6 +178,16 @@ impl Shown<'_> {
         }
         let (id, call) = (self.id, name(first, &self.questions));
         lines.push(format!("  To answer: convoke runs approve {id} {call}"));
+        if let Some(form) = Answering::of(first).as_ref().and_then(Answering::form) {
+            // Nothing of what a stranger wrote stands in a line that people copy into a shell.
+            if !form.fields().is_empty() {
+                lines.push(format!(
+                    "             convoke runs approve {id} {call} --arguments JSON"
+                ));
+            }
+            lines.push(format!("             convoke runs deny {id} {call}"));
+            return lines;
+        }
         lines.push(format!("             convoke runs deny {id} {call} --message \"…\""));
         lines
     }

@@ -7,6 +7,8 @@ use convoke::agent::Letter;
 use convoke::journal::{OpenQuestion, Store, open_questions};
 use convoke_core::{Event, RunId};
 
+use super::state::State;
+
 /// Returns how many calls of a run have an answer that it has not heard yet.
 pub(super) fn letters(store: &Store, run: &RunId) -> usize {
     let letters = store.inbox(run).map(|inbox| Letter::lying_in(&inbox)).unwrap_or_default();
@@ -25,6 +27,10 @@ pub(super) struct Questions<'e> {
 impl<'e> Questions<'e> {
     pub(super) fn of(store: &Store, run: &RunId, events: &'e [Event]) -> Self {
         let mut open = open_questions(events);
+        // A call that nobody works on any more hears no answer.
+        if open.iter().any(|question| question.inquiry.is_some()) && !is_worked_on(store, run) {
+            open.retain(|question| question.inquiry.is_none());
+        }
         let all = open.len();
         let letters = store.inbox(run).map(|inbox| Letter::lying_in(&inbox)).unwrap_or_default();
         open.retain(|question| {
@@ -34,4 +40,9 @@ impl<'e> Questions<'e> {
         let answered = all - open.len();
         Self { open, answered }
     }
+}
+
+fn is_worked_on(store: &Store, run: &RunId) -> bool {
+    let all = store.list().unwrap_or_default();
+    all.iter().any(|summary| summary.run == *run && State::of(summary).is_worked_on())
 }

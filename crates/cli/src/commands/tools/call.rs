@@ -15,7 +15,7 @@ use convoke::{Runtime, masked};
 use convoke_core::{Category, Cause, ExitCode, Kind, ToolCall, ToolResult, ToolSpec};
 use convoke_tool::{CallOptions, Recorder, ToolExecutor};
 
-use self::consent::{AskAtTerminal, Consent};
+use self::consent::{AskAtTerminal, Consent, OpenInquiry};
 use self::live::Live;
 use super::super::run::watch::threads;
 use super::{kind_parser, servers};
@@ -35,7 +35,9 @@ Whoever types this command consents to what the tool does, with two exceptions: 
 if policy.kinds.execute allows it or asks and is answered, and what the configuration denies stays \
 denied. --allow KIND lifts both for this call.
 
-A tool of an MCP server is named as SERVER.TOOL, or as models know it; only that server is started.
+A tool of an MCP server is named as SERVER.TOOL, or as models know it; only that server is started. What the \
+server asks meanwhile is asked here, field by field; --yes does not answer it, and where there is no terminal \
+it is declined.
 
 Secrets in the result are shown by name, as in a run: variables that look like credentials, settings \
 marked as secret, and tokens that are known by their shape.
@@ -73,7 +75,7 @@ pub(crate) struct Call {
     /// Permit this kind of call, whatever the configuration says; may be repeated
     #[arg(long, value_name = "KIND", value_parser = kind_parser())]
     allow: Vec<Kind>,
-    /// Answer yes to the question whether a program may run
+    /// Answer yes to the question whether a program may run; what a server asks is declined where nobody is
     #[arg(long, short)]
     yes: bool,
 }
@@ -96,9 +98,10 @@ impl Call {
         let spec = tool.as_ref().map(|tool| tool.spec());
         let call = ToolCall::new("call-1", &name, self.arguments(spec, session)?);
         let live = self.live(spec, output);
-        let executor = self.executor(&runtime, &live, output);
+        let open = Arc::new(OpenInquiry::default());
+        let executor = self.executor(&runtime, &live, &open, output);
         let timeout = self.timeout.map(Timeout::duration);
-        let ended = carry_out(&executor, call, timeout, &threads);
+        let ended = carry_out(&executor, call, timeout, &open, &threads);
         servers::end(&runtime, &threads);
         // What does not end by itself, reading from a terminal for instance, ends with the process.
         threads.shutdown_timeout(Duration::from_millis(200));
@@ -137,7 +140,13 @@ impl Call {
         Arc::new(Live::new(watched.then(|| output.err.clone()), is_output))
     }
 
-    fn executor(&self, runtime: &Runtime, live: &Arc<Live>, output: &Output) -> ToolExecutor {
+    fn executor(
+        &self,
+        runtime: &Runtime,
+        live: &Arc<Live>,
+        open: &Arc<OpenInquiry>,
+        output: &Output,
+    ) -> ToolExecutor {
         let mut limits = runtime.limits().clone();
         if !self.json {
             // The limit is for models. A person sees all of it.
@@ -147,7 +156,7 @@ impl Call {
         runtime
             .executor()
             .limits(limits)
-            .approver(AskAtTerminal::new(&output.err, self.yes))
+            .approver(AskAtTerminal::new(&output.err, self.yes, Arc::clone(open)))
             .recorder(
                 Recorder::new("tools-call", Arc::<Live>::clone(live), clock)
                     .hiding(runtime.secrets()),
@@ -157,11 +166,12 @@ impl Call {
 }
 
 /// Carries out the call. The first signal stops it and waits for what there is, the second does not
-/// wait.
+/// wait. While the call asks what it has to know, Ctrl-C says no to that.
 fn carry_out(
     executor: &ToolExecutor,
     call: ToolCall,
     timeout: Option<Duration>,
+    open: &OpenInquiry,
     threads: &tokio::runtime::Runtime,
 ) -> Result<(ToolResult, Option<Cause>), Failure> {
     threads.block_on(async {
@@ -175,6 +185,7 @@ fn carry_out(
             tokio::select! {
                 result = &mut work => return Ok((result, stopped)),
                 cause = signals.next() => match stopped {
+                    _ if cause == Cause::Interrupted && open.decline() => {}
                     None => {
                         stopped = Some(cause);
                         executor.context().cancellation().cancel();

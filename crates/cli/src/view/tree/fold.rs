@@ -349,6 +349,19 @@ impl Agent {
                 let note = format!("{} asks: {}", what.trim_end(), one_line(reason, REMARK));
                 return Some(vec![(Weight::Passing, Said::Note(note))]);
             }
+            EventBody::InquiryAsked { who, message, .. } => {
+                if let Some(call) = self.call(event.call.as_ref()) {
+                    call.enter(CallState::Asking, at);
+                }
+                let note = format!("{} asks: {}", one_line(who, NAME), one_line(message, REMARK));
+                return Some(vec![(Weight::Passing, Said::Note(note))]);
+            }
+            EventBody::InquiryAnswered { .. } => {
+                if let Some(call) = self.call(event.call.as_ref()) {
+                    call.enter(CallState::Running, at);
+                }
+                return None;
+            }
             EventBody::HookActed { arguments: Some(changed), .. }
             | EventBody::ApprovalAnswered { arguments: Some(changed), .. } => {
                 if let Some(call) = self.call(event.call.as_ref()) {

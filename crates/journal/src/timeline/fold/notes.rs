@@ -35,6 +35,16 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
             format!("The budget is used up: {}", words(budget.as_str())),
             String::new(),
         ),
+        EventBody::InquiryAsked { tool_name, who, message, .. } => {
+            (Tone::Quiet, format!("{who} asks a person, during {tool_name}"), message.clone())
+        }
+        EventBody::InquiryAnswered { who, accepted, values, message, by, .. } => {
+            let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            let told = if *accepted { "answered" } else { "told nothing" };
+            let title = format!("{who} is {told}{by}");
+            let said = values.as_ref().map(ToString::to_string).or_else(|| message.clone());
+            (Tone::Quiet, title, said.unwrap_or_default())
+        }
         EventBody::McpServerState { server, state, reason } => (
             if state == "failed" { Tone::Warning } else { Tone::Quiet },
             format!("MCP server {server} is {state}"),

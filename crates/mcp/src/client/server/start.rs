@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use convoke_tool::Interlude;
 use tokio::time::Instant;
 
 use super::{FOREVER, Outcome, Server};
@@ -10,7 +11,6 @@ use crate::client::config::{Revision, Transport};
 use crate::client::connection::{Connection, OpenFailure, Terms, open};
 use crate::client::failure::Failure;
 use crate::client::handler::Handler;
-use crate::client::interlude::Interlude;
 use crate::client::list::{Listed, list};
 use crate::client::manifest::{Capability, Manifest};
 use crate::client::negotiate::Opening;

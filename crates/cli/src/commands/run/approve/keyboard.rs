@@ -14,7 +14,7 @@ use crate::files;
 
 /// What the person gave.
 #[derive(Debug)]
-pub(in crate::commands::run) enum Said {
+pub(in crate::commands) enum Said {
     /// A line; none at the end of input.
     Line(Option<String>),
     /// Other arguments.
@@ -24,7 +24,7 @@ pub(in crate::commands::run) enum Said {
 /// Something that is awaited from the terminal, also where standard input is something else. Who drops it
 /// leaves what is typed to others.
 #[derive(Debug)]
-pub(in crate::commands::run) struct Awaited {
+pub(in crate::commands) struct Awaited {
     said: JoinHandle<Said>,
     /// Dropping it ends the wait for a line.
     stop: Option<PipeWriter>,
@@ -32,12 +32,12 @@ pub(in crate::commands::run) struct Awaited {
 
 impl Awaited {
     /// Begins to wait for a line; there is nothing to wait for where there is no terminal.
-    pub(in crate::commands::run) fn line() -> Option<Self> {
+    pub(in crate::commands) fn line() -> Option<Self> {
         Self::line_after(|| None)
     }
 
     /// Does something that may take a while. If nothing comes of it, begins to wait for a line.
-    pub(in crate::commands::run) fn line_after(
+    pub(in crate::commands) fn line_after(
         first: impl FnOnce() -> Option<Said> + Send + 'static,
     ) -> Option<Self> {
         let (terminal, (stopped, stop)) = (keyboard()?, io::pipe().ok()?);
@@ -49,12 +49,12 @@ impl Awaited {
 
     /// Gives up waiting for a line. Whatever has the terminal, a pager or an editor, keeps it until the person
     /// leaves it: what is typed there must not be taken for something else.
-    pub(in crate::commands::run) fn give_up(&mut self) {
+    pub(in crate::commands) fn give_up(&mut self) {
         self.stop = None;
     }
 
     /// Returns it.
-    pub(in crate::commands::run) async fn next(&mut self) -> Said {
+    pub(in crate::commands) async fn next(&mut self) -> Said {
         (&mut self.said).await.unwrap_or(Said::Line(None))
     }
 }
@@ -89,12 +89,12 @@ fn keyboard() -> Option<fs::File> {
 }
 
 /// Opens the terminal of the person, if there is one.
-pub(super) fn terminal() -> Option<fs::File> {
+pub(in crate::commands) fn terminal() -> Option<fs::File> {
     files::open(Path::new("/dev/tty")).ok()
 }
 
 /// What was typed before a question is no answer to it.
-pub(super) fn forget_what_was_typed() {
+pub(in crate::commands) fn forget_what_was_typed() {
     if let Some(terminal) = terminal() {
         // A terminal that forgets nothing is asked all the same.
         rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok();

@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 use super::keyboard::{Awaited, Said, forget_what_was_typed};
 use super::save::save;
 use super::{Approvals, Tools};
+use crate::commands::inquiry::{Answering, Step};
 use crate::output::{Stream, Style};
 use crate::view::View;
 use crate::view::diff::{show, whole};
@@ -39,6 +40,8 @@ pub(in crate::commands::run) struct Asked {
     edited: Option<Value>,
     /// What the agent is called that asks, where it is known by more than its path.
     agent: Option<String>,
+    /// What was entered so far, where it is an inquiry.
+    answering: Option<Answering>,
 }
 
 /// A question that is not answered yet: something is done first, and another line is awaited.
@@ -74,14 +77,25 @@ impl Meaning {
 }
 
 impl Asked {
-    pub(super) const fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
-        Self { question, answer, edited: None, agent: None }
+    pub(super) fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
+        let answering = question.inquiry.clone().map(Answering::new);
+        Self { question, answer, edited: None, agent: None, answering }
     }
 
     /// Calls the agent that asks by the name it has in this view.
     pub(in crate::commands::run) fn seen_in(mut self, view: &View) -> Self {
         self.agent = Some(view.name_of(&self.question.run, &self.question.agent));
         self
+    }
+
+    /// Tells whether a call that runs asks what it has to know.
+    pub(in crate::commands::run) const fn is_inquiry(&self) -> bool {
+        self.answering.is_some()
+    }
+
+    /// Says no.
+    pub(in crate::commands::run) fn decline(self) {
+        self.answer(Answer::no());
     }
 
     /// Tells whether nobody wants to know the answer any more.
@@ -98,6 +112,13 @@ impl Asked {
     pub(in crate::commands::run) fn show(&self, approvals: &Approvals, stream: &Stream) {
         forget_what_was_typed();
         let question = &self.question;
+        if let Some(answering) = &self.answering {
+            let agent = self.agent.as_deref().unwrap_or(question.agent.as_str());
+            let agent = Some(agent).filter(|_| !question.agent.is_root());
+            answering.show(&question.tool_name, agent, stream);
+            answering.prompt(stream);
+            return;
+        }
         let name = stream.paint(Style::Name, stream.printable(&question.tool_name));
         let wants = match question.kind {
             Kind::Execute => "wants to run a program",
@@ -181,6 +202,9 @@ impl Asked {
             // The end of input leaves the cursor behind the question.
             stream.line("");
         }
+        if self.answering.is_some() {
+            return self.hear_entered(line.as_deref(), stream);
+        }
         let rules = self.question.rules.clone();
         match Meaning::of(line.as_deref()) {
             Meaning::Once => match self.edited.clone() {
@@ -216,6 +240,19 @@ impl Asked {
                 }
                 None => Some(self.again("there is no place to save rules", tools, stream)),
             },
+        }
+    }
+
+    /// Takes in what goes into a form, or whether it is sent.
+    fn hear_entered(mut self, line: Option<&str>, stream: &Stream) -> Option<Unanswered> {
+        let answering = self.answering.as_mut()?;
+        match answering.hear(line, stream) {
+            Step::Ask => {
+                answering.prompt(stream);
+                Some((self, Awaited::line()))
+            }
+            Step::Send(entered) => self.answer(Answer::with_arguments(Value::Object(entered))),
+            Step::Decline => self.answer(Answer::no()),
         }
     }
 
@@ -499,6 +536,42 @@ mod tests {
         assert!(shown.contains("more lines") && shown.contains("[v]iew all"), "{shown}");
         asked.all(&scene.approvals.tools, &scene.output.err).show(Ok(Stdio::null()));
         assert!(scene.output.err.contents().contains("base64"));
+    }
+
+    #[tokio::test]
+    async fn what_a_server_asks_is_shown_whole_and_answered_by_what_is_typed() {
+        let scene = Scene::new();
+        let (mut asked, mut answer) = scene.asked(3).await;
+        let command = json!({ "type": "string", "default": "ls" });
+        let properties = json!({ "command": command, "name": { "type": "string" } });
+        let schema = json!({ "properties": properties, "required": ["name", "command"] });
+        asked.question.preview = None;
+        asked.question.inquiry = Some(Arc::new(convoke_tool::Inquiry {
+            who: "mcp:calc".into(),
+            message: "What is your name?".into(),
+            wanted: convoke_core::event::Wanted::Form { schema },
+            problem: None,
+            reason: "a server wants to know it".into(),
+        }));
+        let (sender, _) = oneshot::channel();
+        let question = asked.question.clone();
+        let mut asked = Asked::new(question, std::mem::replace(&mut asked.answer, sender));
+        asked.show(&scene.approvals, &scene.output.err);
+        for line in ["n", ""] {
+            let said = Said::Line(Some(line.to_owned()));
+            asked = asked.hear(said, &scene.approvals, &scene.output.err).unwrap().0;
+        }
+        assert!(answer.try_recv().is_err(), "nothing is sent yet");
+        let said = Said::Line(Some("y".to_owned()));
+        assert!(asked.hear(said, &scene.approvals, &scene.output.err).is_none());
+        let entered = json!({ "name": "n", "command": "ls" });
+        assert_eq!(answer.try_recv().unwrap(), Answer::with_arguments(entered).by(BY));
+        let shown = scene.output.err.contents();
+        for part in
+            ["mcp:calc", "What is your name?", "(1/2) name (text; required)", "would be told"]
+        {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
     }
 
     #[tokio::test]

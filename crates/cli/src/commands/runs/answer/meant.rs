@@ -94,6 +94,11 @@ impl Meant {
         }
         let mut approved = Vec::new();
         for question in &questions {
+            // What a server asks is shown where it is answered.
+            if question.inquiry.is_some() && ask::can_be_asked(output) {
+                approved.push(question.clone());
+                continue;
+            }
             show(question, output);
             match ask::yes("Approve it?", output) {
                 Some(true) => approved.push(question.clone()),
@@ -191,9 +196,11 @@ fn listed(failure: Failure, open: &[OpenQuestion<'_>]) -> Failure {
 }
 
 fn about(question: &OpenQuestion<'_>) -> String {
-    let OpenQuestion { agent, agent_label, tool_name, description, .. } = question;
+    let OpenQuestion { agent, agent_label, tool_name, description, inquiry, .. } = question;
     let who = if agent.is_root() { String::new() } else { format!("{agent_label}  ") };
-    format!("{who}{}  {}", one_line(tool_name, BRIEF), one_line(description, BRIEF))
+    let asks = inquiry.as_ref().map(|inquiry| format!("{} asks: ", one_line(inquiry.who, BRIEF)));
+    let asks = asks.unwrap_or_default();
+    format!("{who}{}  {asks}{}", one_line(tool_name, BRIEF), one_line(description, BRIEF))
 }
 
 /// Returns a question on one line.

@@ -2,13 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, IsTerminal};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use convoke::config::PolicyConfig;
 use convoke_core::{Kind, Permission};
-use convoke_tool::{Answer, Approver, Question};
+use convoke_tool::{Answer, Approver, Inquiry, Question};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use crate::commands::inquiry::{Answering, Step};
+use crate::commands::run::approve::{Awaited, Said, forget_what_was_typed, terminal};
 use crate::output::{Stream, Style};
+
+/// Who answered, as events have it.
+const BY: &str = "terminal";
 
 /// The permission of each kind of call, as it is for this one command.
 #[derive(Debug)]
@@ -45,18 +53,83 @@ impl Consent {
 pub(super) struct AskAtTerminal {
     stream: Stream,
     yes: bool,
+    open: Arc<OpenInquiry>,
+}
+
+/// What the call inquires, if it does: Ctrl-C then says no to that, and the call goes on.
+#[derive(Debug, Default)]
+pub(super) struct OpenInquiry(Mutex<Option<CancellationToken>>);
+
+impl OpenInquiry {
+    /// Says no to what the call inquires, if it does.
+    pub(super) fn decline(&self) -> bool {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        open.inspect(CancellationToken::cancel).is_some()
+    }
+
+    fn set(&self, open: Option<CancellationToken>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = open;
+    }
+}
+
+/// Closes an inquiry, however it ends.
+struct Close<'a>(&'a OpenInquiry);
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        self.0.set(None);
+    }
 }
 
 impl AskAtTerminal {
-    /// Asks on this stream; not at all where the answer is yes already.
-    pub(super) fn new(stream: &Stream, yes: bool) -> Self {
-        Self { stream: stream.clone(), yes }
+    /// Asks on this stream. Where the answer to whether something may happen is yes already, only what a call
+    /// has to know is asked.
+    pub(super) fn new(stream: &Stream, yes: bool, open: Arc<OpenInquiry>) -> Self {
+        Self { stream: stream.clone(), yes, open }
+    }
+
+    /// Asks what a call has to know, line by line.
+    async fn inquire(&self, tool_name: &str, inquiry: Arc<Inquiry>) -> Answer {
+        if !self.stream.is_terminal() || terminal().is_none() {
+            return Answer::Nobody;
+        }
+        let mut answering = Answering::new(inquiry);
+        let declined = CancellationToken::new();
+        self.open.set(Some(declined.clone()));
+        let _close = Close(&self.open);
+        forget_what_was_typed();
+        answering.show(tool_name, None, &self.stream);
+        loop {
+            answering.prompt(&self.stream);
+            let Some(mut line) = Awaited::line() else { return Answer::Nobody };
+            let said = tokio::select! {
+                said = line.next() => said,
+                () = declined.cancelled() => {
+                    self.stream.line("\n(declined)");
+                    return Answer::no().by(BY);
+                }
+            };
+            let line = match &said {
+                Said::Line(line) => line.as_deref(),
+                Said::Edited(_) => None,
+            };
+            match answering.hear(line, &self.stream) {
+                Step::Ask => {}
+                Step::Send(entered) => {
+                    return Answer::with_arguments(Value::Object(entered)).by(BY);
+                }
+                Step::Decline => return Answer::no().by(BY),
+            }
+        }
     }
 }
 
 #[async_trait]
 impl Approver for AskAtTerminal {
     async fn ask(&self, question: Question) -> Answer {
+        if let Some(inquiry) = &question.inquiry {
+            return self.inquire(&question.tool_name, Arc::clone(inquiry)).await;
+        }
         if self.yes {
             return Answer::yes();
         }
@@ -82,8 +155,8 @@ impl Approver for AskAtTerminal {
             io::stdin().lock().read_line(&mut line).map(|_| line)
         });
         match answer.await {
-            Ok(Ok(line)) if is_yes(&line) => Answer::yes().by("terminal"),
-            _ => Answer::no().by("terminal"),
+            Ok(Ok(line)) if is_yes(&line) => Answer::yes().by(BY),
+            _ => Answer::no().by(BY),
         }
     }
 }

@@ -60,6 +60,17 @@ pub(super) fn notes(body: &EventBody) -> Told {
             let weight = if here { Weight::Detail } else { Weight::Usual };
             (weight, line(&format!("{answer} {tool_name}{by}{reason}{always}")))
         }
+        EventBody::InquiryAnswered { who, accepted, message, by, .. } => {
+            let answer = if *accepted { "answered" } else { "told nothing to" };
+            let weight = match by.as_deref() {
+                // What the person at this terminal said, the person knows.
+                Some("terminal") => Weight::Detail,
+                _ => Weight::Usual,
+            };
+            let by = by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            let reason = message.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+            (weight, line(&format!("{answer} {who}{by}{reason}")))
+        }
         EventBody::ToolCallDeferred { tool_name, reason } => {
             (Weight::Usual, line(&format!("{tool_name} waits: {reason}")))
         }

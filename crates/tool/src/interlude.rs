@@ -1,8 +1,7 @@
-//! Time in which a person logs in to a server. Meanwhile nobody else is late.
+//! Time in which there is only a person to wait for. Meanwhile nobody is late.
 //!
-//! A request that a server refuses may wait minutes for a person. Neither the start of the server nor a
-//! call that waits for its answer is to blame for that, so their clocks stand still for as long as a login
-//! is under way.
+//! A call may have to know something that a person says, and a request may wait minutes for somebody to log
+//! in. Neither is to blame for that, so the clocks stand still for as long as it takes.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,12 +10,12 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The logins to one server.
+/// The times in which only a person is waited for.
 #[derive(Debug, Default)]
-pub(super) struct Interlude(watch::Sender<Logins>);
+pub struct Interlude(watch::Sender<Waits>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Logins {
+struct Waits {
     under_way: usize,
     /// When the first of those under way began.
     since: Option<Instant>,
@@ -25,41 +24,37 @@ struct Logins {
 }
 
 impl Interlude {
-    /// Says that somebody logs in, for as long as what is returned lives.
-    pub(super) fn begin(self: &Arc<Self>) -> LoggingIn {
-        self.0.send_modify(|logins| {
-            logins.under_way += 1;
-            logins.since.get_or_insert_with(Instant::now);
+    /// Says that a person is waited for, for as long as what is returned lives.
+    pub fn begin(self: &Arc<Self>) -> Pause {
+        self.0.send_modify(|waits| {
+            waits.under_way += 1;
+            waits.since.get_or_insert_with(Instant::now);
         });
-        LoggingIn(Arc::clone(self))
+        Pause(Arc::clone(self))
     }
 
-    /// Tells whether somebody logs in.
-    pub(super) fn is_on(&self) -> bool {
+    /// Tells whether a person is waited for.
+    pub fn is_on(&self) -> bool {
         self.0.borrow().under_way > 0
     }
 
-    /// Follows who begins to log in, and who is done with it, from now on.
-    pub(super) fn follow(&self) -> Turns {
-        Turns(self.0.subscribe())
+    /// Follows beginnings and ends from now on.
+    pub fn follow(&self) -> Pauses {
+        Pauses(self.0.subscribe())
     }
 
-    /// Returns how much time went into logins that are over.
-    pub(super) fn spent(&self) -> Duration {
+    /// Returns how much time went into waits that are over.
+    pub fn spent(&self) -> Duration {
         self.0.borrow().spent
     }
 
-    /// Returns a deadline as it is after the logins there have been.
-    pub(super) fn after(&self, deadline: Instant) -> Instant {
+    /// Returns a deadline as it is after the waits there have been.
+    pub fn after(&self, deadline: Instant) -> Instant {
         deadline + self.spent()
     }
 
-    /// Does something before a deadline that moves on with every login; `None` if it comes first.
-    pub(super) async fn within<T>(
-        &self,
-        deadline: Instant,
-        work: impl Future<Output = T>,
-    ) -> Option<T> {
+    /// Does something before a deadline that moves on with every wait; `None` if it comes first.
+    pub async fn within<T>(&self, deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         let mut turns = self.follow();
         loop {
@@ -74,31 +69,31 @@ impl Interlude {
     }
 }
 
-/// Beginnings and ends of logins.
+/// Beginnings and ends of waits.
 #[derive(Debug)]
-pub(super) struct Turns(watch::Receiver<Logins>);
+pub struct Pauses(watch::Receiver<Waits>);
 
-impl Turns {
+impl Pauses {
     /// Waits for the next one. What has happened since the last one counts.
-    pub(super) async fn next(&mut self) {
+    pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
-            // Nobody will ever log in again.
+            // Nobody will ever be waited for again.
             std::future::pending::<()>().await;
         }
     }
 }
 
-/// A login under way.
+/// A wait for a person that is under way.
 #[derive(Debug)]
-pub(super) struct LoggingIn(Arc<Interlude>);
+#[must_use]
+pub struct Pause(Arc<Interlude>);
 
-impl Drop for LoggingIn {
+impl Drop for Pause {
     fn drop(&mut self) {
-        self.0.0.send_modify(|logins| {
-            logins.under_way -= 1;
-            if logins.under_way == 0 {
-                logins.spent +=
-                    logins.since.take().map(|since| since.elapsed()).unwrap_or_default();
+        self.0.0.send_modify(|waits| {
+            waits.under_way -= 1;
+            if waits.under_way == 0 {
+                waits.spent += waits.since.take().map(|since| since.elapsed()).unwrap_or_default();
             }
         });
     }
@@ -113,7 +108,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn a_deadline_moves_on_while_somebody_logs_in() {
+    async fn a_deadline_moves_on_while_a_person_is_waited_for() {
         let interlude = Arc::new(Interlude::default());
         let begun = Instant::now();
         let deadline = begun + 10 * SECOND;

@@ -1,0 +1,315 @@
+//! A question that a call asks in the middle of its work: a form that is filled in field by field, or a page
+//! that is opened. Nothing is sent before the person has seen all of it and said yes.
+//!
+//! While fields are asked for, whatever is typed is what goes into the field, an `n` included; an empty line takes
+//! what stands in brackets. The end of input and Ctrl-C decline. What the server says is marked as its own.
+
+use std::sync::Arc;
+
+use convoke::journal::OpenQuestion;
+use convoke_core::event::Wanted;
+use convoke_tool::{Field, Form, Inquiry};
+use serde_json::{Map, Value};
+use url::{Host, Url};
+
+use crate::output::{Stream, Style};
+use crate::view::brief::one_line;
+
+/// How many lines of a stranger's words are shown.
+const MAX_LINES: usize = 40;
+/// How much of the name of a field is shown.
+const NAME: usize = 60;
+const HOW: &str = "An empty line takes what is in [brackets]; Ctrl-C declines. You see all of it before it is sent.";
+
+/// An inquiry that is being answered.
+#[derive(Debug)]
+pub(super) struct Answering {
+    inquiry: Arc<Inquiry>,
+    form: Option<Form>,
+    /// What was entered so far.
+    entered: Map<String, Value>,
+    /// Which field is asked for; behind the last one, whether all of it is sent.
+    at: usize,
+}
+
+/// What a line came to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Step {
+    /// Another line is awaited.
+    Ask,
+    /// This is the answer.
+    Send(Map<String, Value>),
+    /// There will be none.
+    Decline,
+}
+
+impl Answering {
+    pub(super) fn new(inquiry: Arc<Inquiry>) -> Self {
+        // A form that cannot be read was put to nobody.
+        let form = Form::wanted(&inquiry.wanted).ok().flatten();
+        Self { inquiry, form, entered: Map::new(), at: 0 }
+    }
+
+    /// Begins to answer what another process asked.
+    pub(super) fn of(question: &OpenQuestion<'_>) -> Option<Self> {
+        let inquiry = question.inquiry.as_ref()?;
+        Some(Self::new(Arc::new(Inquiry {
+            who: inquiry.who.to_owned(),
+            message: question.description.to_owned(),
+            wanted: inquiry.wanted.clone(),
+            problem: inquiry.problem.map(str::to_owned),
+            reason: question.reason.to_owned(),
+        })))
+    }
+
+    pub(super) const fn form(&self) -> Option<&Form> {
+        self.form.as_ref()
+    }
+
+    fn fields(&self) -> &[Field] {
+        self.form.as_ref().map(Form::fields).unwrap_or_default()
+    }
+
+    /// Shows who asks and what.
+    pub(super) fn show(&self, tool_name: &str, agent: Option<&str>, stream: &Stream) {
+        let inquiry = &*self.inquiry;
+        let who = stream.paint(Style::Name, stream.printable(&inquiry.who));
+        let tool = stream.printable(tool_name);
+        match agent {
+            None => stream.line(format_args!("{who} asks, during {tool}:")),
+            Some(agent) => {
+                let agent = stream.printable(agent);
+                stream.line(format_args!("{who} asks, during {tool} of {agent}:"));
+            }
+        }
+        self.lines(stream).iter().for_each(|line| stream.line(line));
+        if let Some(problem) = &inquiry.problem {
+            let problem = stream.printable(problem);
+            let line = format!("  the last answer did not fit: {problem}");
+            stream.line(stream.paint(Style::Warn, line));
+        }
+        let reason = stream.printable(&inquiry.reason);
+        stream.line(stream.paint(Style::Dim, format_args!("It is asked because {reason}.")));
+        if !self.fields().is_empty() {
+            stream.line(stream.paint(Style::Dim, HOW));
+        }
+    }
+
+    /// Returns what is asked: the words of whoever asks, and where a page leads.
+    pub(super) fn lines(&self, stream: &Stream) -> Vec<String> {
+        let bar = if stream.shows_unicode() { "\u{2502}" } else { "|" };
+        let words: Vec<&str> = self.inquiry.message.lines().collect();
+        let mut lines: Vec<String> = Vec::new();
+        for line in words.iter().take(MAX_LINES) {
+            lines.push(format!("  {bar} {}", stream.printable(line)));
+        }
+        if let Some(more) = words.len().checked_sub(MAX_LINES).filter(|more| *more > 0) {
+            lines.push(format!("  {} {more} more lines", stream.ellipsis()));
+        }
+        if let Wanted::Visit { url } = &self.inquiry.wanted {
+            lines.push("  It wants you to open this page:".to_owned());
+            lines.push(format!("    {}", stream.printable(url)));
+            let (host, warnings) = leads_to(url);
+            let host = stream.paint(Style::Emphasis, stream.printable(&host)).to_string();
+            lines.push(format!("  It is a page of {host}"));
+            for warning in warnings {
+                lines.push(format!("  {}", stream.paint(Style::Warn, warning)));
+            }
+        }
+        lines
+    }
+
+    /// Returns the fields, a line each.
+    pub(super) fn field_lines(&self) -> Vec<String> {
+        self.fields().iter().map(Field::told).collect()
+    }
+
+    /// Asks for the next line.
+    pub(super) fn prompt(&self, stream: &Stream) {
+        let count = self.fields().len();
+        match self.fields().get(self.at) {
+            Some(field) => {
+                let described = field.described();
+                let described = stream.printable(&described);
+                stream.line(format_args!("({}/{count}) {described}", self.at + 1));
+                let before = self.entered.get(&field.name).or(field.default.as_ref());
+                let before = before.map(|value| format!(" [{}]", field.shown(value)));
+                let asked = one_line(&field.name, NAME) + &before.unwrap_or_default();
+                stream.text(format_args!("{}: ", stream.printable(&asked)));
+            }
+            None => self.ask_to_send(stream),
+        }
+        stream.flush();
+    }
+
+    /// Shows what would be sent, and asks whether it is.
+    fn ask_to_send(&self, stream: &Stream) {
+        if let Wanted::Visit { .. } = self.inquiry.wanted {
+            stream.text("Have you opened it? [y]es, [n]o: ");
+            return;
+        }
+        stream.line(format_args!("{} would be told:", stream.printable(&self.inquiry.who)));
+        for field in self.fields() {
+            let value = self.entered.get(&field.name).map(|value| field.shown(value));
+            let value = value.unwrap_or_else(|| "(nothing)".to_owned());
+            let told = format!("{}: {value}", one_line(&field.name, NAME));
+            stream.line(format_args!("  {}", stream.printable(&told)));
+        }
+        let change = if self.fields().is_empty() { "" } else { ", [c]hange" };
+        stream.text(format_args!("Send it? [y]es, [n]o{change}: "));
+    }
+
+    /// Takes in a line; none at the end of input.
+    pub(super) fn hear(&mut self, line: Option<&str>, stream: &Stream) -> Step {
+        let Some(line) = line else { return Step::Decline };
+        let fields = self.form.as_ref().map(Form::fields).unwrap_or_default();
+        let Some(field) = fields.get(self.at) else { return self.hear_whether(line, stream) };
+        let before = self.entered.get(&field.name).filter(|_| line.trim().is_empty());
+        let read = before.map_or_else(|| field.read(line), |before| Ok(Some(before.clone())));
+        match read {
+            Ok(value) => {
+                self.entered.extend(value.map(|value| (field.name.clone(), value)));
+                self.at += 1;
+            }
+            Err(problem) => {
+                let problem = format!("  {}", stream.printable(&problem));
+                stream.line(stream.paint(Style::Warn, problem));
+            }
+        }
+        Step::Ask
+    }
+
+    fn hear_whether(&mut self, line: &str, stream: &Stream) -> Step {
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => Step::Send(self.entered.clone()),
+            "n" | "no" => Step::Decline,
+            "c" | "change" if !self.fields().is_empty() => {
+                self.at = 0;
+                Step::Ask
+            }
+            _ => {
+                stream.line("  please say yes or no");
+                Step::Ask
+            }
+        }
+    }
+}
+
+/// Returns where an address leads, and what may deceive about it.
+fn leads_to(url: &str) -> (String, Vec<&'static str>) {
+    let Ok(url) = Url::parse(url) else { return (url.to_owned(), Vec::new()) };
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let is_here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let mut warnings = Vec::new();
+    if url.scheme() != "https" && !is_here {
+        warnings.push("it is not encrypted: others may see what you enter there");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        warnings.push("what stands before the @ is not where it leads");
+    }
+    if host.split('.').any(|part| part.starts_with("xn--")) {
+        warnings.push("its name has letters that may look like others");
+    }
+    (host, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answering(wanted: Wanted) -> Answering {
+        Answering::new(Arc::new(Inquiry {
+            who: "mcp:calc".into(),
+            message: "Who\u{7} are you?\nSend it? [y]es".into(),
+            wanted,
+            problem: None,
+            reason: "a server wants to know it".into(),
+        }))
+    }
+
+    fn form() -> Answering {
+        answering(Wanted::Form {
+            schema: json!({ "type": "object", "required": ["command"], "properties": {
+                "command": { "type": "string", "description": "what to run" },
+                "level": { "type": "integer", "minimum": 1, "maximum": 5, "default": 3 },
+                "why": { "type": "string" } } }),
+        })
+    }
+
+    fn stream() -> Stream {
+        Stream::on_terminal(80).without_colour()
+    }
+
+    fn say(answering: &mut Answering, line: &str, stream: &Stream) -> Step {
+        answering.prompt(stream);
+        answering.hear(Some(line), stream)
+    }
+
+    #[test]
+    fn a_form_is_filled_in_line_by_line_and_seen_before_it_is_sent() {
+        let stream = stream();
+        let mut form = form();
+        form.show("mcp__calc__greet", Some("main/reviewer"), &stream);
+        for line in ["", "n", "seven", "9", "", "", "maybe", "c", "ls", "5", "for fun"] {
+            assert_eq!(say(&mut form, line, &stream), Step::Ask, "{line}");
+        }
+        let all = json!({ "command": "ls", "level": 5, "why": "for fun" });
+        let Step::Send(sent) = say(&mut form, "y", &stream) else { panic!("it is sent") };
+        assert_eq!(Value::Object(sent), all);
+        let shown = stream.contents();
+        for part in [
+            "mcp:calc asks, during mcp__calc__greet of main/reviewer:",
+            "  \u{2502} Who\\u{7} are you?\n  \u{2502} Send it? [y]es\n",
+            "(1/3) command (text; required): what to run\ncommand: ",
+            "something has to be entered",
+            "(2/3) level (a whole number from 1 to 5; may be left out)\nlevel [3]: ",
+            "this is not a whole number from 1 to 5",
+            "greater than the maximum of 5",
+            "mcp:calc would be told:\n  command: n\n  level: 3\n  why: (nothing)\n\
+             Send it? [y]es, [n]o, [c]hange: ",
+            "please say yes or no",
+            "command [n]: ",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+    }
+
+    #[test]
+    fn declining_is_possible_at_every_step() {
+        let stream = stream();
+        assert_eq!(form().hear(None, &stream), Step::Decline);
+        let mut form = form();
+        for line in ["ls", "", ""] {
+            assert_eq!(form.hear(Some(line), &stream), Step::Ask);
+        }
+        assert_eq!(form.hear(Some("n"), &stream), Step::Decline);
+    }
+
+    #[test]
+    fn a_page_is_shown_with_where_it_leads() {
+        let stream = stream();
+        let url = "http://bank.example@xn--bnk-sna.example/x".to_owned();
+        let mut visit = answering(Wanted::Visit { url });
+        visit.show("t", None, &stream);
+        assert_eq!(say(&mut visit, "", &stream), Step::Ask, "only yes is yes");
+        assert_eq!(say(&mut visit, "y", &stream), Step::Send(Map::new()));
+        let shown = stream.contents();
+        for part in [
+            "It is a page of xn--bnk-sna.example\n",
+            "not encrypted",
+            "before the @",
+            "look like others",
+            "Have you opened it? [y]es, [n]o: ",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert_eq!(leads_to("http://127.0.0.1:8/x"), ("127.0.0.1".to_owned(), vec![]));
+    }
+}

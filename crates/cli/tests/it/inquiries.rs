@@ -1,0 +1,172 @@
+//! What a server asks a person in the middle of a call: in the terminal, from another one, and where nobody is.
+
+use convoke_testkit::{Reaction, Reply};
+use serde_json::json;
+
+use crate::run::World;
+use crate::screen::Session;
+use crate::support::{Scene, skip};
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/asks.py");
+
+fn configured(scene: Scene) -> Option<Scene> {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        skip("a server that asks", "python3 is not there");
+        return None;
+    }
+    Some(scene.user(&format!(
+        "tools:\n  mcpServers: [{{name: asks, command: python3, args: ['{FIXTURE}']}}]\n\
+         policy:\n  kinds: {{other: allow}}\n"
+    )))
+}
+
+/// A run that calls a tool of the server and then says that it is done.
+fn world(tool: &str) -> Option<World> {
+    let name = format!("mcp__asks__{tool}");
+    let world = World::new(vec![
+        Reply::default().call("tool_search", json!({ "query": tool })).into(),
+        Reply::default().call("use_tool", json!({ "name": name, "args": {} })).into(),
+        Reaction::from(Reply::text("Done.")),
+    ]);
+    let World { threads, server, scene } = world;
+    Some(World { threads, server, scene: configured(scene)? })
+}
+
+/// What the model was told in the end.
+fn told(world: &World) -> String {
+    let body = world.server.requests().last().unwrap().body.clone();
+    String::from_utf8(body).unwrap().replace('\\', "")
+}
+
+const RUN: [&str; 4] = ["run", "--model", "openai-chat/m", "Go."];
+
+#[test]
+fn a_yes_to_calls_is_no_answer_to_a_server() {
+    let Some(scene) = configured(Scene::new()) else { return };
+    for tool in ["asks.deploy", "asks.visit"] {
+        let ran = scene.run(&["tools", "call", tool, "--yes"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(ran.stdout, "{\"action\": \"decline\"}\n", "{ran:?}");
+    }
+}
+
+#[test]
+fn a_form_is_filled_in_where_a_tool_is_called() {
+    let Some(scene) = configured(Scene::new()) else { return };
+    let Some(mut here) = Session::start(&scene, &["tools", "call", "asks.greet"]) else { return };
+    here.wait_until("the question", |text| {
+        text.contains("What is your name?") && text.ends_with("\nname:")
+    });
+    here.type_in("Ada\r");
+    here.wait_for("level [3]:");
+    here.type_in("9\r");
+    here.wait_for("greater than the maximum of 5");
+    here.type_in("\r");
+    here.wait_for("command [rm -rf /]:");
+    here.type_in("ls\r");
+    here.wait_until("all of it", |text| {
+        text.contains("  name: Ada\n  level: 3\n  command: ls\nSend it?")
+    });
+    here.type_in("y\r");
+    let (text, code) = here.end();
+    assert_eq!(code, Some(0), "{text}");
+    let sent = r#"{"action": "accept", "content": {"command": "ls", "level": 3, "name": "Ada"}}"#;
+    assert!(text.replace('\n', "").contains(sent), "{text}");
+}
+
+#[test]
+fn ctrl_c_declines_and_the_call_goes_on() {
+    let Some(scene) = configured(Scene::new()) else { return };
+    let Some(mut here) = Session::start(&scene, &["tools", "call", "asks.greet"]) else { return };
+    here.wait_until("the question", |text| text.ends_with("\nname:"));
+    here.type_in("\u{3}");
+    let (text, code) = here.end();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("{\"action\": \"decline\"}"), "{text}");
+}
+
+#[test]
+fn a_run_asks_field_by_field_and_ctrl_c_declines_only_the_question() {
+    let Some(world) = world("greet") else { return };
+    let Some(mut here) = Session::start(&world.scene, &RUN) else { return };
+    here.wait_until("the question", |text| {
+        text.contains("mcp:asks asks, during mcp__asks__greet:") && text.ends_with("\nname:")
+    });
+    here.type_in("n\r");
+    here.wait_for("level [3]:");
+    here.type_in("\r");
+    here.wait_for("command [rm -rf /]:");
+    here.type_in("\u{3}");
+    let (text, code) = here.end();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("(declined)") && text.contains("Done."), "{text}");
+    assert!(told(&world).contains(r#"{"action": "decline"}"#), "{}", told(&world));
+}
+
+#[test]
+fn a_page_is_shown_with_its_host() {
+    let Some(world) = world("visit") else { return };
+    let Some(mut here) = Session::start(&world.scene, &RUN) else { return };
+    let text = here.wait_for("Have you opened it? [y]es, [n]o:");
+    for part in ["https://login.example/x?y=1", "It is a page of login.example", "Please sign in."]
+    {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    here.type_in("y\r");
+    here.wait_for("Done.");
+    assert!(told(&world).contains(r#"{"action": "accept"}"#), "{}", told(&world));
+}
+
+#[test]
+fn a_form_is_shown_and_filled_in_from_another_terminal() {
+    let Some(world) = world("greet") else { return };
+    let Some(here) = Session::start(&world.scene, &RUN) else { return };
+    here.wait_until("the question", |text| text.ends_with("\nname:"));
+    let scene = &world.scene;
+    let listed = scene.json(&["runs", "list", "--json", "--status", "waiting"]);
+    let id = listed[0]["run"].as_str().unwrap().to_owned();
+    let shown = scene.stdout(&["runs", "show", &id]);
+    for part in [
+        "mcp:asks asks:",
+        "What is your name?",
+        "name (text; required): as on the badge",
+        "level (a whole number from 1 to 5; required) [3]",
+        "--arguments JSON",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let questions = scene.json(&["runs", "show", &id, "--json"]);
+    assert_eq!(questions["questions"][0]["inquiry"]["wanted"]["mode"], "form");
+    for (arguments, part) in [
+        (None, "\"name\" is a required property"),
+        (Some(r#"{"nmae": "Ada"}"#), "nmae"),
+        (Some(r#"{"name": "Ada", "level": 9}"#), "level: 9 is greater"),
+    ] {
+        let mut words = vec!["runs", "approve", &id, "call"];
+        words.extend(arguments.into_iter().flat_map(|arguments| ["--arguments", arguments]));
+        let wrong = scene.run(&words);
+        assert_eq!(wrong.code, Some(2), "{wrong:?}");
+        assert!(
+            wrong.stderr.contains(part) && wrong.stderr.contains("as on the badge"),
+            "{wrong:?}"
+        );
+    }
+    let told_it = scene.run(&["runs", "approve", &id, "call", "--arguments", r#"{"name": "Ada"}"#]);
+    assert_eq!(told_it.code, Some(0), "{told_it:?}");
+    here.wait_until("the answer", |text| {
+        text.contains("no answer is needed any more") && text.contains("Done.")
+    });
+    let sent = r#""content": {"command": "rm -rf /", "level": 3, "name": "Ada"}"#;
+    assert!(told(&world).contains(sent), "{}", told(&world));
+}
+
+/// What a call asks in the middle of its work cannot wait for another day.
+#[test]
+fn a_run_that_parks_other_questions_goes_on_without_an_answer_to_this_one() {
+    let Some(world) = world("deploy") else { return };
+    let flags = ["run", "--model", "openai-chat/m", "--on-ask", "park", "Go."];
+    let ran = world.scene.run(&flags);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("told nothing to mcp:asks: nobody can be asked here"), "{ran:?}");
+    assert!(told(&world).contains(r#"{"action": "decline"}"#), "{}", told(&world));
+}

@@ -1,0 +1,112 @@
+//! In the middle of a call: a person is asked what it has to know.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use convoke_core::{CallId, EventBody, Kind};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use super::ToolExecutor;
+use super::ask::Heard;
+use super::end::for_event;
+use crate::approve::{Answer, Consent, Objection, Question};
+use crate::form::Form;
+use crate::inquire::{Inquirer, Inquiry};
+use crate::record::RecordError;
+
+/// Asks for one call.
+#[derive(Debug)]
+pub(super) struct Asking {
+    executor: ToolExecutor,
+    tool_name: String,
+    /// An answer names its call, so a call has one question at a time.
+    turn: Mutex<()>,
+}
+
+impl Asking {
+    pub(super) fn of(executor: ToolExecutor, tool_name: String) -> Self {
+        Self { executor, tool_name, turn: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Inquirer for Asking {
+    async fn inquire(&self, call: &CallId, inquiry: Inquiry) -> Answer {
+        let _turn = self.turn.lock().await;
+        // What cannot be recorded has not been asked; the run ends for that reason.
+        let answered = self.executor.inquire(call, &self.tool_name, inquiry).await;
+        answered.unwrap_or(Answer::Nobody)
+    }
+}
+
+impl ToolExecutor {
+    /// Puts what a call has to know to a person, and records question and answer. A form that nobody could fill
+    /// in is put to nobody.
+    async fn inquire(
+        &self,
+        call: &CallId,
+        tool_name: &str,
+        mut inquiry: Inquiry,
+    ) -> Result<Answer, RecordError> {
+        let Ok(form) = Form::wanted(&inquiry.wanted) else { return Ok(Answer::Nobody) };
+        let secrets = self.0.recorder.secrets();
+        inquiry.message = secrets.hide(&inquiry.message).into_owned();
+        inquiry.problem = inquiry.problem.map(|problem| secrets.hide(&problem).into_owned());
+        let blank = form.map_or_else(|| Value::Object(serde_json::Map::new()), |form| form.blank());
+        let inquiry = Arc::new(inquiry);
+        let mut question = Question {
+            call: call.clone(),
+            agent: self.0.recorder.agent().clone(),
+            run: self.0.recorder.run().clone(),
+            tool_name: tool_name.to_owned(),
+            kind: Kind::Think,
+            arguments: Arc::new(blank),
+            description: inquiry.in_words(),
+            preview: None,
+            reason: inquiry.reason.clone(),
+            rules: Vec::new(),
+            until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
+            fingerprint: String::new(),
+            inquiry: Some(Arc::clone(&inquiry)),
+        };
+        self.make_showable(&mut question);
+        let asked = EventBody::InquiryAsked {
+            tool_name: tool_name.to_owned(),
+            who: inquiry.who.clone(),
+            message: inquiry.message.clone(),
+            wanted: inquiry.wanted.clone(),
+            problem: inquiry.problem.clone(),
+            reason: inquiry.reason.clone(),
+            until: Some(question.until),
+            fingerprint: question.fingerprint.clone(),
+        };
+        self.0.recorder.record(Some(call), asked.clone())?;
+        let (answer, silence) = match self.put_freely(&question, &asked).await {
+            Heard::Answer(answer) => (answer, "nobody can be asked here"),
+            Heard::Silence => (Answer::Nobody, "nobody answered in time"),
+            Heard::Stopped => (Answer::Nobody, "the run was stopped before anybody answered"),
+        };
+        // A yes without anything is one to what was shown.
+        let answer = match answer {
+            Answer::Yes(Consent { arguments, rules, by }) => {
+                let arguments = arguments.or_else(|| Some(Value::clone(&question.arguments)));
+                Answer::Yes(Consent { arguments, rules, by })
+            }
+            other => other,
+        };
+        let limit = self.0.limits.max_event_bytes;
+        let (accepted, values, message, by) = match &answer {
+            Answer::Yes(Consent { arguments, by, .. }) => {
+                let values = arguments.as_ref().map(|values| for_event(values, limit));
+                (true, values, None, by.clone())
+            }
+            Answer::No(Objection { message, by }) => (false, None, message.clone(), by.clone()),
+            Answer::Nobody => (false, None, Some(silence.to_owned()), None),
+        };
+        let (tool_name, who) = (tool_name.to_owned(), inquiry.who.clone());
+        let answered = EventBody::InquiryAnswered { tool_name, who, accepted, values, message, by };
+        self.0.recorder.record(Some(call), answered)?;
+        Ok(answer)
+    }
+}
