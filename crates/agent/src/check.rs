@@ -50,6 +50,14 @@ pub fn check<T>(definition: &AgentDefinition<T>) -> Result<PromptTemplate, Vec<D
                 .to_owned(),
         );
     }
+    // It is shown on terminals and told to models: what cannot be seen there has no place in it.
+    if let Some(unseen) = definition.description.chars().find(|one| is_unseen(*one)) {
+        let code = u32::from(unseen);
+        wrong(
+            "description",
+            format!("it has a character that is not seen (U+{code:04X}); leave it out"),
+        );
+    }
     if let Some(output) = &definition.output {
         if output.name.trim().is_empty() {
             wrong("output", "the output has no name; write `name: report`".to_owned());
@@ -96,6 +104,12 @@ fn gap_problems(all: &UnfilledGaps) -> Vec<DefinitionProblem> {
         Some(DefinitionProblem { key: key(first), item: None, line: Some(first.line), message })
     };
     texts.filter_map(problem).collect()
+}
+
+/// Tells whether a character changes how a text looks, and is not seen itself.
+fn is_unseen(character: char) -> bool {
+    let turns = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (character.is_control() && !matches!(character, '\n' | '\r' | '\t'))
 }
 
 /// Tells whether a text can be the name of an agent.

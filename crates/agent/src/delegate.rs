@@ -204,7 +204,7 @@ fn wanted_inputs(input: &InputConfig) -> String {
 
 /// Makes the inputs of an agent of a prompt and of what is named. A prompt that is none of them is not lost: it
 /// is what is said beside them.
-fn inputs(
+pub(crate) fn inputs(
     agent: &Registered,
     prompt: Option<String>,
     named: Option<Value>,

@@ -11,11 +11,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::acting::Acting;
-use crate::definition::{AgentDefinition, ToolChoice};
+use crate::definition::{AgentDefinition, PolicyConfig, ToolChoice};
 use crate::delegate;
 use crate::executor::{AgentBuilder, Task};
 use crate::only_commands::OnlyCommands;
 use crate::registry::Registered;
+use crate::rights::AgentRights;
 use crate::running::RunReport;
 use crate::subagent::{handed, housed, instructions, over, settings_of, view_of};
 use crate::team::Granted;
@@ -41,12 +42,37 @@ impl AgentBuilder {
     /// Makes this the agent of a definition, for one run: what was set up until now is the most it gets. Returns
     /// what it is asked to do as well.
     pub async fn acting_as(
-        mut self,
+        self,
         agent: &Registered,
         inputs: &Map<String, Value>,
         run: &RunId,
     ) -> Result<(Self, Task), DirectError> {
-        let definition = agent.definition();
+        self.act(agent, inputs, run, None).await
+    }
+
+    /// Makes this the agent of a definition for a run that began when it had these rights. It may do what it
+    /// might then and still may.
+    pub async fn acting_on_as(
+        self,
+        agent: &Registered,
+        inputs: &Map<String, Value>,
+        run: &RunId,
+        then: &AgentRights,
+    ) -> Result<(Self, Task), DirectError> {
+        self.act(agent, inputs, run, Some(then)).await
+    }
+
+    async fn act(
+        mut self,
+        agent: &Registered,
+        inputs: &Map<String, Value>,
+        run: &RunId,
+        then: Option<&AgentRights>,
+    ) -> Result<(Self, Task), DirectError> {
+        let limited = then.map(|then| then.limit(agent.definition()));
+        let definition = limited.as_ref().unwrap_or(agent.definition());
+        let policies: Vec<PolicyConfig> =
+            [definition.policy.clone()].into_iter().chain(then.map(AgentRights::policy)).collect();
         check(agent, inputs)?;
         let texts = agent.template().render(inputs);
         let texts = texts.map_err(|error| DirectError::Inputs(error.to_string()))?;
@@ -58,16 +84,18 @@ impl AgentBuilder {
         let ceiling = self.ceiling.as_ref().unwrap_or(&shown);
         let view = view_of(definition, &shown, ceiling).map_err(unusable)?;
         self.tools = self.tools.view(view.clone());
-        if definition.policy.commands.is_some() {
+        for policy in policies.iter().filter(|policy| policy.commands.is_some()) {
             let main = Arc::clone(self.tools.permission());
-            let limited = OnlyCommands::limit(&definition.policy, main);
+            let limited = OnlyCommands::limit(policy, main);
             let limited = limited.map_err(|error| unusable(error.to_string()))?;
             self.tools = self.tools.authorizer(limited);
         }
         if let Some(team) = &self.team {
-            let own = team.supplier().authorizer(&definition.policy).map_err(unusable)?;
-            if let Some(own) = own {
-                self.tools = self.tools.narrowed_by(own);
+            for policy in &policies {
+                let own = team.supplier().authorizer(policy).map_err(unusable)?;
+                if let Some(own) = own {
+                    self.tools = self.tools.narrowed_by(own);
+                }
             }
             let (tools, premises) =
                 housed(definition, run, team, self.tools).await.map_err(unusable)?;
@@ -89,6 +117,19 @@ impl AgentBuilder {
         self.by_call = true;
         let prompt = texts.query.unwrap_or_else(|| handed(definition, inputs));
         Ok((self, Task::new(prompt).after(texts.initial_messages)))
+    }
+}
+
+impl Registered {
+    /// Makes the inputs of this agent of a prompt and of what is given by name, as a caller does. A prompt that
+    /// none of its inputs takes is what is said beside them.
+    pub fn inputs_and_more(
+        &self,
+        prompt: Option<String>,
+        named: Map<String, Value>,
+    ) -> Result<(Map<String, Value>, Option<String>), DirectError> {
+        let made = delegate::inputs(self, prompt, Some(Value::Object(named)));
+        made.map_err(|error| DirectError::Inputs(error.message))
     }
 }
 

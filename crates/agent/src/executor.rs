@@ -50,6 +50,13 @@ impl Task {
         self
     }
 
+    /// Says something more after the prompt.
+    #[must_use]
+    pub fn and(mut self, more: &str) -> Self {
+        self.prompt = format!("{}\n\n{more}", self.prompt);
+        self
+    }
+
     /// Begins with a conversation: examples, or what was said before.
     #[must_use]
     pub fn after(mut self, history: Vec<Message>) -> Self {

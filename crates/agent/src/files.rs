@@ -26,6 +26,7 @@ mod translate;
 mod yaml;
 
 pub use directory::{AgentDirectory, AgentFormat, AgentOrigin, ProjectTrust, usual_directories};
+pub use foreign::tool_here;
 pub use load::{LoadReport, Shadowed, Untrusted, list, load};
 pub use note::FileNote;
 pub use read::{AgentSource, Draft, FileReading, KeyLines, Loaded, read};

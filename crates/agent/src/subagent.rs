@@ -24,6 +24,7 @@ use crate::only_commands::OnlyCommands;
 use crate::prompts;
 use crate::registry::Registered;
 use crate::resume::resumed;
+use crate::rights::AgentRights;
 use crate::running::{Control, RunHandle, StopCause};
 use crate::seat::Seat;
 use crate::state::RunState;
@@ -365,7 +366,11 @@ impl Member {
             .run_settings(settings)
             .completes_by_call()
             .secrets(self.agent.secrets.clone())
-            .origin(json!({ "agent": definition.name, "inputs": order.inputs }))
+            .origin(json!({
+                "agent": definition.name,
+                "inputs": order.inputs,
+                "rights": AgentRights::of(definition),
+            }))
             .calling(team.clone(), Granted::Only(definition.agents.clone().into()))
             .many_tools(self.agent.many_tools.clone())
             .ceiling(view);

@@ -37,8 +37,6 @@ pub(crate) struct Session<'a> {
 #[derive(Clone, Debug)]
 struct Project {
     root: Option<PathBuf>,
-    /// Whether it has a file that can be trusted.
-    has_file: bool,
     trust: ProjectTrust,
 }
 
@@ -105,10 +103,9 @@ impl<'a> Session<'a> {
             // Without a file there is nothing to be trusted but the folder.
             let is_trusted = match loaded.project_root() {
                 Some(_) => loaded.standing() == Standing::Trusted,
-                None => sources.trust == Trust::Trusted,
+                None => sources.trust.standing("") == Standing::Trusted,
             };
-            let has_file = loaded.project_root().is_some();
-            Project { root: sources.project_root(), has_file, trust: is_trusted.into() }
+            Project { root: sources.project_root(), trust: is_trusted.into() }
         });
     }
 
@@ -131,12 +128,9 @@ impl<'a> Session<'a> {
 
     /// Says how the agents of the project come to be used, where it is not trusted.
     pub(crate) fn how_to_trust(&self) -> Option<String> {
-        let project = self.project.get().filter(|one| one.trust == ProjectTrust::Untrusted)?;
-        let first = if project.has_file { "" } else { "touch convoke.yml && " };
-        Some(format!(
-            "look at what is in it, then run `{first}convoke config trust`, or pass `--trust-project` for one \
-             run"
-        ))
+        self.project.get().filter(|one| one.trust == ProjectTrust::Untrusted)?;
+        let how = "look at what is in it, then run `convoke config trust`, or pass `--trust-project` for one run";
+        Some(how.to_owned())
     }
 
     /// Returns the file of an agent that is there and cannot be used, because the project is not trusted.
@@ -222,6 +216,13 @@ impl<'a> Session<'a> {
     pub(crate) fn warn_of_programs(runtime: &Runtime, output: &mut Output) {
         if let Some(message) = runtime.programs().warning() {
             failure::doubt(output, &message);
+        }
+    }
+
+    /// Says in a few lines which agents are not there, to whoever begins to work.
+    pub(crate) fn warn_of_agents_in_short(runtime: &Runtime, output: &mut Output) {
+        for message in runtime.agent_warnings_in_short() {
+            failure::warning(output, &message);
         }
     }
 
@@ -366,7 +367,7 @@ impl<'a> Session<'a> {
         if self.global.trust_project || self.environment.trusts_project()? {
             return Ok(Trust::Trusted);
         }
-        let file = sources.project_file().and_then(|file| trust::listed_as(&file));
+        let file = trust::file_of(sources).and_then(|file| trust::listed_as(&file));
         // Without a place for the list nothing is on it.
         match (file, self.environment.config_directory()) {
             (Some(file), Some(_)) => Ok(TrustFile::read(&self.environment)?.store().trust(&file)),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use convoke::config::TrustStore;
+use convoke::config::{PROJECT_FILE_NAMES, Sources, TrustStore};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -12,6 +12,16 @@ use crate::files;
 const FILE_NAME: &str = "trusted-folders";
 const FIRST_LINE: &str =
     "# Project files that are trusted as long as they have this SHA-256, one a line.";
+
+/// Returns the file by which a project is trusted: its own, or the one that it could have.
+pub(crate) fn file_of(sources: &Sources) -> Option<PathBuf> {
+    sources.project_file().or_else(|| sources.project_root().map(|root| file_in(&root)))
+}
+
+/// Returns the file by which a folder without one is trusted.
+pub(crate) fn file_in(folder: &Path) -> PathBuf {
+    folder.join(PROJECT_FILE_NAMES.first().copied().unwrap_or("convoke.yml"))
+}
 
 /// Returns a project's file as it is listed: with the links of its directory followed.
 pub(crate) fn listed_as(file: &Path) -> Option<PathBuf> {

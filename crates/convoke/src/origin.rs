@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use convoke_agent::AgentRights;
 use convoke_core::policy::wildcard;
 use convoke_core::{Event, EventBody, Mode, WorkspaceKind};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,9 @@ pub struct OriginAgent {
     pub name: String,
     /// What went in.
     pub inputs: Map<String, Value>,
+    /// What its definition let it do when the run began. A definition that was changed since gives it no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rights: Option<AgentRights>,
 }
 
 /// The workspace of a run.

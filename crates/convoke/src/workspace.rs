@@ -195,20 +195,55 @@ impl Workspaces {
         worktree::check(self, start).await
     }
 
-    /// Tells whether there is something in the workspace of a run that is nowhere else. One that was not
-    /// made to its end holds nothing.
+    /// Tells whether the workspace of a run is needed: there is something in it that is nowhere else, or in
+    /// one that was made of it. One that was not made to its end holds nothing.
     pub async fn is_needed(&self, run: &RunId) -> Result<bool, WorkspaceError> {
+        match self.finished(run)? {
+            Some(workspace) => workspace.is_needed().await,
+            None => Ok(false),
+        }
+    }
+
+    /// Tells whether there is something in the workspace of a run that is nowhere else.
+    pub async fn holds_changes(&self, run: &RunId) -> Result<bool, WorkspaceError> {
+        match self.finished(run)? {
+            Some(workspace) => workspace.holds_changes().await,
+            None => Ok(false),
+        }
+    }
+
+    /// Opens the workspace of a run if it was made to its end.
+    fn finished(&self, run: &RunId) -> Result<Option<Workspace>, WorkspaceError> {
         if !self.has(run) {
-            return Ok(false);
+            return Ok(None);
         }
         let known = self.known(run).map(|(_, known)| known);
         match known {
-            Ok(known) if known.complete && known.tree.is_dir() => self.open(run)?.is_needed().await,
+            Ok(known) if known.complete && known.tree.is_dir() => self.open(run).map(Some),
             _ => {
                 let store = self.open_directory()?;
-                self.lock(&store, run).map(|_| false)
+                self.lock(&store, run).map(|_| None)
             }
         }
+    }
+
+    /// Tells whether one of the workspaces that were made of these files is needed. One that is in use is.
+    async fn is_needed_below(&self, files: &Path) -> Result<bool, WorkspaceError> {
+        let real = files.canonicalize().unwrap_or_else(|_| files.to_owned());
+        for run in self.list()? {
+            let is_below = |(_, known): (Dir, Known)| {
+                known.source.starts_with(files) || known.source.starts_with(&real)
+            };
+            if !self.known(&run).is_ok_and(is_below) {
+                continue;
+            }
+            match Box::pin(self.is_needed(&run)).await {
+                Ok(false) => {}
+                Ok(true) | Err(WorkspaceError::InUse { .. }) => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 
     /// Lists the runs of which there is something, in order.

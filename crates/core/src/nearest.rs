@@ -19,6 +19,13 @@ pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Ve
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
+/// Tells whether a name is another one, written with a slip or two of the fingers.
+pub fn is_slip(written: &str, known: &str) -> bool {
+    let (written, known) = (fold(written), fold(known));
+    let most = (known.len() / 4).clamp(1, 3);
+    written.len() <= MAX_BYTES && strsim::damerau_levenshtein(&written, &known) <= most
+}
+
 /// Writes names as ", did you mean `a` or `b`?", or nothing.
 pub fn did_you_mean(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -35,11 +42,12 @@ fn fold(name: &str) -> String {
 
 /// Words in another order (`file_read`) and words left out (`read`) count as close too.
 fn closeness(wanted: &str, known: &str) -> f64 {
-    if wanted.len() < 3 {
-        // One or two letters are the beginning of almost anything; only a name as short is meant by them.
+    if wanted.len() < 3 || known.len() < 3 {
+        // One or two letters are in almost anything; only a name as short is meant by them, or means them.
         let has_all = wanted.chars().all(|letter| known.contains(letter));
-        let is_slip =
-            has_all && known.len() <= 3 && strsim::damerau_levenshtein(wanted, known) == 1;
+        let is_slip = has_all
+            && wanted.len().max(known.len()) <= 3
+            && strsim::damerau_levenshtein(wanted, known) == 1;
         return if is_slip { 0.96 } else { 0.0 };
     }
     let contained = known.contains(wanted) || wanted.contains(known);
@@ -80,6 +88,21 @@ mod tests {
     }
 
     #[test]
+    fn a_slip_is_a_letter_or_two_in_a_word() {
+        for (written, known) in [
+            ("tool", "tools"),
+            ("disalowedTool", "disallowedTools"),
+            ("max-turn", "maxTurns"),
+            ("permision", "permission"),
+        ] {
+            assert!(is_slip(written, known), "{written}");
+        }
+        for (written, known) in [("version", "permission"), ("title", "tools"), ("tags", "tools")] {
+            assert!(!is_slip(written, known), "{written}");
+        }
+    }
+
+    #[test]
     fn nothing_is_made_up() {
         assert_eq!(nearest("zzz", TOOLS), Vec::<&str>::new());
         for short in ["r", "gr", "ru", "o", ""] {
@@ -87,6 +110,8 @@ mod tests {
         }
         assert_eq!(nearest("sl", ["ls", "slow_search"]), ["ls"]);
         assert_eq!(nearest("a", ["b", "bc"]), Vec::<&str>::new());
+        assert_eq!(nearest("complete_task", ["cp"]), Vec::<&str>::new());
+        assert_eq!(nearest("nosuchthing", ["oc"]), Vec::<&str>::new());
         assert_eq!(did_you_mean(&[]), "");
         assert_eq!(did_you_mean(&["a"]), "; did you mean `a`?");
         assert_eq!(did_you_mean(&["a", "b", "c"]), "; did you mean `a`, `b` or `c`?");

@@ -204,8 +204,13 @@ pub enum Began {
 
 /// Returns everything that was done in a run, in the order in which it began.
 pub fn entries(run: &RunId, events: &[Event]) -> Vec<Entry> {
-    let mut fold =
-        Fold { run, entries: Vec::new(), calls: HashMap::new(), names: Names::default() };
+    let mut fold = Fold {
+        run,
+        entries: Vec::new(),
+        calls: HashMap::new(),
+        names: Names::default(),
+        origins: HashMap::new(),
+    };
     for event in events {
         fold.names.of(event);
         fold.take(event);
@@ -219,16 +224,21 @@ struct Fold<'e> {
     /// Where the calls are that have not ended. Two agents may use the same id.
     calls: HashMap<(&'e RunId, &'e CallId), usize>,
     names: Names<'e>,
+    /// What was noted last for each run.
+    origins: HashMap<&'e RunId, &'e Value>,
 }
 
 impl<'e> Fold<'e> {
     fn take(&mut self, event: &'e Event) {
         match &event.body {
-            // One that has none of its own has those of whoever started it, or those it had.
+            // One that has none of its own has those of whoever started it.
             EventBody::RunStarted { origin, .. } if !origin.is_null() => {
                 self.rights(event, Began::Started, origin);
             }
-            EventBody::RunResumed { origin, .. } if !origin.is_null() => {
+            // It goes on with the rights it had, unless others are noted.
+            EventBody::RunResumed { origin, .. } => {
+                let before = self.origins.get(&event.run).copied();
+                let origin = if origin.is_null() { before.unwrap_or(origin) } else { origin };
                 self.rights(event, Began::Resumed, origin);
             }
             EventBody::ToolCallRequested { tool_name, params } => {
@@ -266,7 +276,8 @@ impl<'e> Fold<'e> {
         }
     }
 
-    fn rights(&mut self, event: &'e Event, began: Began, origin: &Value) {
+    fn rights(&mut self, event: &'e Event, began: Began, origin: &'e Value) {
+        self.origins.insert(&event.run, origin);
         self.add(event, Act::Rights(Rights { event: began, origin: origin.clone() }));
     }
 

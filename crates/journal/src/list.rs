@@ -93,7 +93,7 @@ impl Store {
 
     fn summary(&self, directory: &File, run: &RunId, entry: &Entry) -> Summary {
         let Gathered { ended, events, turns, tool_calls, .. } = entry.gathered;
-        let Gathered { prompt, model, forked_from, problem, .. } = entry.gathered.clone();
+        let Gathered { prompt, model, agent, forked_from, problem, .. } = entry.gathered.clone();
         let open_questions = entry.gathered.asked.len();
         let condition = if self.is_owned(directory, run) {
             if open_questions > 0 { Condition::Waiting } else { Condition::Running }
@@ -108,6 +108,7 @@ impl Store {
             last_activity: entry.gathered.last_activity,
             prompt,
             model,
+            agent,
             condition,
             turns,
             tool_calls,

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use convoke_core::{Cause, Outcome, RunId, Status, Timestamp, Usage};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::blob::Blobs;
 use crate::hash::Hash;
@@ -30,6 +31,9 @@ pub struct Summary {
     pub prompt: String,
     /// The model that works on it.
     pub model: String,
+    /// The agent that works by itself, if it is not the main one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// Whether it runs, and how it ended.
     pub condition: Condition,
     /// How many turns the main agent began.
@@ -79,6 +83,8 @@ pub(crate) struct Gathered {
     pub(crate) last_activity: Timestamp,
     pub(crate) prompt: String,
     pub(crate) model: String,
+    #[serde(default)]
+    pub(crate) agent: Option<String>,
     pub(crate) ended: Option<(Status, Cause)>,
     pub(crate) turns: u32,
     pub(crate) tool_calls: u64,
@@ -122,6 +128,8 @@ struct Started {
     prompt: String,
     #[serde(default)]
     model: String,
+    #[serde(default)]
+    origin: Value,
 }
 
 #[derive(Deserialize)]
@@ -156,6 +164,7 @@ impl Gathered {
             last_activity: Timestamp::default(),
             prompt: String::new(),
             model: String::new(),
+            agent: None,
             ended: None,
             turns: 0,
             tool_calls: 0,
@@ -234,6 +243,8 @@ impl Gathered {
                 let prompt = moved.and_then(|hash| blobs.fetch("/data/prompt", hash).ok());
                 self.prompt = one_line(&prompt.unwrap_or(data.prompt));
                 self.model = data.model;
+                let agent = data.origin.pointer("/agent/name").and_then(Value::as_str);
+                self.agent = agent.map(str::to_owned);
             }
             "run_ended" if of_root => {
                 let Ended { outcome, usage } = line::parse::<Line<_>>(line).ok()?.data;

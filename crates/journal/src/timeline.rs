@@ -151,6 +151,16 @@ impl<'e> Timeline<'e> {
         self.agents.get(index.0)
     }
 
+    /// Returns what an agent is called: its name, with a number from the second of that name on.
+    pub fn label(&self, index: AgentIndex) -> String {
+        let Some(agent) = self.agent(index) else { return String::new() };
+        let same = self.agents.iter().take(index.0 + 1).filter(|other| other.name == agent.name);
+        match same.count() {
+            0 | 1 => agent.name.to_owned(),
+            several => format!("{} {several}", agent.name),
+        }
+    }
+
     /// Returns the main agent, if there is any event.
     pub fn main(&self) -> Option<&Agent<'e>> {
         self.agents.first()

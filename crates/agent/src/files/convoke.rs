@@ -9,7 +9,7 @@ use convoke_core::{Message, Mode, Money, Role, WorkspaceKind};
 use convoke_model::Effort;
 use serde_json::Value;
 
-use super::field::Fields;
+use super::field::{Fields, Unknown};
 use super::note::Findings;
 use super::read::{Context, Verdict};
 use super::yaml::{Body, Entry, Node};
@@ -170,7 +170,7 @@ fn read_run(definition: &mut AgentDefinition, fields: &mut Fields, findings: &mu
         run.max_tokens = budget.count("tokens", findings);
         run.max_cost = read_cost(&mut budget, findings);
         run.max_tool_calls = budget.small("tool_calls", findings);
-        budget.finish(BUDGET_KEYS, findings);
+        budget.finish(BUDGET_KEYS, Unknown::Wrong, findings);
     }
     let words: Vec<&str> = Inherit::WORDS.iter().map(|(word, _)| *word).collect();
     let inherit = |word: &str| {
@@ -323,7 +323,7 @@ fn read_input(agent: &str, key: &str, entry: &Entry, findings: &mut Findings) ->
             let kind = kind(&word, line, &format!("{key}.type"), findings);
             let description = input.text("description", findings).unwrap_or_default();
             let required = input.flag("required", findings).unwrap_or(true);
-            input.finish(INPUT_KEYS, findings);
+            input.finish(INPUT_KEYS, Unknown::Wrong, findings);
             Some(Input { description, kind: kind?, required })
         }
         _ => {
@@ -346,7 +346,7 @@ fn read_output(fields: &mut Fields, findings: &mut Findings) -> Option<OutputSpe
     let name = output.text("name", findings).unwrap_or_else(|| "result".to_owned());
     let description = output.text("description", findings).unwrap_or_default();
     let schema = output.take("schema").map(|field| field.node.value());
-    output.finish(OUTPUT_KEYS, findings);
+    output.finish(OUTPUT_KEYS, Unknown::Wrong, findings);
     if let (Some(_), Some(bare)) = (&schema, &bare) {
         let message = "the schema of the output is given twice; keep `output.schema`";
         findings.problem(bare.line, &bare.key, message);

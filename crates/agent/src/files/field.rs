@@ -5,12 +5,40 @@
 
 use std::fmt::Display;
 
-use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::nearest::{did_you_mean, is_slip, nearest};
 use serde_json::Value;
 
 use super::note::Findings;
 use super::read::KeyLines;
 use super::yaml::{Body, Entry, Node};
+
+/// What becomes of a file with a key that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// It is wrong: a slip in a key that takes something away would give more than was meant.
+    Wrong,
+    /// It is used all the same, since others know more keys than we do; unless the key looks like one that
+    /// takes something away.
+    Told,
+}
+
+/// Keys of other tools that take something away from an agent.
+const RESTRICTING: &[&str] = &[
+    "disable",
+    "disallowed_tools",
+    "isolation",
+    "max_steps",
+    "max_turns",
+    "permission",
+    "permission_mode",
+    "steps",
+    "timeout_mins",
+    "tools",
+];
+
+/// What stands in the names of such keys, whoever made them up.
+const RESTRICTING_WORDS: &[&str] =
+    &["allow", "deny", "exclude", "forbid", "permission", "read_only", "readonly", "tools"];
 
 /// The keys that are left.
 #[derive(Debug)]
@@ -174,11 +202,21 @@ impl Fields {
     }
 
     /// Says which of the keys that are left are not known.
-    pub(super) fn finish(self, known: &[&str], findings: &mut Findings) {
+    pub(super) fn finish(self, known: &[&str], unknown: Unknown, findings: &mut Findings) {
         for field in self.left {
             let written = field.key.strip_prefix(&self.prefix).unwrap_or(&field.key);
             let close = did_you_mean(&nearest(written, known.iter().copied()));
-            findings.warning(field.line, &field.key, format!("this key is not known{close}"));
+            let message = format!("this key is not known{close}");
+            match unknown {
+                Unknown::Told if !may_restrict(&field.name, known) => {
+                    findings.warning(field.line, &field.key, message);
+                }
+                Unknown::Told => {
+                    let why = "it may be meant to take something away from the agent";
+                    findings.problem(field.line, &field.key, format!("{message} ({why})"));
+                }
+                Unknown::Wrong => findings.problem(field.line, &field.key, message),
+            }
         }
     }
 }
@@ -190,6 +228,14 @@ impl Field {
         findings.problem(self.line, &self.key, message);
         None
     }
+}
+
+/// Tells whether a key that is not known looks like one that takes something away.
+fn may_restrict(name: &str, known: &[&str]) -> bool {
+    let known = known.iter().map(|known| snake_case(known));
+    let mut restricting = known.filter(|known| RESTRICTING.contains(&known.as_str()));
+    RESTRICTING_WORDS.iter().any(|word| name.contains(word))
+        || restricting.any(|known| is_slip(name, &known))
 }
 
 /// Takes a text apart at its commas, except those in brackets.
@@ -272,7 +318,7 @@ mod tests {
         assert_eq!(fields.word("c", |_| None::<u8>, &["yes", "no"], &mut findings), None);
         assert_eq!(fields.number("d", (0.0, 2.0), &mut findings), None);
         assert!(fields.take("e").is_none(), "nothing is said");
-        fields.finish(&["temperature"], &mut findings);
+        fields.finish(&["temperature"], Unknown::Wrong, &mut findings);
         let said: Vec<(Option<u64>, &str)> =
             findings.problems.iter().map(|found| (found.line, found.message.as_str())).collect();
         assert_eq!(
@@ -282,10 +328,27 @@ mod tests {
                 (Some(2), "expected a whole number from 1 to 100000, found `0`"),
                 (Some(3), "expected one of `yes`, `no`, found `maybe`"),
                 (Some(4), "expected a number from 0 to 2, found `3`"),
+                (Some(5), "this key is not known; did you mean `temperature`?"),
             ]
         );
-        let warning = &findings.warnings[0];
-        assert_eq!(warning.message, "this key is not known; did you mean `temperature`?");
-        assert_eq!(warning.line, Some(5));
+    }
+
+    #[test]
+    fn unknown_keys_of_others_are_told_and_wrong_where_they_may_take_something_away() {
+        let text =
+            "version: 2\ncategory: x\ndisalowedTool: a\nallowed-tools: b\ntool: c\nmaxTurn: 3\n";
+        let (fields, mut findings) = fields(text);
+        let known = ["tools", "disallowedTools", "maxTurns", "permissionMode"];
+        fields.finish(&known, Unknown::Told, &mut findings);
+        let lines = |found: &[crate::files::note::Finding]| {
+            found.iter().filter_map(|found| found.line).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&findings.warnings), [1, 2]);
+        assert_eq!(lines(&findings.problems), [3, 4, 5, 6]);
+        assert_eq!(
+            findings.problems[2].message,
+            "this key is not known; did you mean `tools` or `disallowedTools`? (it may be meant to take \
+             something away from the agent)"
+        );
     }
 }

@@ -43,6 +43,15 @@ pub(super) enum CalledAgents {
     Agents,
 }
 
+/// Returns what a tool is called here that another program calls so.
+pub fn tool_here(name: &str) -> Option<String> {
+    let found = AgentFormat::ALL.iter().find_map(|format| Names::of(*format).tool(name))?;
+    match found {
+        Counterpart::Tools(tools) => tools.into_iter().next(),
+        _ => None,
+    }
+}
+
 impl Names {
     /// Returns the table of a format. Our own has none.
     pub(super) fn of(format: AgentFormat) -> &'static Self {

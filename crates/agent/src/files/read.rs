@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::directory::{AgentFormat, AgentOrigin};
 use super::document::{self, NoDocument};
-use super::field::Fields;
+use super::field::{Fields, Unknown};
 use super::note::{FileNote, Finding, Findings};
 use super::{claude, convoke, gemini, opencode, yaml};
 use crate::check::{check, check_name};
@@ -174,7 +174,11 @@ pub fn read(text: &str, source: &AgentSource) -> FileReading {
     }
     check_definition(&definition, &fields, body.is_some().then_some(body_line), &mut findings);
     let lines = fields.lines();
-    fields.finish(known, &mut findings);
+    let unknown = match source.format {
+        AgentFormat::Convoke => Unknown::Wrong,
+        AgentFormat::Gemini | AgentFormat::Claude | AgentFormat::OpenCode => Unknown::Told,
+    };
+    fields.finish(known, unknown, &mut findings);
     findings.sort();
     let notes = |found: Vec<Finding>| found.into_iter().map(|finding| finding.into_note(path));
     let warnings = notes(findings.warnings).collect();

@@ -125,6 +125,10 @@ fn finding(error: &Error) -> Finding {
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
             "an alias refers to the value it is part of".to_owned()
         }
+        Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } => {
+            "it is too large once its aliases are filled in, or too deep; write it shorter"
+                .to_owned()
+        }
         other => format!(
             "not valid YAML: {}; a text with `: `, `#` or quotes in it has to be in quotes",
             UserMessageFormatter.format_message(other)
@@ -267,7 +271,7 @@ mod tests {
             let items = vec![format!("*a{}", level - 1); 9].join(", ");
             text.push_str(&format!("a{level}: &a{level} [{items}]\n"));
         }
-        assert!(read(&text).is_err());
+        assert!(read(&text).unwrap_err().message.starts_with("it is too large"));
         let deep = format!("a: {}{}", "[".repeat(500), "]".repeat(500));
         assert!(read(&deep).is_err());
     }

@@ -12,9 +12,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Subcommand;
+use convoke::agent::AgentRights;
 use convoke::agent::files::{AgentOrigin, AgentSource};
 use convoke::agent::registry::Registered;
-use convoke::{AgentCallError, AgentOff, KnownAgent, Origin, Runtime};
+use convoke::{AgentCallError, AgentOff, KnownAgent, Origin, OriginAgent, Runtime};
 use convoke_core::{Event, ExitCode, RunId};
 
 use super::runs::refuse_served;
@@ -118,6 +119,19 @@ pub(super) fn offered(runtime: &Runtime) -> Vec<String> {
     runtime.team().offered().iter().map(|agent| agent.name.clone()).collect()
 }
 
+/// Returns the names of the other agents there are, each with why the main agent cannot call it.
+pub(super) fn not_offered(runtime: &Runtime) -> Vec<(String, String)> {
+    let others = runtime.known_agents().into_iter().filter_map(|known| {
+        let name = known.agent.name.clone();
+        let why = match &known.off {
+            Some(off) => format!("it is switched off: {off}"),
+            None => runtime.not_offered(&name)?.to_string(),
+        };
+        Some((name, why))
+    });
+    others.collect()
+}
+
 /// Says no to a conversation with the main agent that would go on where an agent worked by itself, or nobody did.
 pub(super) fn refuse_to_talk(run: &RunId, events: &[Event]) -> Result<(), Failure> {
     refuse_served(run, events)?;
@@ -129,6 +143,17 @@ pub(super) fn refuse_to_talk(run: &RunId, events: &[Event]) -> Result<(), Failur
                 .hint(format!("`convoke runs resume {run} \"…\"` gives it more to do")))
         }
     }
+}
+
+/// Says it where the definition of an agent gives other rights than when a run of it began.
+pub(super) fn changed(before: &OriginAgent, now: &Registered) -> Option<String> {
+    let then = before.rights.as_ref()?;
+    (AgentRights::of(now.definition()) != *then).then(|| {
+        format!(
+            "what the agent `{}` may do was changed since the run began; it may do what both allow",
+            before.name
+        )
+    })
 }
 
 /// Says whose an agent is, in a word.

@@ -130,6 +130,7 @@ fn talk(
         directory: session.working_directory().to_owned(),
         home: session.environment().home(),
         agents: Vec::new(),
+        other_agents: Vec::new(),
         servers: Vec::new(),
     };
     let named = flags.file.iter().map(|path| path.display().to_string());
@@ -186,12 +187,13 @@ fn talk_in(
         directory: runtime.context().working_directory().to_owned(),
         home: session.environment().home(),
         agents: agents::offered(&runtime),
+        other_agents: agents::not_offered(&runtime),
         servers: resource::servers(&runtime),
     };
     Session::warn_of_programs(&runtime, output);
     Session::warn_of_servers(&runtime, output);
     if runtime.calls_agents() {
-        Session::warn_of_agents(&runtime, output);
+        Session::warn_of_agents_in_short(&runtime, output);
     }
     let first = kept.is_none().then_some(id);
     let said = kept.as_ref().and_then(|kept| last_said(&kept.paused.id(), &kept.events));

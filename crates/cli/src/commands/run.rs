@@ -180,7 +180,7 @@ impl Run {
 
 /// Returns what is wrong with agents, where the run could call some.
 fn agents(runtime: &Runtime) -> Vec<String> {
-    if runtime.calls_agents() { runtime.agent_warnings() } else { Vec::new() }
+    if runtime.calls_agents() { runtime.agent_warnings_in_short() } else { Vec::new() }
 }
 
 /// Starts an agent that asks the person.

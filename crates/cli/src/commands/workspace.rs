@@ -121,6 +121,14 @@ fn of_agents(run: &RunId, session: &Session<'_>, config: &Config) -> Option<Work
     session.workspaces(config).filter(|workspaces| workspaces.has(run))
 }
 
+/// Returns the run in whose workspace a directory lies, if it lies in one.
+pub(super) fn run_of(directory: &Path, session: &Session<'_>, config: &Config) -> Option<RunId> {
+    let workspaces = session.workspaces(config)?;
+    let root = workspaces.directory().canonicalize().ok()?;
+    let below = directory.strip_prefix(&root).ok()?;
+    Some(RunId::new(below.iter().next()?.to_str()?))
+}
+
 /// Opens the workspace of an agent that a run called, if these words are its id or a part of it.
 pub(super) fn open_below(
     words: &[String],
@@ -205,7 +213,7 @@ pub(super) fn failure(error: &WorkspaceError) -> Failure {
         | WorkspaceError::TooMuch { .. }
         | WorkspaceError::Inside { .. } => Cause::Usage,
         WorkspaceError::NotConfined(_) => Cause::Denied,
-        WorkspaceError::Conflict { .. } => Cause::Error,
+        WorkspaceError::Conflict { .. } | WorkspaceError::AlreadyApplied { .. } => Cause::Error,
         _ => Cause::State,
     };
     let failure = Failure::new(cause, error.to_string());

@@ -392,8 +392,7 @@ fn the_region_never_leaves_the_screen_and_stays_narrow() {
     }
     assert_snapshot!(seen.text(), @r#"
     \ run_command...  3.9 s
-    \ run_command...  3.8 s
-    ... 38 more
+    ... 39 more
     3.9 s
     "#);
     view.finish(&mut output);

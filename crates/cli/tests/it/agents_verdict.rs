@@ -356,7 +356,7 @@ fn a_directory_stands_for_the_agents_in_it() {
 #[test]
 fn without_a_file_to_trust_every_word_about_trust_makes_one() {
     let scene = Scene::new().file(".convoke/agents/a.md", file("a", ""));
-    let how = "`touch convoke.yml && convoke config trust`";
+    let how = "`convoke config trust`";
     for command in [
         &["agents", "list"][..],
         &["agents", "show", "a"],

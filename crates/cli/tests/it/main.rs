@@ -12,6 +12,7 @@ mod agent_runs;
 mod agents;
 mod agents_check;
 mod agents_ends;
+mod agents_used;
 mod agents_verdict;
 mod approvals;
 mod arguments;

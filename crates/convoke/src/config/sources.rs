@@ -50,8 +50,8 @@ pub enum MoreTools {
 }
 
 impl Trust {
-    /// Says what that means for a file with this text.
-    pub(crate) fn standing(self, text: &str) -> Standing {
+    /// Says what that means for a file with this text; for one that is not there, the text is empty.
+    pub fn standing(self, text: &str) -> Standing {
         match self {
             Self::Trusted => Standing::Trusted,
             Self::Pinned(digest) if digest == Digest::of(text) => Standing::Trusted,

@@ -136,7 +136,8 @@ pub struct Grants {
     pub granted: Vec<Grant>,
 }
 
-/// Reads a project's file, and says what trusting it grants.
+/// Reads a project's file, and says what trusting it grants. One that is not there says nothing, as an empty one:
+/// who trusts that trusts the folder, and not what such a file says later.
 ///
 /// # Errors
 ///
@@ -148,7 +149,7 @@ pub fn grants(file: &Path) -> Result<Grants, ConfigError> {
         ConfigError::new(vec![Problem::of_place(place, message)])
     };
     let text = disk::read_file(file).map_err(|error| wrong(error.message, error.position))?;
-    let text = text.ok_or_else(|| wrong("it is not there".to_owned(), None))?;
+    let text = text.unwrap_or_default();
     let mut root = yaml::parse(&text, &shared, Layer::Project)
         .map_err(|problem| ConfigError::new(vec![problem]))?;
     let schema = config_schema();

@@ -3,17 +3,18 @@
 //!
 //! Files are read when agents are first needed. Before that, a runtime knows only where they would be.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use convoke_agent::definition::AgentDefinition;
 use convoke_agent::files::{AgentDirectory, FileNote, LoadReport, ProjectTrust, Untrusted, load};
-use convoke_agent::registry::RegistryError;
+use convoke_agent::registry::{AgentLayer, RegistryError};
 use convoke_agent::{
     AgentOverride, AgentRegistry, BACKGROUND_AGENTS, DELEGATE_TO_AGENT, Delegation, Team, Toolbox,
     shipped,
 };
 use convoke_core::Budget;
+use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::policy::wildcard;
 use convoke_tool::ToolView;
 
@@ -21,7 +22,6 @@ use super::Runtime;
 use super::known::NotOffered;
 use super::review::replaces_shipped;
 use super::supply::Supply;
-use crate::config::PROJECT_FILE_NAMES;
 
 /// Those that come with Convoke and are there without anybody saying so. The others change files.
 const ON_BY_DEFAULT: &[&str] = &["codebase_investigator", "generalist"];
@@ -45,8 +45,10 @@ struct Found {
     report: LoadReport,
     /// What settings made unusable.
     unusable: Vec<RegistryError>,
-    /// What settings say about agents and servers that there are not.
+    /// What settings say about agents and servers that there are not, with the key.
     unknown: Vec<String>,
+    /// Agents whose models cannot be asked here.
+    unasked: BTreeSet<String>,
 }
 
 impl Agents {
@@ -77,19 +79,49 @@ impl Agents {
         let mut report = load(&self.directories, self.trust);
         runtime.settle_servers(&mut report);
         unusable.extend(self.registry.replace_all(&mut report, &overrides).1);
-        let mut unknown = self.registry.unknown_overrides(&overrides);
-        unknown.extend(missing);
+        let unknown = self.registry.unknown_overrides(&overrides).into_iter().chain(missing);
+        let unknown = unknown.map(|text| format!("agents.overrides: {text}"));
+        let unknown = unknown.chain(self.allowed_for_nothing(runtime, &report)).collect();
+        let unasked = self.unasked(runtime);
+        let excluded = config.exclude.iter().chain(&unasked).cloned();
         let team = Team::builder(self.registry.clone())
             .supplier(Supply::of(runtime))
             .delegation(config.delegation())
             .limits(config.limits())
             .background(config.background)
-            .exclude(config.exclude.clone());
+            .exclude(excluded.collect::<Vec<_>>());
         let team = match &config.allow {
             Some(names) => team.allow(names.clone()),
             None => team,
         };
-        Found { team: team.build(), report, unusable, unknown }
+        Found { team: team.build(), report, unusable, unknown, unasked }
+    }
+
+    /// Returns the agents whose models cannot be asked here: there is no key, for instance. Whoever called one
+    /// would get nothing of it. What a program registered is its own business.
+    fn unasked(&self, runtime: &Runtime) -> BTreeSet<String> {
+        let models = runtime.models();
+        let agents = self.registry.list().into_iter();
+        let agents = agents.filter(|agent| agent.layer() != AgentLayer::Program);
+        let unasked = agents.filter(|agent| {
+            let model = agent.model.model.as_deref();
+            model.is_some_and(|name| models.resolve(Some(name)).is_err())
+        });
+        unasked.map(|agent| agent.name.clone()).collect()
+    }
+
+    /// Returns what of the agents that the main one may call is none.
+    fn allowed_for_nothing(&self, runtime: &Runtime, report: &LoadReport) -> Vec<String> {
+        let Some(allow) = &runtime.config.agents.allow else { return Vec::new() };
+        let mut names = self.registry.names();
+        names.extend(shipped::all().into_iter().map(|agent| agent.name));
+        names.extend(report.loaded.iter().map(|loaded| loaded.definition.name.clone()));
+        let fits_none = |pattern: &&String| !names.iter().any(|name| wildcard(pattern, name));
+        let unknown = allow.iter().filter(fits_none).map(|pattern| {
+            let close = did_you_mean(&nearest(pattern, names.iter().map(String::as_str)));
+            format!("agents.allow: there is no agent `{pattern}`{close}")
+        });
+        unknown.collect()
     }
 }
 
@@ -137,6 +169,32 @@ impl Runtime {
         untrusted.into_iter().chain(others).collect()
     }
 
+    /// Returns the same for whoever begins a run: what is left out and what settings have wrong, and how many
+    /// files there is something to say about.
+    pub fn agent_warnings_in_short(&self) -> Vec<String> {
+        let Found { report, unasked, .. } = self.found();
+        let untrusted = report.untrusted.as_ref().map(not_trusted);
+        let unasked: Vec<String> = unasked.iter().map(|name| format!("`{name}`")).collect();
+        let (are, its) =
+            if unasked.len() == 1 { ("is", "its model") } else { ("are", "their models") };
+        let unasked = (!unasked.is_empty()).then(|| {
+            let names = unasked.join(", ");
+            format!(
+                "{names} {are} not offered to the main agent: {its} cannot be asked here; `convoke agents \
+                 check` says why"
+            )
+        });
+        let mut files = self.warnings_of_files();
+        let files = match files.len() {
+            0 | 1 => files.pop().map(|(_, message)| message),
+            several => {
+                Some(format!("{several} warnings about agents; `convoke agents check` says which"))
+            }
+        };
+        let settings = self.warnings_of_settings().into_iter().map(|(_, message)| message);
+        untrusted.into_iter().chain(settings).chain(files).chain(unasked).collect()
+    }
+
     /// Returns what of that is about one agent, and how much there is about others.
     pub fn warnings_about(&self, agent: &str) -> (Vec<String>, usize) {
         let (own, others): (Vec<_>, Vec<_>) =
@@ -146,13 +204,19 @@ impl Runtime {
 
     /// Returns what there is to know, with the agent that each is about, where that is known.
     fn warnings_by_agent(&self) -> Vec<(Option<String>, String)> {
-        let Found { report, unusable, unknown, .. } = self.found();
+        let files = self.warnings_of_files().into_iter();
+        files.chain(self.warnings_of_settings()).collect()
+    }
+
+    /// What a file says on purpose, that it is not for here, is no warning.
+    fn warnings_of_files(&self) -> Vec<(Option<String>, String)> {
+        let report = self.agent_files();
         let of_file = |note: &FileNote| {
             let draft = report.drafts.iter().find(|draft| draft.source.path == note.path);
             let agent = draft.and_then(|draft| draft.definition.as_ref());
             (agent.map(|agent| agent.name.clone()), note.to_string())
         };
-        let files = report.notices.iter().chain(&report.problems).map(of_file);
+        let files = report.problems.iter().map(of_file);
         let shadowed = report.shadowed.iter();
         let shadowed =
             shadowed.map(|one| (Some(one.left_out.definition.name.clone()), one.to_string()));
@@ -161,6 +225,11 @@ impl Runtime {
             let note = FileNote::new(&loaded.source.path, message);
             Some((Some(loaded.definition.name.clone()), note.to_string()))
         });
+        files.chain(shadowed).chain(replacing).collect()
+    }
+
+    fn warnings_of_settings(&self) -> Vec<(Option<String>, String)> {
+        let Found { unusable, unknown, .. } = self.found();
         let unusable = unusable.iter().map(|error| {
             let agent = match error {
                 RegistryError::Invalid { agent, .. } => Some(agent.clone()),
@@ -168,8 +237,7 @@ impl Runtime {
             };
             (agent, format!("agents.overrides: {error}"))
         });
-        let unknown = unknown.iter().map(|text| (None, format!("agents.overrides: {text}")));
-        files.chain(shadowed).chain(replacing).chain(unusable).chain(unknown).collect()
+        unusable.chain(unknown.iter().map(|text| (None, text.clone()))).collect()
     }
 
     /// Returns the tools an agent has below the main one.
@@ -191,6 +259,11 @@ impl Runtime {
     /// is one of them.
     pub fn calls_agents(&self) -> bool {
         self.no_delegation().is_none()
+    }
+
+    /// Tells whether the model of an agent cannot be asked here.
+    pub(super) fn is_unasked(&self, agent: &str) -> bool {
+        self.found().unasked.contains(agent)
     }
 
     /// Returns what keeps the main agent from calling agents at all, if something does.
@@ -216,15 +289,12 @@ impl Runtime {
     }
 }
 
-/// Says that agents of a project are left out, and what to do. What can be trusted is a file, so there has to be
-/// one.
+/// Says that agents of a project are left out, and what to do.
 fn not_trusted(left_out: &Untrusted) -> String {
     let Untrusted { root, files } = left_out;
     let agents = if *files == 1 { "1 agent is".to_owned() } else { format!("{files} agents are") };
-    let has_file = PROJECT_FILE_NAMES.iter().any(|name| root.join(name).exists());
-    let first = if has_file { "" } else { "touch convoke.yml && " };
     let message = format!(
-        "{agents} left out, because this project is not trusted; look at them, then run `{first}convoke config \
+        "{agents} left out, because this project is not trusted; look at them, then run `convoke config \
          trust`, or pass `--trust-project` for one run; in CI set `CONVOKE_TRUST_PROJECT=1`"
     );
     FileNote::new(root, message).to_string()

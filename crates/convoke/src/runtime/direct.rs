@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use convoke_agent::registry::{Registered, RegistryError};
 use convoke_agent::{
-    AgentBuilder, AgentDefinition, AgentReport, AgentSetupError, DirectError, Task, new_run_id,
+    AgentBuilder, AgentDefinition, AgentReport, AgentRights, AgentSetupError, DirectError, Task,
+    new_run_id,
 };
 use convoke_core::RunId;
 use convoke_core::nearest::did_you_mean;
@@ -124,15 +125,44 @@ impl Runtime {
         run: &RunId,
         change: impl FnOnce(ExecutorBuilder) -> ExecutorBuilder,
     ) -> Result<(AgentBuilder, Task), DirectError> {
+        let rights = AgentRights::of(agent.definition());
+        let main = self.main_to_be(agent, model, inputs, rights, change);
+        main.acting_as(agent, inputs, run).await
+    }
+
+    /// Goes on with a run of an agent: it may do what its definition let it when the run began, and still does.
+    pub async fn acting_on_as(
+        &self,
+        agent: &Registered,
+        model: Arc<dyn Model>,
+        before: &OriginAgent,
+        run: &RunId,
+        change: impl FnOnce(ExecutorBuilder) -> ExecutorBuilder,
+    ) -> Result<(AgentBuilder, Task), DirectError> {
+        let inputs = &before.inputs;
+        let Some(then) = &before.rights else {
+            return self.acting_as(agent, model, inputs, run, change).await;
+        };
+        let main = self.main_to_be(agent, model, inputs, then.clone(), change);
+        main.acting_on_as(agent, inputs, run, then).await
+    }
+
+    /// Starts the main agent that becomes another one.
+    fn main_to_be(
+        &self,
+        agent: &Registered,
+        model: Arc<dyn Model>,
+        inputs: &Map<String, Value>,
+        rights: AgentRights,
+        change: impl FnOnce(ExecutorBuilder) -> ExecutorBuilder,
+    ) -> AgentBuilder {
         let mut origin = self.origin();
-        let name = agent.definition().name.clone();
-        origin.agent = Some(OriginAgent { name, inputs: inputs.clone() });
-        let main = self
-            .main_agent_with(model, change)
+        let (name, inputs) = (agent.definition().name.clone(), inputs.clone());
+        origin.agent = Some(OriginAgent { name, inputs, rights: Some(rights) });
+        self.main_agent_with(model, change)
             .team(self.team().clone())
             .ceiling(self.ceiling().clone())
-            .origin(origin.to_json());
-        main.acting_as(agent, inputs, run).await
+            .origin(origin.to_json())
     }
 
     async fn run_agent<T: DeserializeOwned>(

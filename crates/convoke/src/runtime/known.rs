@@ -78,6 +78,8 @@ pub enum NotOffered {
     Excluded,
     /// The agents were chosen, and it is none of them.
     NotAllowed,
+    /// Its model cannot be asked here: there is no key for it, for instance.
+    NoModel,
 }
 
 impl NotOffered {
@@ -88,6 +90,7 @@ impl NotOffered {
             Self::NotEnabled => "tools.enabled",
             Self::Excluded => "tools.exclude",
             Self::NotAllowed => "agents.allow",
+            Self::NoModel => "model",
         }
     }
 }
@@ -100,6 +103,7 @@ impl fmt::Display for NotOffered {
             Self::NotEnabled => write!(formatter, "`{key}` does not have `{DELEGATE_TO_AGENT}`"),
             Self::Excluded => write!(formatter, "`{key}` has `{DELEGATE_TO_AGENT}`"),
             Self::NotAllowed => write!(formatter, "`{key}` does not name it"),
+            Self::NoModel => formatter.write_str("its model cannot be asked here"),
         }
     }
 }
@@ -112,6 +116,7 @@ impl Runtime {
         match self.no_delegation() {
             Some(nobody) => Some(nobody),
             None if self.is_off(name) => None,
+            None if self.is_unasked(name) => Some(NotOffered::NoModel),
             None => (!is_offered()).then_some(NotOffered::NotAllowed),
         }
     }

@@ -9,9 +9,10 @@ use std::fmt::Display;
 
 use convoke_agent::check::{MAIN, check};
 use convoke_agent::definition::AgentDefinition;
-use convoke_agent::files::{AgentOrigin, AgentSource};
+use convoke_agent::files::{AgentOrigin, AgentSource, tool_here};
 use convoke_agent::shipped;
 use convoke_core::nearest::{did_you_mean, nearest};
+use convoke_core::{Kind, Mode};
 use convoke_journal::export::amounts;
 use convoke_tool::Selection;
 
@@ -61,6 +62,7 @@ impl Display for CutLimit {
 
 const TOOLS: &[&str] = &["tools", "permission"];
 const AGENTS: &[&str] = &["agents", "tools"];
+const COMMANDS: &[&str] = &["commands", "tools", "permission"];
 const RULES: &[&str] = &["rules", "permissions", "permission"];
 const TURNS: &[&str] = &["max_turns", "steps", "max_steps", "budget"];
 const TIME: &[&str] = &["max_time_minutes", "timeout_mins", "budget"];
@@ -77,6 +79,7 @@ impl Runtime {
         if let (Err(error), Ok(_)) = (self.authority_of(&agent.policy), check(agent)) {
             remarks.push(Remark::problem(RULES, error.to_string()));
         }
+        remarks.extend(self.review_commands(agent));
         let cut = self.cut_limits(agent);
         remarks.extend(cut.iter().map(|cut| Remark::warning(cut.keys, cut.to_string())));
         remarks
@@ -104,6 +107,27 @@ impl Runtime {
         remarks
     }
 
+    /// Says it where an agent has commands that it can never run.
+    fn review_commands(&self, agent: &AgentDefinition) -> Option<Remark> {
+        let commands = agent.policy.commands.as_ref().filter(|commands| !commands.is_empty())?;
+        let these = commands.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
+        if agent.policy.mode == Some(Mode::Plan) {
+            let message = format!(
+                "{these} can never run: in mode `plan` no program does; write another mode, such as `default`"
+            );
+            return Some(Remark::warning(COMMANDS, message));
+        }
+        let tools = self.tools_of(agent).ok()?;
+        let runs = tools.list().iter().any(|tool| {
+            let spec = tool.spec();
+            spec.kind == Kind::Execute || spec.starts_programs
+        });
+        (!runs).then(|| {
+            let message = format!("{these} can never run: none of its tools runs commands");
+            Remark::warning(COMMANDS, message)
+        })
+    }
+
     /// Says why there is no tool of a name.
     fn why_missing(&self, name: &str) -> String {
         if self.callable.get(name).is_some() {
@@ -114,6 +138,9 @@ impl Runtime {
         }
         if self.known_agent(name).is_ok() {
             return format!("`{name}` is an agent, not a tool; write `agents: [{name}]`");
+        }
+        if let Some(here) = tool_here(name).filter(|here| here != name) {
+            return format!("there is no tool `{name}` here; did you mean `{here}`?");
         }
         let tools = self.ceiling().list();
         let close = nearest(name, tools.iter().map(|tool| tool.spec().name.as_str()));

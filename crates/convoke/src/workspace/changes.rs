@@ -23,6 +23,17 @@ pub struct Changes {
     pub diff: Vec<u8>,
     /// What there is to know about it.
     pub notes: Vec<String>,
+    /// Whether they were applied before: the files were so already, and nothing was done.
+    pub already: bool,
+}
+
+/// How changes fit where they are applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// They were applied, or can be.
+    Now,
+    /// The files are so already.
+    Already,
 }
 
 impl Changes {

@@ -14,6 +14,7 @@ use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, Pe
 use convoke_core::{Change, FileChange, RunId, WorkspaceKind};
 use sha2::{Digest, Sha256};
 
+use super::changes::Fit;
 use super::diff::{Side, compare};
 use super::{Apply, Changes, Known, WorkspaceError, Workspaces, hex, make_private, part, save};
 
@@ -139,7 +140,7 @@ pub(super) async fn apply(
     run: &RunId,
     known: &Known,
     how: Apply,
-) -> Result<(), WorkspaceError> {
+) -> Result<Fit, WorkspaceError> {
     let paths = [".base", ""].map(|ending| workspaces.directory.join(part(run, ending)));
     let source = known.source.clone();
     blocking(move || {
@@ -148,21 +149,25 @@ pub(super) async fn apply(
         let target = Dir::open_ambient_dir(&source, ambient_authority())
             .map_err(WorkspaceError::files(&source, "opened"))?;
         let touched = touched(&old, &new);
-        let mut conflicts = Vec::new();
+        let (mut conflicts, mut fit) = (Vec::new(), Fit::Already);
         for path in &touched {
             let there = state(&target, path)
                 .map_err(WorkspaceError::files(source.join(path), "looked at"))?;
             let wanted = new.0.get(path);
             // Somebody did the same already: then there is nothing to do.
-            if there.as_ref() != old.0.get(path) && there.as_ref() != wanted {
+            if there.as_ref() == wanted {
+                continue;
+            }
+            fit = Fit::Now;
+            if there.as_ref() != old.0.get(path) {
                 conflicts.push(path.display().to_string());
             }
         }
         if !conflicts.is_empty() {
             return Err(WorkspaceError::Conflict { path: source, files: conflicts });
         }
-        if how == Apply::Check {
-            return Ok(());
+        if how == Apply::Check || fit == Fit::Already {
+            return Ok(fit);
         }
         let from = Dir::open_ambient_dir(tree, ambient_authority())
             .map_err(WorkspaceError::files(tree, "opened"))?;
@@ -170,7 +175,7 @@ pub(super) async fn apply(
             put(&from, &target, path, new.0.get(path))
                 .map_err(WorkspaceError::files(source.join(path), "written"))?;
         }
-        Ok(())
+        Ok(fit)
     })
     .await
 }

@@ -79,6 +79,20 @@ pub enum WorkspaceError {
         /// Why not.
         why: String,
     },
+    /// What it was made of is gone, so what was changed in it cannot be applied there.
+    #[error("the changes of `{run}` belong to `{}`, which is not there any more", path.display())]
+    NowhereToApply {
+        /// The run.
+        run: RunId,
+        /// What it was made of.
+        path: PathBuf,
+    },
+    /// What was changed was applied before, and the files were changed since.
+    #[error("the changes were applied to `{}` already, and do not fit a second time", path.display())]
+    AlreadyApplied {
+        /// The directory they were applied to.
+        path: PathBuf,
+    },
     /// What was changed does not fit what is there now. Nothing was changed.
     #[error("the changes do not fit `{}` as it is now, so nothing was changed", path.display())]
     Conflict {
@@ -102,6 +116,13 @@ impl WorkspaceError {
             ),
             Self::Inside { .. } => Some("start it in a directory below"),
             Self::InUse { .. } => Some("wait until that ends, or stop it"),
+            Self::NowhereToApply { .. } => Some(
+                "`convoke runs diff ID > changes.patch` has all of them; `git apply changes.patch` applies \
+                 them elsewhere",
+            ),
+            Self::AlreadyApplied { .. } => {
+                Some("nothing is missing unless you undid them; `convoke runs diff` still has them")
+            }
             Self::Conflict { .. } => Some(
                 "somebody changed these files meanwhile; `convoke runs diff` shows what was to be \
                  changed, and the workspace still has all of it",

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use convoke_agent::Workplace;
 use convoke_core::{RunId, WorkspaceKind, WorkspacePlace, WorkspaceReport};
 
-use super::changes::{Apply, Changes};
+use super::changes::{Apply, Changes, Fit};
 use super::known::{Known, save};
 use super::{Lock, WorkspaceError, Workspaces, below, copy, diff, part, worktree};
 
@@ -140,16 +140,29 @@ impl Workspace {
     /// applied nowhere. Nothing is committed.
     pub async fn apply(&self, how: Apply) -> Result<Changes, WorkspaceError> {
         let Some(own) = &self.0.own else { return Ok(Changes::default()) };
-        let changes = own.changes().await?;
+        let mut changes = own.changes().await?;
         if changes.files.is_empty() {
             return Ok(changes);
         }
-        match &own.known.repository {
-            Some(repository) => {
-                worktree::apply(&own.workspaces, &own.run, &own.known, repository, how).await?;
-            }
-            None => copy::apply(&own.workspaces, &own.run, &own.known, how).await?,
+        let Known { source, applied, repository, .. } = &own.known;
+        if !source.is_dir() {
+            let (run, path) = (own.run.clone(), source.clone());
+            return Err(WorkspaceError::NowhereToApply { run, path });
         }
+        let fitted = match repository {
+            Some(repository) => {
+                worktree::apply(&own.workspaces, &own.run, &own.known, repository, how).await
+            }
+            None => copy::apply(&own.workspaces, &own.run, &own.known, how).await,
+        };
+        let fit = match fitted {
+            // What was taken over once does not fit what came of it.
+            Err(WorkspaceError::Conflict { .. }) if *applied == Some(changes.fingerprint()) => {
+                return Err(WorkspaceError::AlreadyApplied { path: source.clone() });
+            }
+            fitted => fitted?,
+        };
+        changes.already = fit == Fit::Already;
         if how == Apply::Really {
             let applied = Some(changes.fingerprint());
             let known = Known { applied, ..own.known.clone() };
@@ -174,9 +187,16 @@ impl Workspace {
         path.strip_prefix(&known.source).ok().map(|below| known.tree.join(below))
     }
 
+    /// Tells whether somebody still needs it: there is something in it that is nowhere else, or in a
+    /// workspace that was made of this one, which can only be applied here.
+    pub async fn is_needed(&self) -> Result<bool, WorkspaceError> {
+        let Some(own) = &self.0.own else { return Ok(false) };
+        Ok(self.holds_changes().await? || own.workspaces.is_needed_below(&own.known.tree).await?)
+    }
+
     /// Tells whether there is something in it that is nowhere else: changes that were not applied, or
     /// commits on its branch.
-    pub async fn is_needed(&self) -> Result<bool, WorkspaceError> {
+    pub async fn holds_changes(&self) -> Result<bool, WorkspaceError> {
         let Some(own) = &self.0.own else { return Ok(false) };
         let changes = own.changes().await?;
         if changes.files.is_empty() {

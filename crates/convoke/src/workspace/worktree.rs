@@ -13,6 +13,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use convoke_core::{Change, FileChange, RunId, WorkspaceKind};
 
+use super::changes::Fit;
 use super::git::{Git, Rights};
 use super::{Apply, Changes, Known, Repository, WorkspaceError, Workspaces, part, save};
 
@@ -143,7 +144,7 @@ pub(super) async fn changes(
     let mut files = names(&read(&["-z", "--name-status"]).await?);
     count(&read(&["-z", "--numstat"]).await?, &mut files);
     let diff = read(&["-p", "--binary", "--full-index", "--no-color"]).await?;
-    Ok(Changes { files, diff, notes })
+    Ok(Changes { files, diff, notes, already: false })
 }
 
 /// Applies the diff that was written last to the user's files.
@@ -153,7 +154,7 @@ pub(super) async fn apply(
     known: &Known,
     repository: &Repository,
     how: Apply,
-) -> Result<(), WorkspaceError> {
+) -> Result<Fit, WorkspaceError> {
     let path = workspaces.directory.join(part(run, ".diff"));
     let path = text(&path)?;
     let rights = match how {
@@ -164,6 +165,10 @@ pub(super) async fn apply(
     let git = git.files(&known.source).without_filters().await?;
     let check = ["apply", "--check", "--whitespace=nowarn", path];
     if let Some(said) = git.complaint(&check).await? {
+        let undo = ["apply", "--check", "--reverse", "--whitespace=nowarn", path];
+        if git.complaint(&undo).await?.is_none() {
+            return Ok(Fit::Already);
+        }
         let (path, files) = (known.source.clone(), named(&said));
         return Err(if files.is_empty() {
             WorkspaceError::Git { command: "apply".to_owned(), said }
@@ -174,7 +179,7 @@ pub(super) async fn apply(
     if how == Apply::Really {
         git.run(&["apply", "--whitespace=nowarn", path]).await?;
     }
-    Ok(())
+    Ok(Fit::Now)
 }
 
 /// Tells whether there is more on the branch than what it began with.

@@ -20,13 +20,13 @@ pub fn time(duration: Duration) -> String {
 /// Writes a number of tokens: `512`, `12.4k`, `1.2M`.
 pub fn tokens(count: u64) -> String {
     let tenths = |unit: u64, letter: char| {
-        let tenths = count / (unit / 10);
+        let tenths = count.saturating_add(unit / 20) / (unit / 10);
         format!("{}.{}{letter}", tenths / 10, tenths % 10)
     };
     match count {
         0..1000 => count.to_string(),
-        1000..100_000 => tenths(1000, 'k'),
-        100_000..1_000_000 => format!("{}k", count / 1000),
+        1000..99_950 => tenths(1000, 'k'),
+        99_950..999_500 => format!("{}k", (count + 500) / 1000),
         _ => tenths(1_000_000, 'M'),
     }
 }
@@ -115,9 +115,12 @@ mod tests {
             (999, "999"),
             (1000, "1.0k"),
             (12_449, "12.4k"),
-            (99_999, "99.9k"),
+            (9_790, "9.8k"),
+            (99_949, "99.9k"),
+            (99_999, "100k"),
             (100_000, "100k"),
-            (1_250_000, "1.2M"),
+            (999_500, "1.0M"),
+            (1_250_000, "1.3M"),
         ] {
             assert_eq!(tokens(number), shown);
         }

@@ -113,6 +113,11 @@ fn rights_are_told_when_a_run_gets_them() {
                 "ts": 1000, "run": "r", "seq": 1, "agent": "main", "agentLabel": "main", "type": "rights",
                 "event": Began::Started, "origin": { "mode": "plan" },
             }),
+            // It goes on with the rights it had.
+            json!({
+                "ts": 1001, "run": "r", "seq": 2, "agent": "main", "agentLabel": "main", "type": "rights",
+                "event": Began::Resumed, "origin": { "mode": "plan" },
+            }),
             json!({
                 "ts": 1002, "run": "r", "seq": 3, "agent": "main", "agentLabel": "main", "type": "rights",
                 "event": Began::Resumed, "origin": { "mode": "full" },

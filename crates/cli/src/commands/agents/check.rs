@@ -58,17 +58,29 @@ impl Check {
         let config = session.load(output)?.config;
         let runtime = session.runtime_looking(config)?;
         let files = Files::new(&runtime, session);
-        let groups = if self.what.is_empty() {
-            vec![files.all()]
-        } else {
-            let groups = self.what.iter().map(|what| files.named(what));
-            groups.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()
+        let (mut groups, mut not_found) = (Vec::new(), None);
+        if self.what.is_empty() {
+            groups.push(files.all());
+        }
+        for what in &self.what {
+            match files.named(what) {
+                Ok(found) => groups.extend(found),
+                Err(failure) => not_found = not_found.or(Some(failure)),
+            }
+        }
+        let not_found = match not_found {
+            Some(failure) if groups.is_empty() => return Err(failure),
+            others => others,
         };
         if self.json {
             let all: Vec<&Checked> = groups.iter().flat_map(|group| &group.checked).collect();
             output.json(&all);
         } else {
             print(&groups, output);
+        }
+        // What is there is checked all the same.
+        if let Some(failure) = not_found {
+            return Err(failure);
         }
         let is_right = groups.iter().all(|group| group.checked.iter().all(|one| one.ok));
         Ok(if is_right { ExitCode::Done } else { ExitCode::Configuration })

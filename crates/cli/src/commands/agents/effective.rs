@@ -1,9 +1,10 @@
 //! What an agent has and may do below the main agent: the less of both.
 
 use convoke::agent::AgentDefinition;
-use convoke::{CutLimit, Runtime};
+use convoke::agent::check::MAIN;
+use convoke::{AgentCallError, CutLimit, Runtime};
 use convoke_core::policy::{Authority, Layer, Policy, Rule, Scope};
-use convoke_core::{AgentPath, Budget, Kind, Permission};
+use convoke_core::{AgentPath, Budget, Kind, Permission, WorkspaceKind};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -31,6 +32,17 @@ pub(super) struct Effective {
     /// The only commands it may run; any that is allowed, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) commands: Option<Vec<String>>,
+    /// The agents that it can call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) agents: Vec<String>,
+    /// Agents that it names and cannot call, with why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) not_callable: Vec<String>,
+    /// Where it works, if not where its caller does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) workspace: Option<WorkspaceKind>,
+    /// Whether its caller goes on while it works.
+    pub(super) background: bool,
     /// What it may use, of a run that has used nothing yet.
     pub(super) budget: Budget,
     /// What of its limits it does not get.
@@ -61,6 +73,7 @@ impl Effective {
             Ok(authority) => (permissions(agent, authority), own_rules(authority)),
             Err(_) => (Vec::new(), 0),
         };
+        let (agents, not_callable) = callable(agent, runtime);
         Self {
             tools: view.as_ref().map(names).unwrap_or_default(),
             missing,
@@ -69,6 +82,10 @@ impl Effective {
             kinds: permissions.iter().map(|(kind, what)| (kind.to_string(), json!(what))).collect(),
             own_rules,
             commands: agent.policy.commands.clone(),
+            agents,
+            not_callable,
+            workspace: agent.run.workspace,
+            background: agent.run.background,
             budget: runtime.budget_of(agent),
             cut: runtime.cut_limits(agent).iter().map(cut).collect(),
             permissions,
@@ -96,9 +113,42 @@ impl Effective {
             let only = if commands.is_empty() { "none".to_owned() } else { commands.join(", ") };
             lines.push(("commands", format!("only {only}")));
         }
+        if !self.agents.is_empty() {
+            lines.push(("agents", self.agents.join(", ")));
+        }
+        if !self.not_callable.is_empty() {
+            lines.push(("not callable", self.not_callable.join(", ")));
+        }
+        lines.extend(self.workspace.map(|kind| ("workspace", kind.to_string())));
+        if self.background {
+            lines.push(("background", "its caller goes on while it works".to_owned()));
+        }
         lines.push(("budget", budget(&self.budget)));
         lines
     }
+}
+
+/// Returns the agents that an agent below the main one can call, and those it names and cannot, with why.
+fn callable(agent: &AgentDefinition, runtime: &Runtime) -> (Vec<String>, Vec<String>) {
+    let team = runtime.team();
+    let line = [agent.name.clone()];
+    let called = team.callable_by(&agent.agents, &line);
+    let called: Vec<String> = called.iter().map(|one| one.name.clone()).collect();
+    let depth = team.limits().max_depth;
+    let why = |name: &String| match runtime.find_agent(name) {
+        _ if *name == agent.name => "itself".to_owned(),
+        _ if name == MAIN => "nobody can".to_owned(),
+        Err(AgentCallError::SwitchedOff { .. }) => "switched off".to_owned(),
+        Err(_) => "there is none".to_owned(),
+        Ok(_) if depth <= 1 => format!("agents.maxDepth is {depth}"),
+        Ok(_) => match runtime.not_offered(name) {
+            Some(why) => why.to_string(),
+            None => "agents.exclude".to_owned(),
+        },
+    };
+    let others = agent.agents.iter().filter(|name| !called.contains(name));
+    let others = others.map(|name| format!("{name} ({})", why(name))).collect();
+    (called, others)
 }
 
 /// Returns what each kind of calls gets: what the strictest on the way down says about all of them.

@@ -19,7 +19,8 @@ Agents come with Convoke, or from files: of the project (.convoke/agents, .gemin
 home), and from agents.directories. The project's are there if the project is trusted: `convoke config \
 trust`, or in CI CONVOKE_TRUST_PROJECT=1.
 
-The columns are: the name; whose it is, and whether it is off, wrong or not offered to the main agent; its model, \
+The columns are: the name; whose it is, and whether it is off, wrong or not offered to the main agent, or its model cannot be \
+asked (no key, for instance), which is then not offered either; its model, \
 where it has its own; how many tools it has below the main agent; what it is good for. `convoke agents show` \
 says where its file is, and what switches it off or keeps it from the main agent. What is wrong with one is said as \
 `convoke agents check` says it.
@@ -65,6 +66,7 @@ impl List {
             let mark = match (off, listed.problems.as_slice(), listed.not_offered) {
                 (Some(_), ..) => " (off)",
                 (None, [_, ..], _) => " (wrong)",
+                (None, [], Some(NotOffered::NoModel)) => " (no model)",
                 (None, [], Some(_)) => " (not offered)",
                 (None, [], None) => "",
             };

@@ -29,7 +29,8 @@ are those that it asks for, also ones that the main agent is not offered: all th
 called (tools.enabled, tools.exclude). One that asks for none has those of the main agent. --model goes before \
 its own model. Its run is kept and can be resumed as any other.
 
-A prompt is its one text. Other inputs are named: `convoke agents show NAME` lists them.
+A prompt is its one text; where that is named, or others are, a prompt is handed over beside them. \
+`convoke agents show` lists the inputs of an agent.
 
 Examples:
   convoke agents run codebase_investigator \"How are secrets kept out of the journal?\"
@@ -77,7 +78,8 @@ impl Run {
     }
 
     fn work(&self, session: &Session<'_>, output: &mut Output) -> Result<ExitCode, Failure> {
-        let prompt = self.prompt()?;
+        let prompt = self.prompt();
+        let prompt = prompt.map_err(|failure| self.with_its_inputs(failure, session, output))?;
         work_in_place(&self.flags, &self.workspace, session, output, |place, threads, output| {
             self.work_in(place, prompt, session, threads, output)
         })
@@ -99,14 +101,18 @@ impl Run {
         let agent = runtime.find_agent(&self.name);
         let agent = agent.map_err(|error| explained(&error, &runtime, session))?;
         Session::warn_of_agent(&self.name, &runtime, output);
-        let inputs = self.inputs(&agent, prompt.as_ref(), session)?;
+        let (inputs, more) = self.inputs(&agent, prompt.as_ref(), session)?;
         let usual = agent.model.model.as_deref();
         let chosen = self.flags.choose_or(usual, session, &runtime, threads, output)?;
         let mut approvals = Approvals::new(output, session);
         let made = runtime.acting_as(&agent, Arc::clone(&chosen.model), &inputs, &id, |tools| {
             tools.approver(approvals.approver())
         });
-        let (builder, task) = threads.block_on(made).map_err(|error| not_started(&error))?;
+        let made = threads.block_on(made);
+        let (builder, mut task) = made.map_err(|error| not_started(&error, &self.name))?;
+        if let Some(more) = more {
+            task = task.and(&more);
+        }
         let builder = builder.build().map_err(|error| cannot_start(&error))?;
         let input = prompt.and_then(|prompt| prompt.input);
         let task = attach::to(task, input, &self.flags.file, session)?;
@@ -123,38 +129,62 @@ impl Run {
         prompt::read(self.prompt.as_deref()).map(Some)
     }
 
+    /// Says which inputs the agent wants, to whoever gave it nothing.
+    fn with_its_inputs(
+        &self,
+        failure: Failure,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Failure {
+        let Ok(loaded) = session.load(output) else { return failure };
+        let Ok(runtime) = session.runtime(loaded.config) else { return failure };
+        let Ok(agent) = runtime.find_agent(&self.name) else { return failure };
+        match agent.input.single_text() {
+            Some(_) => failure,
+            None => failure.hint(say_by_name(&agent)),
+        }
+    }
+
+    /// Returns the inputs, and what is said beside them.
     fn inputs(
         &self,
         agent: &Arc<Registered>,
         prompt: Option<&Prompt>,
         session: &Session<'_>,
-    ) -> Result<Map<String, Value>, Failure> {
+    ) -> Result<(Map<String, Value>, Option<String>), Failure> {
         let named = match &self.inputs {
-            Some(text) => arguments::from_json(text)?,
+            Some(text) => arguments::object(text, "inputs", "--input")?,
             None => Map::new(),
         };
         let tool = AgentTool::new(Arc::clone(agent));
         let find = |path: PathBuf| session.absolute(&path);
         let named = arguments::combine(named, &self.input, Some(tool.spec()), find)?;
         let named = named.as_object().cloned().unwrap_or_default();
-        let text = prompt.map(|prompt| prompt.words.as_str());
-        if text.is_some() && agent.input.single_text().is_none() {
-            let names: Vec<String> =
-                agent.input.names().into_iter().map(|(name, _)| name).collect();
-            return Err(Failure::usage(format!("`{}` takes no plain prompt", agent.name)).hint(
-                format!("say it as --input NAME=VALUE; its inputs are {}", names.join(", ")),
-            ));
+        let text = prompt.map(|prompt| prompt.words.clone());
+        let has_other_inputs =
+            agent.input.single_text().is_none() && !agent.input.names().is_empty();
+        if text.is_some() && named.is_empty() && has_other_inputs {
+            let message = format!("`{}` takes no plain prompt", agent.name);
+            return Err(Failure::usage(message).hint(say_by_name(agent)));
         }
-        Ok(agent.inputs_of(text, named))
+        let made = agent.inputs_and_more(text, named);
+        made.map_err(|error| not_started(&error, &agent.name))
     }
 }
 
+fn say_by_name(agent: &Registered) -> String {
+    let optional = |required| if required { "" } else { " (optional)" };
+    let names = agent.input.names().into_iter();
+    let names: Vec<String> =
+        names.map(|(name, required)| format!("{name}{}", optional(required))).collect();
+    format!("say it as --input NAME=VALUE; its inputs are {}", names.join(", "))
+}
+
 /// Says why an agent cannot work by itself.
-pub(in crate::commands) fn not_started(error: &DirectError) -> Failure {
+pub(in crate::commands) fn not_started(error: &DirectError, agent: &str) -> Failure {
     match error {
-        DirectError::Inputs(_) => {
-            Failure::usage(error.to_string()).hint("`convoke agents show NAME` says what goes in")
-        }
+        DirectError::Inputs(_) => Failure::usage(error.to_string())
+            .hint(format!("`convoke agents show {agent}` says what goes in")),
         _ => Failure::configuration(error.to_string()),
     }
 }

@@ -166,7 +166,9 @@ mod tests {
         }
         let agents = vec!["srcerer".to_owned()];
         let servers = vec!["tracker".to_owned()];
-        let places = Places { directory: directory.path().to_owned(), home: None, agents, servers };
+        let other_agents = Vec::new();
+        let directory_of = directory.path().to_owned();
+        let places = Places { directory: directory_of, home: None, agents, other_agents, servers };
         (directory, Complete::new(places, vec!["openai/one".into(), "ollama/two".into()]))
     }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use convoke::agent::Task;
 use convoke_core::Part;
+use convoke_core::nearest::{did_you_mean, nearest};
 
 use super::super::run::attach;
 use crate::failure::Failure;
@@ -28,6 +29,8 @@ pub(super) struct Places {
     pub(super) home: Option<PathBuf>,
     /// The names that stand for agents.
     pub(super) agents: Vec<String>,
+    /// The names of agents that cannot be asked here, with why.
+    pub(super) other_agents: Vec<(String, String)>,
     /// The names that stand for MCP servers.
     pub(super) servers: Vec<String>,
 }
@@ -106,12 +109,29 @@ impl Mentioning {
                     match (agent(name, places).filter(|_| begins_line), resource(exact, places)) {
                         (Some(agent), _) => said.call(agent),
                         (None, Some(resource)) => said.look_up(resource),
-                        (None, None) => said.attach(existing(name, places), places)?,
+                        (None, None) => {
+                            let attached = said.attach(existing(name, places), places);
+                            let meant = |failure| not_there(failure, name, places, begins_line);
+                            attached.map_err(meant)?;
+                        }
                     }
                 }
             }
         }
+        said.refuse_nothing(text)?;
         Ok(said)
+    }
+
+    /// An agent that is called has to be told what to do.
+    fn refuse_nothing(&self, text: &str) -> Result<(), Failure> {
+        let [agent] = self.agents.as_slice() else { return Ok(()) };
+        let rest = text.trim().trim_start_matches('@').trim_start_matches(agent.as_str());
+        let has_more = !self.files.is_empty() || !self.resources.is_empty();
+        if has_more || !rest.trim_matches(CLOSING).trim().is_empty() {
+            return Ok(());
+        }
+        Err(Failure::usage(format!("nothing is said to the agent `{agent}`"))
+            .hint(format!("write what it is to do: `@{agent} …`")))
     }
 
     /// Adds a file, unless it is there already.
@@ -215,6 +235,23 @@ fn agent<'a>(name: &str, places: &'a Places) -> Option<&'a str> {
     places.agents.iter().map(String::as_str).find(|agent| *agent == name)
 }
 
+/// Says what else was meant where there is no file: an agent that cannot be asked, or one of a name that is near.
+fn not_there(failure: Failure, name: &str, places: &Places, begins_line: bool) -> Failure {
+    let name = name.trim_end_matches(CLOSING);
+    if let Some((agent, why)) = places.other_agents.iter().find(|(agent, _)| agent == name) {
+        return Failure::usage(format!("the agent `{agent}` cannot be asked here: {why}"))
+            .hint(format!("write `\\@{name}` if no agent is meant"));
+    }
+    let is_name = name.chars().all(|one| one.is_alphanumeric() || "_-".contains(one));
+    if !begins_line || !is_name {
+        return failure;
+    }
+    let agents = places.agents.iter().map(String::as_str);
+    let close = did_you_mean(&nearest(name, agents));
+    Failure::usage(format!("there is no agent and no file `{name}`{close}"))
+        .hint(format!("write `\\@{name}` if neither is meant; /agents lists the agents"))
+}
+
 /// Returns what is to be read from a server, if that is what is named.
 fn resource(name: &str, places: &Places) -> Option<Mentioned> {
     let (server, uri) = name.split_once(':')?;
@@ -272,7 +309,9 @@ mod tests {
         files::write(&directory.path().join("b?"), "two\n").unwrap();
         let agents = vec!["reviewer".to_owned(), "a".to_owned()];
         let servers = vec!["docs".to_owned()];
-        let places = Places { directory: directory.path().to_owned(), home: None, agents, servers };
+        let other_agents = vec![("off".to_owned(), "it is switched off".to_owned())];
+        let directory_of = directory.path().to_owned();
+        let places = Places { directory: directory_of, home: None, agents, other_agents, servers };
         (directory, places)
     }
 
@@ -312,6 +351,22 @@ mod tests {
     }
 
     #[test]
+    fn who_is_no_agent_is_told_so_and_one_that_is_asked_is_told_something() {
+        let (_directory, places) = project();
+        let said = |text: &str| Mentioning::read(text, &places).unwrap_err().to_string();
+        assert_eq!(
+            said("@reviewr look"),
+            "there is no agent and no file `reviewr`; did you mean `reviewer`?"
+        );
+        assert_eq!(said("@off look"), "the agent `off` cannot be asked here: it is switched off");
+        assert_eq!(said("@src/nothing.rs"), "there is no file `src/nothing.rs`");
+        for nothing in ["@reviewer", "@reviewer: ", "@reviewer."] {
+            assert_eq!(said(nothing), "nothing is said to the agent `reviewer`", "{nothing}");
+        }
+        assert!(Mentioning::read("@reviewer @a.txt", &places).is_ok());
+    }
+
+    #[test]
     fn what_a_server_has_is_named_with_its_server() {
         let (_directory, places) = project();
         let read = |text: &str| Mentioning::read(text, &places);
@@ -331,7 +386,8 @@ mod tests {
     fn home_is_home() {
         let home = Some("/h".into());
         let (agents, servers) = (Vec::new(), Vec::new());
-        let places = Places { directory: "/w".into(), home, agents, servers };
+        let other_agents = Vec::new();
+        let places = Places { directory: "/w".into(), home, agents, other_agents, servers };
         assert_eq!(places.path("~/x"), Path::new("/h/x"));
         assert_eq!(places.path("x"), Path::new("/w/x"));
         assert_eq!(places.path("/x"), Path::new("/x"));

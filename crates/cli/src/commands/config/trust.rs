@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
 use crate::session::Session;
-use crate::trust::{TrustFile, listed_as};
+use crate::trust::{TrustFile, file_in, file_of, listed_as};
 use crate::view::amounts;
 
 /// How much of a value is shown.
@@ -24,6 +24,8 @@ const AFTER_TRUST: &str = "\
 A file that is not trusted may set harmless values only: nothing that runs a program, names a server or \
 reads a variable. What is trusted is what the file says now: once it is changed, by a pull request or by a \
 model, it is not trusted until you look at it again.
+
+A folder without such a file is trusted with the agents and the .mcp.json in it; a convoke.yml that comes later is not.
 
 Examples:
   convoke config trust
@@ -73,10 +75,14 @@ impl Trust {
         let mut list = TrustFile::read(session.environment())?;
         let file = project_file(self.directory.as_deref(), session)?;
         let grants = grants(&file)?;
-        let shown = file.display();
+        let folder = file.parent().filter(|_| !file.exists());
+        let shown = folder.unwrap_or(&file).display();
         if list.store().trust(&file) == State::Pinned(grants.digest) {
             say(output, &format!("{shown} is trusted already"));
             return Ok(ExitCode::Done);
+        }
+        if let Some(folder) = folder {
+            refuse_nothing(folder)?;
         }
         if !(self.yes && output.is_quiet()) {
             tell(&file, &grants, output);
@@ -111,6 +117,9 @@ fn tell(file: &Path, grants: &Grants, output: &Output) {
     }
     for told in server_files(file, grants).iter().flat_map(|path| servers(path)) {
         line(&told);
+    }
+    if !file.exists() {
+        return line("there is no convoke.yml; one that comes later is not trusted with it");
     }
     if grants.granted.is_empty() {
         return line(&format!("{shown} sets harmless values only"));
@@ -166,6 +175,18 @@ fn servers(path: &Path) -> Vec<String> {
         lines.push(format!("  and {} more", servers.len() - MAX_SERVERS));
     }
     lines
+}
+
+/// Says no to a folder in which there is nothing that trust is needed for.
+fn refuse_nothing(folder: &Path) -> Result<(), Failure> {
+    let has_agents =
+        usual_directories(Some(folder), None, None).iter().any(|at| !list(at).is_empty());
+    if has_agents || folder.join(PROJECT_SERVERS).exists() {
+        return Ok(());
+    }
+    let message = format!("there is nothing in `{}` that has to be trusted", folder.display());
+    Err(Failure::usage(message)
+        .hint("that would be a convoke.yml, files of agents, or a .mcp.json"))
 }
 
 /// Asks whoever sits at the terminal.
@@ -229,24 +250,21 @@ impl Trusted {
 }
 
 /// Returns the project's file that is meant, as it is listed: the one in the folder that was named, or the
-/// one that holds here.
+/// one that holds here. Where there is none, it is the one that could be there.
 fn project_file(named: Option<&Path>, session: &Session<'_>) -> Result<PathBuf, Failure> {
     let found = match named {
         Some(folder) => {
             let folder = session.absolute(folder);
-            let files = PROJECT_FILE_NAMES.iter().map(|name| folder.join(name));
-            files.into_iter().find(|file| file.exists())
+            let mut files = PROJECT_FILE_NAMES.iter().map(|name| folder.join(name));
+            Some(files.find(|file| file.exists()).unwrap_or_else(|| file_in(&folder)))
         }
-        None => session.sources()?.project_file(),
+        None => file_of(&session.sources()?),
     };
     let folder =
         named.map_or_else(|| session.working_directory().to_owned(), |f| session.absolute(f));
     found.as_deref().and_then(listed_as).ok_or_else(|| {
-        Failure::usage(format!("there is no convoke.yml for `{}`", folder.display()))
-            .hint(
-                "what is trusted is what such a file says, and an empty one is enough for the agents of a \
-                 folder: `touch convoke.yml && convoke config trust`",
-            )
+        Failure::usage(format!("`{}` is no project that can be trusted", folder.display()))
+            .hint("it is your home directory, or is not there")
     })
 }
 

@@ -15,7 +15,8 @@ use crate::view::amounts;
 use crate::view::workspace::list;
 
 const AFTER_HELP: &str = "\
-The changes are made to the files of the directory the run was started in. Nothing is committed. Where one of them \
+The changes are made to the files of the directory the run was started in; those of an agent, to the files its \
+caller worked with, which may be a workspace too. Nothing is committed. Where one of them \
 does not fit what is there now, none is made, and the files are named. The workspace stays until \
 `convoke runs rm` removes the run.
 
@@ -47,6 +48,8 @@ pub(crate) struct Apply {
 struct Told<'a> {
     run: &'a RunId,
     applied: bool,
+    /// Whether the files were so already.
+    already: bool,
     files: &'a [FileChange],
 }
 
@@ -71,9 +74,10 @@ impl Apply {
         let how = if self.check { How::Check } else { How::Really };
         let changes = threads.block_on(opened.apply(how));
         let changes = changes.map_err(|error| workspace::failure(&error))?;
-        let applied = !self.check && !changes.files.is_empty();
+        let already = changes.already;
+        let applied = !self.check && !already && !changes.files.is_empty();
         if self.json {
-            output.json(&Told { run: &id, applied, files: &changes.files });
+            output.json(&Told { run: &id, applied, already, files: &changes.files });
             return Ok(ExitCode::Done);
         }
         for line in list(&changes.files, usize::MAX, &output.out) {
@@ -85,8 +89,18 @@ impl Apply {
             let place = output.err.printable(&place);
             match (changes.files.is_empty(), self.check) {
                 (true, _) => output.err.line("nothing was changed, so there is nothing to apply"),
+                _ if already => output.err.line(format_args!(
+                    "the changes are in {place} already, so there is nothing to do"
+                )),
                 (_, true) => output.err.line(format_args!("{count} would be changed in {place}")),
                 (_, false) => output.err.line(format_args!("{count} changed in {place}")),
+            }
+            let caller = workspace::run_of(opened.start(), session, &config);
+            if let (Some(caller), false) = (caller, changes.files.is_empty()) {
+                output.err.line(format_args!(
+                    "  that is the workspace of its caller; to take it over from there: convoke runs apply \
+                     {caller}"
+                ));
             }
         }
         Ok(ExitCode::Done)

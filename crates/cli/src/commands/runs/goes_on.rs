@@ -17,7 +17,7 @@ use super::super::run::flags::AgentFlags;
 use super::super::run::watch::{self, Watch};
 use super::super::run::{Format, agent, attach, cannot_start, format_parser, with_output};
 use super::super::workspace;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -137,8 +137,12 @@ impl GoesOn {
                 let model = Arc::clone(&chosen.model);
                 let id = paused.id();
                 let ask = |tools: ExecutorBuilder| tools.approver(approvals.approver());
-                let made = runtime.acting_as(&found, model, &named.inputs, &id, ask);
-                threads.block_on(made).map_err(|error| agents::run::not_started(&error))?.0
+                if let Some(message) = agents::changed(&named, &found) {
+                    failure::warning(output, &message);
+                }
+                let made = runtime.acting_on_as(&found, model, &named, &id, ask);
+                let made = threads.block_on(made);
+                made.map_err(|error| agents::run::not_started(&error, &named.name))?.0
             }
         };
         let agent = agent.run_settings(settings.clone());

@@ -101,7 +101,21 @@ pub(in crate::commands) fn find(store: &Store, id: &str) -> Result<RunId, Failur
     }
     store.find(id).map_err(|error| match error {
         FindError::Journal(error) => failure(&error),
-        error => wrong(error.to_string()),
+        error => of_an_agent(store, id).unwrap_or_else(|| wrong(error.to_string())),
+    })
+}
+
+/// Says whose an id is that an agent has which a run called: what it did is part of that run.
+fn of_an_agent(store: &Store, id: &str) -> Option<Failure> {
+    let (root, _) = id.split_once('-')?;
+    let root = store.find(root).ok()?;
+    let events = store.read(&root).ok()?.events;
+    events.iter().any(|event| event.run.as_str() == id).then(|| {
+        Failure::usage(format!(
+            "`{id}` is an agent that run `{root}` called, and no run of its own"
+        ))
+        .hint(format!("`convoke runs show {root} --tree` shows what it did"))
+        .hint(format!("`convoke runs resume {root}` takes it up with its run"))
     })
 }
 

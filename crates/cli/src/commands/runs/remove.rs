@@ -60,7 +60,7 @@ impl Remove {
         }
         let threads = watch::threads()?;
         let own = Own::find(&store, &runs, session, &threads, output)?;
-        for run in own.iter().filter(|own| own.is_needed).map(|own| &own.run) {
+        for run in own.iter().filter(|own| own.holds_changes).map(|own| &own.run) {
             let said = "it changed files in its workspace that were not applied: they go with it";
             failure::doubt(output, &format!("{run}: {said}"));
         }
@@ -126,7 +126,7 @@ struct Own {
     run: RunId,
     workspaces: Workspaces,
     /// Whether there is something in it that is nowhere else. Where nobody can say, there may be.
-    is_needed: bool,
+    holds_changes: bool,
 }
 
 impl Own {
@@ -153,12 +153,12 @@ impl Own {
             let mut below = workspace::of_its_agents(&recorded.events, session, config);
             below.retain(|(one, _)| own.as_ref().is_none_or(|(own, _)| own != one));
             for (one, workspaces) in own.into_iter().chain(below) {
-                let is_needed = threads.block_on(workspaces.is_needed(&one));
-                if let Err(error @ WorkspaceError::InUse { .. }) = &is_needed {
+                let holds_changes = threads.block_on(workspaces.holds_changes(&one));
+                if let Err(error @ WorkspaceError::InUse { .. }) = &holds_changes {
                     return Err(workspace::failure(error));
                 }
-                let is_needed = is_needed.unwrap_or(true);
-                found.push(Self { root: run.clone(), run: one, workspaces, is_needed });
+                let holds_changes = holds_changes.unwrap_or(true);
+                found.push(Self { root: run.clone(), run: one, workspaces, holds_changes });
             }
         }
         Ok(found)

@@ -24,8 +24,9 @@ pub(super) fn region(
     detail: Detail,
     stream: &Stream,
 ) -> Vec<String> {
-    // The cursor stands below the last line, and a full line would end in the next one.
-    let rows = size.rows.saturating_sub(1).min(MAX_LINES);
+    // The cursor stands below the last line, and a full line would end in the next one. One more row stays free: a
+    // terminal that is cleared from its very first row on may keep what was there, as if it had scrolled by.
+    let rows = size.rows.saturating_sub(2).clamp(1, MAX_LINES);
     let width = size.columns.saturating_sub(1);
     let pen = Pen { now, width, look: Look::of(stream), stream, detail };
     let mut lines: Vec<String> =

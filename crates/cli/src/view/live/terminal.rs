@@ -60,6 +60,11 @@ impl Terminal {
             }
             Some('K') => self.rows[self.row].truncate(self.column),
             Some('J') => {
+                // Some terminals keep what was on a screen that is cleared from its first row on.
+                let is_full = self.rows.len() >= self.size.rows;
+                let top = self.rows.len().saturating_sub(self.size.rows);
+                let is_all = is_full && (self.row, self.column) == (top, 0);
+                assert!(!is_all, "all of the screen is cleared, and stays in its history");
                 self.rows[self.row].truncate(self.column);
                 self.rows.truncate(self.row + 1);
             }

@@ -70,7 +70,7 @@ impl<'t> Rows<'t, '_> {
     fn child(&self, page: &mut Html, index: AgentIndex, level: usize) {
         let Some(agent) = self.timeline.agent(index) else { return };
         let mood = words::ending(agent).0;
-        let (label, detail) = (agent.name.to_owned(), "agent".to_owned());
+        let (label, detail) = (self.timeline.label(index), "agent".to_owned());
         let row = Row {
             id: &agent_id(index),
             level,

@@ -134,7 +134,8 @@ impl<'e> Body<'_, 'e> {
         let Some(agent) = self.timeline.agent(index) else { return };
         let (mood, ending) = words::ending(agent);
         page.markup("<details class=\"agent\" open id=\"").text(&agent_id(index));
-        page.markup("\"><summary><span class=\"kind\">Agent</span> <b>").text(agent.name);
+        page.markup("\"><summary><span class=\"kind\">Agent</span> <b>")
+            .text(&self.timeline.label(index));
         page.markup("</b> ");
         badge(page, mood, &ending);
         page.markup(" <span class=\"meta\">").text(&count(agent.turns.into(), "turn"));

@@ -266,7 +266,7 @@ impl<'e> Writer<'_, 'e> {
         let facts = facts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
         self.out.push_str(&format!(
             "<details>\n<summary>Agent <b>{}</b> {} {ending} · {facts}</summary>\n\n",
-            html(agent.name),
+            html(&self.timeline.label(index)),
             mood.sign(),
         ));
         self.inside += 1;

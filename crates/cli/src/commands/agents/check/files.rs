@@ -9,7 +9,7 @@ use convoke::agent::files::{
     AgentFormat, AgentOrigin, AgentSource, Draft, FileNote, KeyLines, LoadReport, Loaded,
     ProjectTrust, load, read,
 };
-use convoke::{KnownAgent, Runtime, replaces_shipped};
+use convoke::{KnownAgent, NotOffered, Runtime, replaces_shipped};
 
 use super::super::note::Note;
 use super::super::{known, shown};
@@ -214,7 +214,9 @@ impl<'a> Files<'a> {
         if let Some(off) = &known.off {
             return Some(format!("it is switched off: {off}"));
         }
-        let why = self.runtime.not_offered(&known.agent.name)?;
+        // What is wrong with its model is said with the model.
+        let why = self.runtime.not_offered(&known.agent.name);
+        let why = why.filter(|why| *why != NotOffered::NoModel)?;
         Some(format!("it is not offered to the main agent: {why}"))
     }
 

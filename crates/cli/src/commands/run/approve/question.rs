@@ -15,7 +15,7 @@ use super::keyboard::{Awaited, Said, forget_what_was_typed};
 use super::save::save;
 use super::{Approvals, Tools};
 use crate::commands::inquiry::{Answering, Step};
-use crate::output::{Stream, Style};
+use crate::output::{Stream, Style, wrap};
 use crate::view::View;
 use crate::view::diff::{show, whole};
 
@@ -57,6 +57,8 @@ enum Meaning {
     Edit,
     View,
     Help,
+    /// Nothing is said. It may have been meant for a question that went away.
+    Nothing,
     /// Anything else is for the model.
     Message,
 }
@@ -67,7 +69,8 @@ impl Meaning {
             Some("y" | "yes") => Self::Once,
             Some("a" | "always") => Self::Always,
             Some("s" | "save") => Self::Save,
-            None | Some("" | "n" | "no") => Self::Refuse,
+            None | Some("n" | "no") => Self::Refuse,
+            Some("") => Self::Nothing,
             Some("e" | "edit") => Self::Edit,
             Some("v" | "view") => Self::View,
             Some("?" | "h" | "help") => Self::Help,
@@ -151,8 +154,10 @@ impl Asked {
                 }
             }
         }
-        let reason = stream.printable(&question.reason);
-        stream.line(stream.paint(Style::Dim, format_args!("It is asked because {reason}")));
+        let reason = format!("It is asked because {}", stream.printable(&question.reason));
+        for line in wrap(&reason, stream.width()) {
+            stream.line(stream.paint(Style::Dim, line));
+        }
         stream.text(self.prompt(&approvals.tools, stream));
         stream.flush();
     }
@@ -167,14 +172,16 @@ impl Asked {
         if tools.editor.is_some() {
             answers.push("[e]dit");
         }
-        let answers = format!("{}, or say what to do instead: ", answers.join(", "));
+        let broken = |text: String| wrap(&text, stream.width()).join("\n");
+        let answers = broken(format!("{}, or say what to do instead:", answers.join(", "))) + " ";
         // What was changed by hand is one thing; no rule was proposed for it.
         if question.rules.is_empty() || self.edited.is_some() {
             return answers;
         }
         let rules = shown(&question.rules);
         let saves = if tools.rules.is_some() { "; [s]ave allows it in all runs" } else { "" };
-        format!("[a]lways allows {} in this run{saves}\n{answers}", stream.printable(&rules))
+        let always = format!("[a]lways allows {} in this run{saves}", stream.printable(&rules));
+        format!("{}\n{answers}", broken(always))
     }
 
     /// Tells whether not all of it was shown.
@@ -212,6 +219,9 @@ impl Asked {
                 None => self.answer(Answer::yes()),
             },
             Meaning::Help => Some(self.again(HELP, tools, stream)),
+            Meaning::Nothing => {
+                Some(self.again("that is no answer; y is yes and n is no", tools, stream))
+            }
             Meaning::Always | Meaning::Save if self.edited.is_some() => {
                 let problem = "what you changed can be allowed once; say yes or no";
                 Some(self.again(problem, tools, stream))

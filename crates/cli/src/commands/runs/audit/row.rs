@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use convoke::agent::AgentRights;
 use convoke::journal::audit::{Act, Approval, Began, Call, Entry, Outcome, Rights};
+use serde_json::Value;
 
 use super::super::short;
 use crate::moment;
 use crate::output::{Stream, Style, columns, cut};
-use crate::view::brief;
 use crate::view::line::Line;
 use crate::view::look::{Look, Sign};
+use crate::view::{amounts, brief};
 
 /// How many columns there are at most on a terminal.
 const AGENT: usize = 32;
@@ -247,8 +249,7 @@ fn of_rights(rights: &Rights, most: usize) -> [String; 5] {
         Began::Resumed => "resumed",
     };
     let text = |key: &str| rights.origin.get(key).and_then(|value| value.as_str());
-    let agent = rights.origin.pointer("/agent/name").and_then(|name| name.as_str());
-    let agent = agent.map(|name| format!("as {name}"));
+    let agent = rights.origin.get("agent").map(|agent| of_agent(agent, &rights.origin));
     let mode = text("mode").map(|mode| format!("mode {mode}"));
     let place = text("workingDirectory").map(|place| format!("in {place}"));
     let tools = rights.origin.get("tools").and_then(|tools| tools.as_array()).map(|tools| {
@@ -257,10 +258,32 @@ fn of_rights(rights: &Rights, most: usize) -> [String; 5] {
     });
     let sandbox = text("sandbox").map(|sandbox| format!("sandbox {sandbox}"));
     let served = rights.origin.get("served").map(|_| "for MCP clients".to_owned());
-    let all: Vec<String> =
-        [agent, mode, sandbox, served, place, tools].into_iter().flatten().collect();
+    let all = [agent, mode, sandbox, served, place, tools].into_iter().flatten();
+    let all: Vec<String> = all.filter(|part| !part.is_empty()).collect();
     let empty = String::new;
     [word.to_owned(), empty(), empty(), empty(), brief::one_line(&all.join(" "), most)]
+}
+
+/// Returns what the definition of an agent lets it do, beside what its caller may: of one that works by itself, with
+/// its name.
+fn of_agent(agent: &Value, origin: &Value) -> String {
+    let name = agent.get("name").and_then(Value::as_str);
+    let rights = agent.get("rights").or_else(|| origin.get("rights"));
+    let rights = rights.cloned().and_then(|rights| serde_json::from_value(rights).ok());
+    let AgentRights { mode, rules, commands, tools, .. } = rights.unwrap_or_default();
+    let list = |what: &str, names: Vec<String>| match names.as_slice() {
+        [] => format!("no {what}"),
+        names => format!("{what} {}", names.join(", ")),
+    };
+    let parts = [
+        name.map(|name| format!("agent {name}:")),
+        mode.map(|mode| format!("its mode {mode}")),
+        tools.map(|tools| list("tools", tools)),
+        commands.map(|commands| list("commands", commands)),
+        (!rules.is_empty()).then(|| amounts::count(rules.len() as u64, "rule")),
+    ];
+    let said = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    if said.is_empty() { "as its caller".to_owned() } else { said }
 }
 
 const fn style(act: &Act) -> Option<Style> {

@@ -95,11 +95,12 @@ impl<'r> Rows<'r> {
                     _ => column.put(line, None, text, *width),
                 }
             });
-            let (style, asked) = match &run.problem {
-                Some(problem) => (Some(Style::Bad), problem),
-                None => (None, &run.prompt),
+            let (style, asked) = match (&run.problem, &run.agent) {
+                (Some(problem), _) => (Some(Style::Bad), problem.clone()),
+                (None, Some(agent)) => (None, format!("@{agent} {}", run.prompt)),
+                (None, None) => (None, run.prompt.clone()),
             };
-            let line = line.flexible(style, brief::one_line(asked, LONGEST_PROMPT));
+            let line = line.flexible(style, brief::one_line(&asked, LONGEST_PROMPT));
             stream.line(line.fit(width, stream).trim_end());
         }
     }

@@ -45,6 +45,9 @@ pub(super) struct ToldRun<'r> {
     working_directory: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
+    /// The agent that works, if it is not the main one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<String>,
     /// How many questions nobody has answered yet.
     open_questions: usize,
     /// Which ones.
@@ -97,7 +100,11 @@ impl<'r> Head<'r> {
             facts.push(("model", main.model.to_owned()));
         }
         if let Some(origin) = Origin::of(&self.recorded.events) {
-            facts.extend(origin.agent.as_ref().map(|agent| ("agent", agent.name.clone())));
+            if let Some(agent) = &origin.agent {
+                let own = agent.rights.as_ref().and_then(|rights| rights.mode);
+                let own = own.map(|mode| format!(" (mode {mode})")).unwrap_or_default();
+                facts.push(("agent", format!("{}{own}", agent.name)));
+            }
             facts.push(("directory", origin.working_directory.display().to_string()));
         }
         let created = self.recorded.created;
@@ -139,7 +146,8 @@ impl<'r> Head<'r> {
             working_directory: origin
                 .as_ref()
                 .map(|origin| origin.working_directory.display().to_string()),
-            mode: origin.map(|origin| origin.mode),
+            mode: origin.as_ref().map(|origin| origin.mode),
+            agent: origin.and_then(|origin| origin.agent).map(|agent| agent.name),
             open_questions: self.questions.len(),
             questions: self.questions,
             events: events.len(),

@@ -203,7 +203,7 @@ impl<'e> Teller<'_, 'e> {
         let used = used.or_else(|| agent.reported.map(|reported| reported.usage));
         let mut row = Row::new("agent", None, index.get(), agent.span);
         row.indent = indent;
-        row = row.named(format!("agent {}", one_line(agent.name, SAID)));
+        row = row.named(format!("agent {}", one_line(&self.timeline.label(index), SAID)));
         let state = outcome.map(|outcome| State::Ended(outcome.status));
         row = row.went(
             state.map_or(Sign::Begins, State::sign),

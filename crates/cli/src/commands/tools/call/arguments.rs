@@ -13,14 +13,23 @@ use crate::failure::Failure;
 use crate::files;
 
 /// Reads a JSON object.
-pub(in crate::commands) fn from_json(text: &str) -> Result<Map<String, Value>, Failure> {
+pub(super) fn from_json(text: &str) -> Result<Map<String, Value>, Failure> {
+    object(text, "arguments", "--arg")
+}
+
+/// Reads a JSON object: what is in it, and the flag that says one thing of it, are told where it is none.
+pub(in crate::commands) fn object(
+    text: &str,
+    what: &str,
+    flag: &str,
+) -> Result<Map<String, Value>, Failure> {
+    let hint = format!("write them as '{{\"key\": \"value\"}}', or as {flag} key=value");
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => Ok(map),
-        Ok(_) => Err(Failure::usage("the arguments are not a JSON object")
-            .hint("write them as '{\"key\": \"value\"}', or as --arg key=value")),
-        Err(error) => Err(Failure::usage("the arguments are not JSON")
-            .because(&error)
-            .hint("write them as '{\"key\": \"value\"}', or as --arg key=value")),
+        Ok(_) => Err(Failure::usage(format!("the {what} are not a JSON object")).hint(hint)),
+        Err(error) => {
+            Err(Failure::usage(format!("the {what} are not JSON")).because(&error).hint(hint))
+        }
     }
 }
 
