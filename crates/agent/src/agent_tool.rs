@@ -1,5 +1,6 @@
 //! An agent as a tool: the same contract as any other, with a run of its own as its body.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,9 +8,13 @@ use convoke_core::{Category, Declaration, Kind, Repeat, ToolError, ToolSpec};
 use convoke_tool::{Invocation, Tool, ToolContext, ToolOutput, cut_middle};
 use serde_json::{Map, Value};
 
+use crate::manner::Manner;
 use crate::member::Member;
 use crate::registry::Registered;
 use crate::subagent::Order;
+
+/// How much of an agent's description a model is told, in bytes.
+pub const MAX_DESCRIPTION_BYTES: usize = 1024;
 
 /// How much of what an agent is to do is shown where it is named.
 const SHOWN_BYTES: usize = 120;
@@ -19,20 +24,43 @@ const SHOWN_BYTES: usize = 120;
 pub struct AgentTool {
     spec: ToolSpec,
     agent: Arc<Registered>,
+    /// How a run may call it; nothing, where each call is a run of its own.
+    manner: Option<Manner>,
 }
 
 impl AgentTool {
     /// Wraps an agent.
     pub fn new(agent: Arc<Registered>) -> Self {
         let definition = agent.definition();
-        let mut spec = agent_spec(&definition.name, &definition.description);
+        let mut spec = agent_spec(&definition.name, &in_short(&definition.description));
         spec.display_name.clone_from(&definition.display_name);
         spec.parameters = definition.input.schema().into();
         if definition.run.at_most_once {
             spec.repeat = Repeat::Unsafe;
         }
-        Self { spec, agent }
+        Self { spec, agent, manner: None }
     }
+
+    /// Wraps an agent for runs, which may go on with one that ended.
+    pub(crate) fn for_runs(agent: Arc<Registered>, manner: Manner) -> Self {
+        let mut tool = Self::new(agent);
+        let mut schema = tool.agent.input.schema();
+        manner.declare(&mut schema, &tool.agent.input);
+        tool.spec.parameters = schema.into();
+        Self { manner: Some(manner), ..tool }
+    }
+}
+
+/// Cuts a description to what a model is told of it with every request.
+pub(crate) fn in_short(description: &str) -> Cow<'_, str> {
+    if description.len() <= MAX_DESCRIPTION_BYTES {
+        return Cow::Borrowed(description);
+    }
+    let starts = description.char_indices().map(|(at, _)| at);
+    let end = starts.take_while(|at| *at <= MAX_DESCRIPTION_BYTES).last().unwrap_or_default();
+    let start = description.get(..end).unwrap_or_default();
+    let words = start.rsplit_once(char::is_whitespace).map_or(start, |(words, _)| words);
+    Cow::Owned(format!("{} …", words.trim_end()))
 }
 
 /// What all tools that call agents say about themselves.
@@ -55,7 +83,11 @@ impl Tool for AgentTool {
             Value::Object(inputs) => inputs,
             _ => Map::new(),
         };
-        SubagentInvocation::of(Order::new(Arc::clone(&self.agent), inputs))
+        let agent = Arc::clone(&self.agent);
+        SubagentInvocation::of(match self.manner {
+            Some(manner) => manner.order(agent, inputs)?,
+            None => Order::new(agent, inputs),
+        })
     }
 }
 

@@ -14,6 +14,9 @@ use crate::template::{Gap, PromptTemplate, UnfilledGaps, is_gap_name};
 /// The argument that says which agent is called; no input can have its name.
 pub const AGENT_NAME: &str = "agent_name";
 
+/// The argument that says which agent goes on; no input can have its name.
+pub const AGENT_ID: &str = "agent_id";
+
 /// What the first agent of a run is called in paths and rules; no other can have its name.
 pub const MAIN: &str = "main";
 
@@ -178,10 +181,11 @@ fn input_problems(agent: &str, inputs: &InputConfig) -> Vec<DefinitionProblem> {
         }
     }
     for (name, _) in inputs.names() {
-        if name == AGENT_NAME {
+        if name == AGENT_NAME || name == AGENT_ID {
+            let does = if name == AGENT_NAME { "is called" } else { "goes on" };
             let message = format!(
-                "agent `{agent}`: no input can be called `{AGENT_NAME}`, which says which agent is \
-                 called; use another name"
+                "agent `{agent}`: no input can be called `{name}`, which says which agent {does}; use \
+                 another name"
             );
             problems.push(problem(Some(name), message));
         } else if matches!(inputs, InputConfig::Named(_)) && !is_gap_name(&name) {
@@ -253,6 +257,10 @@ mod tests {
             definition.input = InputConfig::Schema(schema);
         });
         assert!(found[0].starts_with("input_schema: "), "{found:?}");
+        let found = problems(|definition| {
+            definition.input = InputConfig::none().required("agent_id", InputType::String, "");
+        });
+        assert!(found[0].contains("`agent_id`, which says which agent goes on"), "{found:?}");
     }
 
     #[test]

@@ -7,12 +7,15 @@
 use std::sync::Arc;
 
 use convoke_core::nearest::{did_you_mean, nearest};
-use convoke_core::{Declaration, RunId, ToolError, ToolSpec};
-use convoke_tool::{Invocation, Tool};
+use convoke_core::{Declaration, ToolError, ToolSpec};
+use convoke_tool::{Invocation, Tool, cut_middle};
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
-use crate::agent_tool::{SubagentInvocation, agent_spec};
+use crate::agent_tool::{SubagentInvocation, agent_spec, in_short};
+use crate::check::{AGENT_ID, MAX_NAME_BYTES};
 use crate::definition::InputConfig;
+use crate::manner::{BACKGROUND, Manner, agent_id, background, taken_id};
 use crate::registry::Registered;
 use crate::subagent::{More, Order};
 use crate::team::{Delegation, Granted, Team};
@@ -22,6 +25,10 @@ pub const DELEGATE_TO_AGENT: &str = "delegate_to_agent";
 
 /// The argument that names the agent. No input of an agent can have this name.
 pub const AGENT_NAME: &str = "agent_name";
+
+/// What the agent is to do, and what else goes into it.
+const PROMPT: &str = "prompt";
+const INPUTS: &str = "inputs";
 
 /// How many mistakes in the inputs of an agent are told at once.
 const MAX_PROBLEMS: usize = 10;
@@ -74,30 +81,25 @@ impl DelegateTool {
             return Err(ToolError::validation(["`agent_name` is missing"]));
         };
         let agent = self.find(&name)?;
+        let manner = Manner { background: self.team.works_in_background(&self.agents()) };
         if self.team.delegation() == Delegation::Union {
-            check(&agent, &arguments)?;
-            return Ok(Order::new(agent, arguments));
+            return manner.order(agent, arguments);
         }
-        let text = |name: &str| match arguments.get(name) {
-            Some(Value::String(text)) => Some(text.clone()),
+        let prompt = match arguments.remove(PROMPT) {
+            Some(Value::String(text)) => Some(text),
             _ => None,
         };
-        let (prompt, continued) = (text("prompt"), text("agent_id"));
-        let background = arguments.get("background").and_then(Value::as_bool).unwrap_or_default();
-        if background && !self.team.works_in_background(&self.agents()) {
-            return Err(ToolError::validation([
-                "agents do not work in the background here; leave `background` out",
-            ]));
-        }
-        if let Some(child) = continued.filter(|child| !child.is_empty()) {
+        let (continued, named) = (taken_id(&mut arguments), arguments.remove(INPUTS));
+        let background = manner.check(arguments.remove(BACKGROUND).as_ref())?;
+        check_rest(&agent, &arguments)?;
+        if let Some(child) = continued {
             let message = prompt.unwrap_or_default();
-            let child = RunId::new(child);
             let mut order = Order::new(agent, Map::new());
             order.background |= background;
             order.more = Some(More { child, message });
             return Ok(order);
         }
-        let (inputs, note) = inputs(&agent, prompt, arguments.remove("inputs"))?;
+        let (inputs, note) = inputs(&agent, prompt, named)?;
         check(&agent, &inputs)?;
         let mut order = Order::new(agent, inputs);
         order.background |= background;
@@ -114,7 +116,10 @@ impl Tool for DelegateTool {
     fn declaration(&self) -> Declaration {
         let agents = self.agents();
         let (description, parameters) = match self.team.delegation() {
-            Delegation::Union => (self.spec.description.clone(), union(&agents)),
+            Delegation::Union => {
+                let manner = Manner { background: self.team.works_in_background(&agents) };
+                (self.spec.description.clone(), union(&agents, manner))
+            }
             _ => (listed(&self.spec.description, &agents), {
                 let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
                 let agent_name = if names.is_empty() {
@@ -143,28 +148,28 @@ fn flat(agent_name: &Value, in_background: bool) -> Value {
         "type": "object",
         "properties": {
             AGENT_NAME: agent_name,
-            "prompt": { "type": "string", "description": "The task, with all the agent has to know." },
-            "inputs": { "type": "object", "description": "Further inputs, by name." },
-            "agent_id": { "type": "string", "description": "Continue this ended agent." },
+            PROMPT: { "type": "string", "description": "The task, with all the agent has to know." },
+            INPUTS: { "type": "object", "description": "Further inputs, by name." },
+            AGENT_ID: agent_id(),
         },
-        "required": [AGENT_NAME, "prompt"],
+        "required": [AGENT_NAME, PROMPT],
     });
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     if let (true, Some(properties)) = (in_background, properties) {
-        let background = json!({ "type": "boolean", "description": "Go on while it works." });
-        properties.insert("background".to_owned(), background);
+        properties.insert(BACKGROUND.to_owned(), background());
     }
     schema
 }
 
 /// The schema with a branch for each agent.
-fn union(agents: &[Arc<Registered>]) -> Value {
+fn union(agents: &[Arc<Registered>], manner: Manner) -> Value {
     if agents.is_empty() {
         return flat(&json!({ "type": "string" }), false);
     }
     let branch = |agent: &Arc<Registered>| {
         let mut schema = agent.input.schema();
-        let name = json!({ "const": agent.name, "description": agent.description });
+        let name = json!({ "const": agent.name, "description": in_short(&agent.description) });
+        manner.declare(&mut schema, &agent.input);
         if let Value::Object(schema) = &mut schema {
             let properties = schema.entry("properties").or_insert_with(|| json!({}));
             if let Value::Object(properties) = properties {
@@ -185,6 +190,7 @@ fn listed(description: &str, agents: &[Arc<Registered>]) -> String {
     let mut text = format!("{description}\nAgents:");
     for agent in agents {
         let what = agent.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let what = in_short(&what);
         text.push_str(&format!("\n- {}: {what}", agent.name));
         let inputs = wanted_inputs(&agent.input);
         if !inputs.is_empty() {
@@ -235,6 +241,39 @@ pub(crate) fn inputs(
     }
 }
 
+/// Says that there are arguments that nobody takes, if there are: an input of the agent that is at the wrong place, or
+/// a name that is nearly right.
+fn check_rest(agent: &Registered, rest: &Map<String, Value>) -> Result<(), ToolError> {
+    let inputs = agent.input.names();
+    let wrong = |name: &String| {
+        if inputs.iter().any(|(known, _)| known == name) {
+            return format!("`{name}` is an input of `{}`: put it into `{INPUTS}`", agent.name);
+        }
+        let close = nearest(name, [AGENT_NAME, PROMPT, INPUTS, AGENT_ID, BACKGROUND]);
+        let list = "`agent_name`, `prompt`, `inputs`, `agent_id`";
+        match close.as_slice() {
+            [] => format!("`{name}` is not a parameter; there are: {list}"),
+            close => format!("`{name}` is not a parameter{}", did_you_mean(close)),
+        }
+    };
+    let problems: Vec<String> = rest.keys().take(MAX_PROBLEMS).map(wrong).collect();
+    if problems.is_empty() { Ok(()) } else { Err(ToolError::validation(problems)) }
+}
+
+/// Says that an agent has no input of that name, and which is meant.
+fn unknown_input(agent: &Registered, name: &str) -> String {
+    let name = cut_middle(name, MAX_NAME_BYTES).unwrap_or_else(|| name.to_owned());
+    let known = agent.input.names();
+    let known: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let close = nearest(&name, known.iter().copied());
+    let which = match (close.as_slice(), known.as_slice()) {
+        ([], []) => "; it has none".to_owned(),
+        ([], known) => format!("; its inputs are: {}", known.join(", ")),
+        (close, _) => did_you_mean(close),
+    };
+    format!("`{}` has no input `{name}`{which}", agent.name)
+}
+
 /// Holds inputs against the schema of an agent.
 pub(crate) fn check(agent: &Registered, inputs: &Map<String, Value>) -> Result<(), ToolError> {
     let schema = agent.input.schema();
@@ -244,15 +283,18 @@ pub(crate) fn check(agent: &Registered, inputs: &Map<String, Value>) -> Result<(
     let validator =
         jsonschema::validator_for(&schema).map_err(|error| broken(error.to_string()))?;
     let inputs = Value::Object(inputs.clone());
-    let problem = |error: jsonschema::ValidationError<'_>| {
+    let problem = |error: jsonschema::ValidationError<'_>| -> Vec<String> {
         let place = error.instance_path().to_string();
-        match place.trim_start_matches('/') {
-            "" => format!("inputs of `{}`: {error}", agent.name),
-            place => format!("input `{place}` of `{}`: {error}", agent.name),
+        match (place.trim_start_matches('/'), error.kind()) {
+            ("", ValidationErrorKind::AdditionalProperties { unexpected }) => {
+                unexpected.iter().map(|name| unknown_input(agent, name)).collect()
+            }
+            ("", _) => vec![format!("inputs of `{}`: {error}", agent.name)],
+            (place, _) => vec![format!("input `{place}` of `{}`: {error}", agent.name)],
         }
     };
-    let mut problems: Vec<String> =
-        validator.iter_errors(&inputs).take(MAX_PROBLEMS).map(problem).collect();
+    let problems = validator.iter_errors(&inputs).flat_map(problem);
+    let mut problems: Vec<String> = problems.take(MAX_PROBLEMS).collect();
     if problems.is_empty() {
         return Ok(());
     }

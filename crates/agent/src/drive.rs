@@ -126,8 +126,15 @@ impl Driver {
 
     async fn all_of_it(&self) -> Result<Outcome, Unrecorded> {
         self.member.give_up_lost()?;
+        self.keep_a_share();
         self.member.take_up_background().await?;
         self.to_the_end().await
+    }
+
+    /// Keeps what its own next answer takes, so that agents below leave it that.
+    fn keep_a_share(&self) {
+        let kept = self.state.lock().kept();
+        self.member.tree.keep_for(self.recorder.run(), kept);
     }
 
     /// Waits until there is a seat for it, unless it is to stop, which needs none.
@@ -272,6 +279,7 @@ impl Driver {
                 return self.record(EventBody::BudgetExceeded { budget: Limit::ToolCalls, of });
             }
         }
+        self.keep_a_share();
         let mut batch = std::pin::pin!(self.tools.execute_batch(calls));
         let mut waits = false;
         loop {

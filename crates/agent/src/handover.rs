@@ -1,5 +1,6 @@
 //! What a caller sees of an agent it called: how it ended, what came out, and never how it got there.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use convoke_core::{
@@ -44,6 +45,10 @@ impl Handover {
             if *recovered {
                 fields.insert("recovered".into(), true.into());
             }
+            if !report.refused.is_empty() {
+                fields.insert("refused".into(), json!(report.refused));
+                text.push_str(&format!("\n\n{}", refused_calls(&report.refused)));
+            }
             if let Some(changed) = &report.workspace {
                 fields.insert("workspace".into(), json!(changed));
                 text.push_str(&format!("\n\n{}", changed_files(changed)));
@@ -54,14 +59,16 @@ impl Handover {
             let why = message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             let had = match (output.is_some(), recovered) {
                 (false, _) => "It gave no result",
+                (true, true) if *cause == Cause::Denied => "It gave this result all the same",
                 (true, true) => "When it had to end, it gave this result, which may not be whole",
                 (true, false) => "This is the last it said; it is not a result",
             };
-            let message = format!(
-                "the agent `{}` did not complete its task ({}){why}. {had}",
-                agent.name,
-                word(*cause),
-            );
+            let how = match cause {
+                Cause::Denied => "was not allowed to do what it wanted",
+                _ => "did not complete its task",
+            };
+            let message =
+                format!("the agent `{}` {how} ({}){why}. {had}", agent.name, word(*cause));
             ToolError::new(kind_of(*status), message)
         });
         Self { value, text: text.trim_start().to_owned(), failure }
@@ -115,6 +122,15 @@ fn as_text(agent: &Registered, output: &Value) -> String {
         Value::String(text) => text.clone(),
         value => value.to_string(),
     }
+}
+
+/// Says which calls of an agent were refused: what it gives may be short of what they would have done.
+fn refused_calls(refused: &BTreeMap<String, u32>) -> String {
+    let named = refused.iter().map(|(tool, times)| match times {
+        1 => format!("`{tool}`"),
+        times => format!("`{tool}` ({times} times)"),
+    });
+    format!("Some of its calls were refused: {}.", named.collect::<Vec<_>>().join(", "))
 }
 
 /// Says what an agent changed in its own workspace.

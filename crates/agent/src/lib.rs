@@ -20,6 +20,7 @@
 //! | [`resume`] | taking a run up again |
 //! | `keeper`, `journaled` | where the events of runs are kept, and that this is a journal |
 //! | `drive` | the loop: decide, carry out, record |
+//! | `manner` | how an agent is called, beside what goes into it |
 //! | `settle` | what is recorded where nothing has to be carried out |
 //! | `replay` | doing a recorded run again and comparing |
 //! | `ask` | one use of the model: deltas, deadline, cancellation, cost |
@@ -48,6 +49,7 @@ mod handover;
 mod journaled;
 mod keeper;
 mod look_back;
+mod manner;
 mod member;
 mod offer;
 mod only_commands;

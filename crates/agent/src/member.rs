@@ -231,8 +231,7 @@ impl Member {
 
     /// Returns the id by which this run knows an agent that it called.
     pub(crate) fn short<'a>(&self, child: &'a RunId) -> &'a str {
-        let below = child.as_str().strip_prefix(self.recorder.run().as_str());
-        below.and_then(|below| below.strip_prefix('-')).unwrap_or(child.as_str())
+        short_id(self.recorder.run(), child)
     }
 
     /// Returns the agent that this run knows by an id.
@@ -300,6 +299,12 @@ impl Member {
         });
         ToolOutput::new(json!({ "agents": agents.collect::<Vec<Value>>() }))
     }
+}
+
+/// Returns the id by which a run knows an agent that it called.
+pub(crate) fn short_id<'a>(caller: &RunId, child: &'a RunId) -> &'a str {
+    let below = child.as_str().strip_prefix(caller.as_str());
+    below.and_then(|below| below.strip_prefix('-')).unwrap_or(child.as_str())
 }
 
 /// Tells whether an agent ended because its caller is being stopped: it is found again when that is.

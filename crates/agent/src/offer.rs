@@ -16,6 +16,7 @@ use crate::agent_tool::AgentTool;
 use crate::background::BACKGROUND_AGENTS;
 use crate::delegate::DELEGATE_TO_AGENT;
 use crate::executor::Agent;
+use crate::manner::Manner;
 
 /// How much a model is told of tools beside the built-in ones.
 #[derive(Clone)]
@@ -106,10 +107,15 @@ impl Agent {
 
     /// Returns a view with the tools that find others, and with agents as tools, so that they are found too.
     fn search(&self, view: &ToolView, lineage: &[String], many: &ManyTools) -> ToolView {
-        let agents = self.team.iter().flat_map(|team| team.callable(&self.granted, lineage));
-        let agents = agents.filter(|agent| view.get(&agent.name).is_none());
-        let agents = agents.map(|agent| -> Arc<dyn Tool> { Arc::new(AgentTool::new(agent)) });
-        let all = view.and(agents);
+        let agents = self.team.iter().flat_map(|team| {
+            let agents = team.callable(&self.granted, lineage);
+            let manner = Manner { background: team.works_in_background(&agents) };
+            agents.into_iter().map(move |agent| (agent, manner))
+        });
+        let agents = agents.filter(|(agent, _)| view.get(&agent.name).is_none());
+        let tool =
+            |(agent, manner)| -> Arc<dyn Tool> { Arc::new(AgentTool::for_runs(agent, manner)) };
+        let all = view.and(agents.map(tool));
         let search: Arc<dyn Tool> = Arc::new(ToolSearch::new(all.clone(), many.arrivals.clone()));
         all.and([search, Arc::new(UseTool::new())])
     }

@@ -19,6 +19,9 @@ const GRACE_STRUCTURED: &str = include_str!("../prompts/grace_structured.md");
 const BUDGET: &str = include_str!("../prompts/budget.md");
 const LOOP: &str = include_str!("../prompts/loop.md");
 const CUT_OFF: &str = include_str!("../prompts/cut_off.md");
+const DROPPED_CALLS: &str = include_str!("../prompts/dropped_calls.md");
+const GIVEN_UP: &str = include_str!("../prompts/given_up.md");
+const REMIND: &str = include_str!("../prompts/remind.md");
 const COMPACTED: &str = include_str!("../prompts/compacted.md");
 const WRONG_ANSWER: &str = include_str!("../prompts/wrong_answer.md");
 
@@ -114,6 +117,19 @@ pub(crate) fn cut_off() -> String {
     fill(CUT_OFF, &[])
 }
 
+pub(crate) fn remind() -> String {
+    fill(REMIND, &[])
+}
+
+pub(crate) fn dropped_calls(taken: usize, dropped: u32) -> String {
+    let (taken, dropped) = (taken.to_string(), dropped.to_string());
+    fill(DROPPED_CALLS, &[("taken", &taken), ("dropped", &dropped)])
+}
+
+pub(crate) fn given_up(agents: &str) -> String {
+    fill(GIVEN_UP, &[("agents", agents)])
+}
+
 pub(crate) fn compacted(summary: &str, read: &str, changed: &str) -> String {
     fill(COMPACTED, &[("summary", summary), ("read", read), ("changed", changed)])
 }
@@ -143,6 +159,9 @@ mod tests {
             start_over("grep"),
             brief("t", "w"),
             cut_off(),
+            remind(),
+            dropped_calls(128, 3),
+            given_up("a"),
             compacted("s", "r", "c"),
             wrong_answer("- x", "{}"),
             SYSTEM.to_owned(),

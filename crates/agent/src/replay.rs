@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use convoke_core::run::Told;
 use convoke_core::{
     CallId, Effect, Event, EventBody, Limit, Position, Purpose, Run, RunId, Timestamp, ToolCall,
     USE_TOOL,
@@ -183,11 +184,21 @@ impl Again {
                 let waits = |effect| matches!(effect, Effect::CallTools(_) | Effect::AwaitAgents);
                 self.run.asking().is_some() || waits(self.run.decide(event.ts))
             }
+            // What became of agents that worked on their own is told whoever takes the run up.
+            EventBody::Notice { .. } => {
+                let expected = self.run.decide(event.ts);
+                !matches!(expected, Effect::Tell(ref told) if is_remark(told))
+            }
             // Whether there is anything left for the whole tree is known to its ledger alone.
             EventBody::BudgetExceeded { of: Some(_), .. } => true,
             _ => false,
         }
     }
+}
+
+/// Tells whether something the model is told is recorded as a notice.
+const fn is_remark(told: &Told) -> bool {
+    matches!(told, Told::YouWereCutOff | Told::CallCompleteTask | Told::CallsWereDropped { .. })
 }
 
 /// Tells whether an event is the one that was expected. How much of the time is used depends on the moment

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::executor::{Agent, AgentExecutor, Task};
 use crate::keeper::Place;
+use crate::member::short_id;
 use crate::prompts;
 use crate::running::Running;
 use crate::session::Session;
@@ -131,31 +132,16 @@ impl AgentExecutor {
                 return Err(NotResumable::Empty(run.id().clone()));
             }
             let done = run.outcome().is_some_and(|outcome| outcome.cause == Cause::Goal);
-            let anything_else = more.is_some() || run.waits_for_a_word();
-            let message = match more {
-                Some(task) => Some(task.into_message()),
-                None if done => return Err(NotResumable::Done(run.id().clone())),
-                None if run.waits_for_a_word() => {
-                    Some(Message::text(Role::User, prompts::GO_ON.trim_end()))
-                }
-                None => None,
-            };
+            if more.is_none() && done {
+                return Err(NotResumable::Done(run.id().clone()));
+            }
             // What tools came across before, they may go on working with.
             agent.secrets.note(&paused.seen);
             run.messages().iter().for_each(|message| agent.secrets.recall(message));
             let forgotten = paused.session.bring_back(&agent);
-            let message = if forgotten.is_empty() {
-                message
-            } else {
-                let note = Part::text(prompts::forgotten(&forgotten));
-                let mut message =
-                    message.unwrap_or_else(|| Message { role: Role::User, parts: Vec::new() });
-                message.parts.insert(0, note);
-                Some(message)
-            };
-            let resumed = Some(resumed(&run, &agent, &paused.origin, anything_else));
-            let said = message.map(|message| EventBody::UserMessage { message });
-            resumed.into_iter().chain(said).collect()
+            let mut first = taken_up(&run, &agent, &paused.origin, more.map(Task::into_message));
+            tell_what_is_forgotten(&mut first, &forgotten);
+            first
         };
         let Paused { state, family, place, seq, .. } = paused;
         Ok(Self::drive(agent, state, family, place, seq, first))
@@ -176,8 +162,60 @@ pub fn last_said<'e>(run: &RunId, events: &'e [Event]) -> Option<&'e str> {
     })
 }
 
+/// Says which variables could not be brought back, with what is said anyway or by itself.
+fn tell_what_is_forgotten(first: &mut Vec<EventBody>, forgotten: &[String]) {
+    if forgotten.is_empty() {
+        return;
+    }
+    let note = Part::text(prompts::forgotten(forgotten));
+    let said = first.iter_mut().rev().find_map(|event| match event {
+        EventBody::UserMessage { message } => Some(message),
+        _ => None,
+    });
+    match said {
+        Some(message) => message.parts.insert(0, note),
+        None => {
+            let message = Message { role: Role::User, parts: vec![note] };
+            first.push(EventBody::UserMessage { message });
+        }
+    }
+}
+
+/// Returns the events by which a run is taken up again: with something else to do, or just where it was.
+pub(crate) fn taken_up(
+    run: &Run,
+    agent: &Agent,
+    origin: &Value,
+    more: Option<Message>,
+) -> Vec<EventBody> {
+    let mut events = vec![resumed(run, agent, origin, more.is_some())];
+    let word = match more {
+        Some(message) => {
+            events.extend(given_up(run).map(|message| EventBody::Notice { message }));
+            Some(message)
+        }
+        // It only hears that it goes on: what it left working does, too.
+        None if run.waits_for_a_word() => {
+            Some(Message::text(Role::User, prompts::GO_ON.trim_end()))
+        }
+        None => None,
+    };
+    events.extend(word.map(|message| EventBody::UserMessage { message }));
+    events
+}
+
+/// Says which agents in the background were stopped together with a run, and are not taken up with it. Those that
+/// it waited for are named in the answers to their calls.
+fn given_up(run: &Run) -> Option<String> {
+    let stopped = run.children().iter().filter(|(_, child)| child.background && child.stopped);
+    let named = stopped
+        .map(|(id, child)| format!("`{}` (agent_id: {})", child.name, short_id(run.id(), id)));
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| prompts::given_up(&named.join(", ")))
+}
+
 /// Returns what is recorded when a run is taken up again.
-pub(crate) fn resumed(run: &Run, agent: &Agent, origin: &Value, anything_else: bool) -> EventBody {
+fn resumed(run: &Run, agent: &Agent, origin: &Value, anything_else: bool) -> EventBody {
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };

@@ -1,5 +1,6 @@
 //! A run under way.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,6 +51,9 @@ pub struct RunReport {
     pub turns: u32,
     /// How many calls of tools began.
     pub tool_calls: u32,
+    /// How many calls of which tools were refused.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, u32>,
     /// How long it took, waiting for people included.
     pub duration_ms: Millis,
     /// What was done and learned. The files are those of its children as well, but for what they changed in
@@ -72,6 +76,7 @@ impl RunReport {
             usage: *run.spent(),
             turns: run.turns(),
             tool_calls: run.tool_calls(),
+            refused: run.refused().clone(),
             duration_ms: Millis::new(Duration::from_millis(millis)),
             task: run.task().cloned(),
             workspace: None,

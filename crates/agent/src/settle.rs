@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use convoke_core::event::Rescue;
-use convoke_core::run::{COMPLETE_TASK, Refusal, Told};
+use convoke_core::run::{COMPLETE_TASK, MAX_CALLS, Refusal, Told};
 use convoke_core::{
     CallId, Effect, ErrorKind, EventBody, Millis, Part, Purpose, Run, ToolCall, ToolError,
 };
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::completion::Completion;
 use crate::look_back::{read_plan, read_reflection};
+use crate::member::short_id;
 use crate::{compact, prompts};
 
 /// An event, and the call it concerns.
@@ -132,6 +133,10 @@ fn tell(told: &Told) -> EventBody {
             EventBody::LoopDetected { tool_name, times, rescue: Rescue::Restart, message }
         }
         Told::YouWereCutOff => EventBody::Notice { message: prompts::cut_off() },
+        Told::CallCompleteTask => EventBody::Notice { message: prompts::remind() },
+        Told::CallsWereDropped { dropped } => {
+            EventBody::Notice { message: prompts::dropped_calls(MAX_CALLS, *dropped) }
+        }
     }
 }
 
@@ -143,12 +148,10 @@ fn stopped(call: &ToolCall, run: &Run) -> String {
         let why = "it was not run: the run was stopped before anybody answered whether it may be";
         return why.to_owned();
     };
-    let id = id.as_str();
-    let short = id.strip_prefix(run.id().as_str()).and_then(|rest| rest.strip_prefix('-'));
     format!(
         "the agent `{}` was stopped together with the run, before it was done (agent_id: {})",
         child.name,
-        short.unwrap_or(id)
+        short_id(run.id(), id)
     )
 }
 

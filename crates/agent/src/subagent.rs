@@ -23,7 +23,7 @@ use crate::member::Member;
 use crate::only_commands::OnlyCommands;
 use crate::prompts;
 use crate::registry::Registered;
-use crate::resume::resumed;
+use crate::resume::taken_up;
 use crate::rights::AgentRights;
 use crate::running::{Control, RunHandle, StopCause};
 use crate::seat::Seat;
@@ -211,15 +211,12 @@ impl Member {
                 (state, first, matches!(begin, Begin::New(_)).then(|| spawned(false)))
             }
             Begin::Resume(_, state) | Begin::Over(_, state) => {
-                let first = vec![resumed(&state.lock(), &agent, &Value::Null, false)];
+                let first = taken_up(&state.lock(), &agent, &Value::Null, None);
                 (state, first, None)
             }
             Begin::More(_, state, message, recorded) => {
                 let message = Message::text(Role::User, message);
-                let first = vec![
-                    resumed(&state.lock(), &agent, &Value::Null, true),
-                    EventBody::UserMessage { message },
-                ];
+                let first = taken_up(&state.lock(), &agent, &Value::Null, Some(message));
                 (state, first, (!recorded).then(|| spawned(true)))
             }
         };

@@ -16,6 +16,7 @@ use crate::agent_tool::AgentTool;
 use crate::background::BackgroundTool;
 use crate::definition::PolicyConfig;
 use crate::delegate::DelegateTool;
+use crate::manner::Manner;
 use crate::registry::{AgentRegistry, Registered};
 use crate::tree::TreeLimits;
 use crate::workplace::Workplace;
@@ -210,9 +211,8 @@ impl Team {
     pub(crate) fn works_in_background(&self, agents: &[Arc<Registered>]) -> bool {
         let in_background = |agent: &Arc<Registered>| agent.run.background;
         match self.0.delegation {
-            Delegation::Delegate if self.0.background => true,
             Delegation::Off => false,
-            _ => agents.iter().any(in_background),
+            _ => self.0.background || agents.iter().any(in_background),
         }
     }
 
@@ -243,7 +243,9 @@ impl Team {
                 vec![Arc::new(DelegateTool::new(self.clone(), granted.clone(), lineage))]
             }
             Delegation::PerAgent => {
-                let tool = |agent| -> Arc<dyn Tool> { Arc::new(AgentTool::new(agent)) };
+                let manner = Manner { background: self.works_in_background(&agents) };
+                let tool =
+                    |agent| -> Arc<dyn Tool> { Arc::new(AgentTool::for_runs(agent, manner)) };
                 agents.iter().cloned().map(tool).collect()
             }
         };

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
 use convoke_core::run::Ledger;
 use convoke_core::{
-    Budget, CallId, Event, EventBody, Limit, Run, RunId, Status, Usage, WorkspaceReport,
+    Budget, CallId, Event, EventBody, Limit, Money, Run, RunId, Status, Usage, WorkspaceReport,
 };
 use convoke_journal::Inbox;
 use convoke_tool::{Grants, PathLocks};
@@ -194,6 +194,11 @@ impl Tree {
         let Budget { tokens, cost, tool_calls, .. } = *budget;
         let allowance = Allowance { tokens, cost, tool_calls };
         self.ledger().open(run, parent, allowance);
+    }
+
+    /// Keeps a share of what a run may use for itself: nobody below it gets that.
+    pub(crate) fn keep_for(&self, run: &RunId, (tokens, cost): (u64, Money)) {
+        self.ledger().keep(run, tokens, cost);
     }
 
     /// Sets aside what a use of a model takes; waits where others may give something back. Dropping the

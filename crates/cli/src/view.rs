@@ -345,6 +345,7 @@ impl View {
         look.joined([
             Some(amounts::count(totals.turns.into(), "turn")),
             calls,
+            (totals.denied > 0).then(|| format!("{} denied", totals.denied)),
             (!totals.usage.is_empty()).then(|| amounts::usage(&totals.usage, look)),
             Some(amounts::time(totals.elapsed(totals.latest))),
         ])

@@ -4,6 +4,9 @@
 //! and with everybody above it. Nothing is granted that would let anybody's spending pass their limit,
 //! however many ask at once. When the answer is there, what it really took is settled.
 //!
+//! Of what a run may use, those below it leave a share to the run itself ([`BudgetLedger::keep`]), so that it can
+//! still make something of what they found.
+//!
 //! Pure: it knows neither a clock nor who waits. Whoever is told to wait asks again when something was
 //! settled.
 
@@ -82,6 +85,9 @@ struct Account {
     spent: Usage,
     reserved_tokens: u64,
     reserved_cost: Decimal,
+    /// What those below it leave to it.
+    kept_tokens: u64,
+    kept_cost: Decimal,
     tool_calls: u32,
 }
 
@@ -100,9 +106,18 @@ impl BudgetLedger {
             spent: Usage::default(),
             reserved_tokens: 0,
             reserved_cost: Decimal::ZERO,
+            kept_tokens: 0,
+            kept_cost: Decimal::ZERO,
             tool_calls: 0,
         });
         account.allowance = allowance;
+    }
+
+    /// Keeps so much of what a run may use for itself: runs below it are granted nothing of that.
+    pub fn keep(&mut self, run: &RunId, tokens: u64, cost: Money) {
+        if let Some(account) = self.accounts.get_mut(run) {
+            (account.kept_tokens, account.kept_cost) = (tokens, cost.amount());
+        }
     }
 
     /// Tells whether nobody, from this run up to the root, is limited.
@@ -118,7 +133,14 @@ impl BudgetLedger {
         let mut output = wish.output;
         let mut limited = false;
         for (holder, account) in self.upward(run) {
-            for room in [account.room_in_tokens(wish), account.room_in_money(wish)] {
+            let (kept_tokens, kept_cost) = if holder == run {
+                (0, Decimal::ZERO)
+            } else {
+                (account.kept_tokens, account.kept_cost)
+            };
+            let rooms =
+                [account.room_in_tokens(wish, kept_tokens), account.room_in_money(wish, kept_cost)];
+            for room in rooms {
                 let Some((limit, room)) = room else { continue };
                 limited = true;
                 if room.alone < MIN_OUTPUT {
@@ -213,8 +235,8 @@ struct Room {
 }
 
 impl Account {
-    fn room_in_tokens(&self, wish: &Wish) -> Option<(Limit, Room)> {
-        let limit = self.allowance.tokens?;
+    fn room_in_tokens(&self, wish: &Wish, kept: u64) -> Option<(Limit, Room)> {
+        let limit = self.allowance.tokens?.saturating_sub(kept);
         let used = self.spent.input_tokens.saturating_add(self.spent.output_tokens);
         let alone = limit.saturating_sub(used).saturating_sub(wish.input);
         let now = alone.saturating_sub(self.reserved_tokens);
@@ -222,7 +244,7 @@ impl Account {
     }
 
     /// Without a price, nothing is affordable.
-    fn room_in_money(&self, wish: &Wish) -> Option<(Limit, Room)> {
+    fn room_in_money(&self, wish: &Wish, kept: Decimal) -> Option<(Limit, Room)> {
         let limit = self.allowance.cost?;
         let tokens = |reserved: Decimal| -> Option<u64> {
             let price = wish.price?;
@@ -236,8 +258,8 @@ impl Account {
                 cache_write_tokens: wish.input,
                 ..Usage::default()
             };
-            let left = limit.amount().checked_sub(spent)?.checked_sub(reserved)?;
-            let left = left.checked_sub(dearest(price, asked).amount())?;
+            let left = limit.amount().checked_sub(kept)?.checked_sub(spent)?;
+            let left = left.checked_sub(reserved)?.checked_sub(dearest(price, asked).amount())?;
             affordable(left, price)
         };
         let room = |reserved| tokens(reserved).unwrap_or_default();
@@ -318,6 +340,31 @@ mod tests {
     }
 
     #[test]
+    fn children_leave_their_caller_what_it_keeps_for_itself() {
+        let price =
+            Price { input: money("1"), cached_input: None, cache_write: None, output: money("10") };
+        let (root, child) = (RunId::new("root"), RunId::new("child"));
+        let mut ledger = BudgetLedger::default();
+        let allowance =
+            Allowance { tokens: Some(1_000), cost: Some(money("0.01")), tool_calls: None };
+        ledger.open(&root, None, allowance);
+        ledger.open(&child, Some(&root), Allowance::default());
+        ledger.keep(&root, 250, Money::default());
+        let asked = |output| Wish { input: 100, output, price: Some(price) };
+        let first = granted(ledger.reserve(&child, &asked(8_000)));
+        assert_eq!(first.max_output, Some(650), "1000 - 250 - 100");
+        ledger.settle(first, Usage { cost: Some(money("0.0001")), ..used(100, 600) });
+        let refused = |limit| Verdict::Refused { limit, of: root.clone() };
+        assert_eq!(ledger.reserve(&child, &asked(64)), refused(Limit::Tokens));
+        let own = granted(ledger.reserve(&root, &asked(8_000)));
+        assert_eq!(own.max_output, Some(200), "all that is left is its own");
+        ledger.settle(own, Usage { cost: Some(money("0")), ..Usage::default() });
+        ledger.keep(&root, 0, money("0.0095"));
+        assert_eq!(ledger.reserve(&child, &asked(64)), refused(Limit::Cost));
+        assert!(matches!(ledger.reserve(&root, &asked(64)), Verdict::Granted(_)));
+    }
+
+    #[test]
     fn a_last_answer_is_as_long_as_there_is_room_for() {
         let (root, mut ledger) = (RunId::new("root"), BudgetLedger::default());
         ledger.open(&root, None, tokens(300));
@@ -377,6 +424,7 @@ mod tests {
         fn nothing_passes_a_limit(
             parents in prop::collection::vec(any::<prop::sample::Index>(), 1..12),
             limits in prop::collection::vec(prop::option::of(200_u64..5_000), 13),
+            shares in prop::collection::vec(0_u64..1_500, 13),
             asks in prop::collection::vec(
                 (any::<prop::sample::Index>(), 1_u64..400, 64_u64..900, 0_u64..=100, any::<bool>()),
                 1..120,
@@ -388,13 +436,24 @@ mod tests {
                 let parent = index.checked_sub(1).map(|before| parents[before].index(index));
                 let allowance = Allowance { tokens: limits[index], ..Allowance::default() };
                 ledger.open(run, parent.map(|parent| &runs[parent]), allowance);
+                ledger.keep(run, shares[index], Money::default());
             }
             let mut open: Vec<(Reservation, u64, u64)> = Vec::new();
             for (who, input, output, percent, settle_one) in asks {
                 let run = &runs[who.index(runs.len())];
+                let above: Vec<RunId> =
+                    ledger.upward(run).skip(1).map(|(above, _)| above.clone()).collect();
                 if let Verdict::Granted(reservation) = ledger.reserve(run, &wish(input, output)) {
                     let most = reservation.max_output.unwrap_or(output);
                     prop_assert!(most <= output);
+                    // Whoever is further up has kept its share.
+                    for above in above {
+                        let account = &ledger.accounts[&above];
+                        let spent = account.spent.input_tokens + account.spent.output_tokens;
+                        let total = spent + account.reserved_tokens + account.kept_tokens;
+                        let limit = account.allowance.tokens;
+                        prop_assert!(limit.is_none_or(|limit| total <= limit), "{above}: {total}");
+                    }
                     open.push((reservation, input, most * percent / 100));
                 }
                 if settle_one && let Some((reservation, input, output)) = open.pop() {

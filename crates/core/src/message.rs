@@ -60,6 +60,23 @@ impl Message {
         })
     }
 
+    /// Leaves out all calls after the first `count`; returns how many those were.
+    pub fn drop_calls_after(&mut self, count: usize) -> u32 {
+        let (mut taken, mut dropped) = (0, 0);
+        self.parts.retain(|part| match part {
+            Part::ToolCall(_) if taken == count => {
+                dropped += 1;
+                false
+            }
+            Part::ToolCall(_) => {
+                taken += 1;
+                true
+            }
+            _ => true,
+        });
+        dropped
+    }
+
     /// Returns what it says in words.
     pub fn words(&self) -> String {
         self.parts.iter().filter_map(Part::as_text).collect()

@@ -73,6 +73,12 @@ pub use self::task::{ActionResult, Ledger, TaskContext};
 /// The tool by which a run says that its task is done.
 pub const COMPLETE_TASK: &str = "complete_task";
 
+/// How many calls are taken of one answer. Providers accept no more of them in a conversation.
+pub const MAX_CALLS: usize = 128;
+
+/// How long the answer to a call is at least, in tokens, where room is kept for it.
+const ANSWER_TOKENS: u64 = 128;
+
 /// What happened in a run so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -128,8 +134,13 @@ pub struct Run {
     compaction_refused_at: Option<u64>,
     /// The last turn after which the conversation was summed up.
     compacted_in: Option<u32>,
-    /// Whether the last thing the run wanted to do was not allowed.
-    denied: bool,
+    denied: Denied,
+    /// How many calls of which tools were refused.
+    refused: BTreeMap<String, u32>,
+    /// Whether it was reminded that a text is no result.
+    reminded: bool,
+    /// How many calls of its last answer were not taken, and the model has yet to be told.
+    dropped_calls: u32,
     /// Whether the answer that was lost has been paid for.
     loss_is_charged: bool,
     outcome: Option<Outcome>,
@@ -171,11 +182,22 @@ struct Before {
     tool_calls: u32,
 }
 
+/// Whether what was wanted last was not allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Denied {
+    /// Of the calls of the last answer with calls, some were refused and none did anything.
+    last: bool,
+    /// An agent in the background was not allowed what it wanted, and the run has yet to hear of it.
+    aside: bool,
+}
+
 /// What comes before the next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Due {
     /// Tell the model that its answer was cut off.
     SayCutOff,
+    /// The model said something that nobody reads: remind it once of how it ends.
+    Remind,
     /// The model said nothing that ends the run: ask it once to finish.
     Finish,
     /// Look back.
@@ -234,7 +256,10 @@ impl Run {
             cancelled: None,
             compaction_refused_at: None,
             compacted_in: None,
-            denied: false,
+            denied: Denied::default(),
+            refused: BTreeMap::new(),
+            reminded: false,
+            dropped_calls: 0,
             loss_is_charged: false,
             outcome: None,
         }
@@ -393,9 +418,30 @@ impl Run {
         self.clock.elapsed(self.clock.last)
     }
 
-    /// Returns what an agent that it calls may use at most: what it has left itself.
+    /// Returns how many calls of which tools were refused since it was last taken up after its end.
+    pub const fn refused(&self) -> &BTreeMap<String, u32> {
+        &self.refused
+    }
+
+    /// Returns what agents that it calls leave to it, of its tokens and of its money, so that it can make
+    /// something of what they found.
+    pub fn kept(&self) -> (u64, Money) {
+        let RunSettings { budget, model, .. } = &self.settings;
+        let calls = match &self.phase {
+            Phase::Calling(batch) => batch.open_calls().count() as u64,
+            _ => 0,
+        };
+        // What comes back makes the conversation longer; how much is not known.
+        let now = self.conversation.tokens;
+        let context = now.saturating_add(now / 2).saturating_add(calls * ANSWER_TOKENS);
+        (budget.kept_tokens(context), budget.kept_cost(context, model.price))
+    }
+
+    /// Returns what an agent that it calls may use at most: what it has left itself, without what is kept for
+    /// its own next answer.
     pub fn left(&self, now: Timestamp) -> Budget {
         let budget = &self.settings.budget;
+        let (tokens, cost) = self.kept();
         let spent = self.spent.input_tokens.saturating_add(self.spent.output_tokens);
         let spent_cost = self.spent.cost.unwrap_or_default().amount();
         let time = self
@@ -405,9 +451,10 @@ impl Run {
             turns: budget.turns.saturating_sub(self.turns_used()),
             time_ms: Millis::new(time),
             turn_time_ms: budget.turn_time_ms,
-            tokens: budget.tokens.map(|limit| limit.saturating_sub(spent)),
+            tokens: budget.tokens.map(|limit| limit.saturating_sub(spent).saturating_sub(tokens)),
             cost: budget.cost.map(|limit| {
-                Money::new(limit.amount().saturating_sub(spent_cost).max(Decimal::ZERO))
+                let left = limit.amount().saturating_sub(spent_cost).saturating_sub(cost.amount());
+                Money::new(left.max(Decimal::ZERO))
             }),
             tool_calls: budget.tool_calls.map(|limit| limit.saturating_sub(self.tool_calls_used())),
         }

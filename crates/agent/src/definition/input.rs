@@ -119,7 +119,8 @@ impl InputConfig {
         Self::Named(inputs)
     }
 
-    /// Returns the JSON Schema of what goes in. `required` is left out where nothing is.
+    /// Returns the JSON Schema of what goes in. `required` is left out where nothing is. Named values are all there
+    /// are; what else a schema of its own lets through, it lets through.
     pub fn schema(&self) -> Value {
         let inputs = match self {
             Self::Named(inputs) => inputs,
@@ -137,7 +138,8 @@ impl InputConfig {
             .collect();
         let required: Vec<&String> =
             inputs.iter().filter(|(_, input)| input.required).map(|(name, _)| name).collect();
-        let mut schema = json!({ "type": "object", "properties": properties });
+        let mut schema =
+            json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if let (false, Value::Object(schema)) = (required.is_empty(), &mut schema) {
             schema.insert("required".into(), json!(required));
         }
@@ -211,6 +213,7 @@ mod tests {
                     "max_files": { "type": "integer", "description": "How many files to read." },
                 },
                 "required": ["objective"],
+                "additionalProperties": false,
             })
         );
     }

@@ -64,7 +64,7 @@ pub(super) fn read(
     findings: &mut Findings,
 ) -> (Verdict, &'static [&'static str]) {
     let name = fields.text("name", findings).unwrap_or_else(|| context.place.to_owned());
-    let description = fields.text("description", findings).unwrap_or_default();
+    let description = fields.description(findings).unwrap_or_default();
     let mut definition = AgentDefinition::new(name, description);
     definition.display_name = fields.text("display_name", findings);
     read_prompt(&mut definition, fields, context, findings);

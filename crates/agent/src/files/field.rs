@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::note::Findings;
 use super::read::KeyLines;
 use super::yaml::{Body, Entry, Node};
+use crate::agent_tool::MAX_DESCRIPTION_BYTES;
 
 /// What becomes of a file with a key that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,21 @@ impl Fields {
     pub(super) fn take(&mut self, name: &str) -> Option<Field> {
         let at = self.left.iter().position(|field| field.name == name)?;
         Some(self.left.remove(at))
+    }
+
+    /// Takes what models choose an agent by. They are told the beginning of a long one.
+    pub(super) fn description(&mut self, findings: &mut Findings) -> Option<String> {
+        let line = self.line("description");
+        let text = self.text("description", findings)?;
+        if text.len() > MAX_DESCRIPTION_BYTES {
+            let message = format!(
+                "it has {} bytes; a model is told the first {MAX_DESCRIPTION_BYTES} with every request, so \
+                 say in them what the agent is good for",
+                text.len()
+            );
+            findings.warning(line.unwrap_or(1), "description", message);
+        }
+        Some(text)
     }
 
     /// Takes a text. Numbers and truth values are texts too, as YAML writes them.
@@ -297,6 +313,21 @@ mod tests {
         let (mut fields, findings) = fields("maxTurns: 3\nmax_turns: 4\n");
         assert_eq!(findings.problems[0].message, "it is `maxTurns` again; keep one of them");
         assert_eq!(fields.small("max_turns", &mut Findings::default()), Some(3));
+    }
+
+    #[test]
+    fn a_long_description_is_told_of() {
+        for (length, warnings) in [(1024, 0), (1025, 1)] {
+            let (mut fields, mut findings) =
+                fields(&format!("name: a\ndescription: {}\n", "x".repeat(length)));
+            let text = fields.description(&mut findings).unwrap();
+            assert_eq!((text.len(), findings.warnings.len()), (length, warnings));
+            let said = findings.warnings.first().map(|found| (found.line, found.message.clone()));
+            assert!(said.is_none_or(|(line, message)| {
+                line == Some(2)
+                    && message.starts_with("it has 1025 bytes; a model is told the first 1024")
+            }));
+        }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(super) fn start_as(
     context: &Context<'_>,
     findings: &mut Findings,
 ) -> AgentDefinition {
-    let description = fields.text("description", findings).unwrap_or_default();
+    let description = fields.description(findings).unwrap_or_default();
     let mut definition = AgentDefinition::new(name, description);
     definition.prompt.system_prompt = context.body().map(|body| Template::escape(&body));
     definition

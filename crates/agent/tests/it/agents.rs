@@ -72,7 +72,7 @@ async fn usage_is_counted_at_the_leaf_and_rolled_up_once() {
 async fn a_failed_agent_is_a_failed_call_with_what_there_was() {
     let model = Cast::new()
         .says("main", [ask("a", "x"), Turn::text("It did not work.")])
-        .says("a", [Turn::text("I looked around."), Turn::text("Still nothing.")])
+        .says("a", ["I looked around.", "Nothing.", "Still nothing."].map(Turn::text))
         .model();
     let main = main_with(&model, [agent("a")]).build().unwrap();
     let (events, _) = read(main.start("go")).await;
@@ -94,7 +94,12 @@ async fn siblings_work_at_once_and_do_not_share_failures() {
         .says("good", [Turn::call("nap", json!({ "millis": 5_000 })), done("fine")])
         .says(
             "bad",
-            [Turn::call("nap", json!({ "millis": 5_000 })), Turn::text("no"), Turn::text("no")],
+            [
+                Turn::call("nap", json!({ "millis": 5_000 })),
+                Turn::text("no"),
+                Turn::text("no"),
+                Turn::text("no"),
+            ],
         )
         .model();
     let main = main_with(&model, [agent("good"), agent("bad")]).build().unwrap();
@@ -335,6 +340,8 @@ async fn wrong_inputs_are_answered_with_what_an_agent_wants() {
             call(json!({ "agent_name": "typed", "prompt": "", "inputs": { "files": "a", "depth": 1.5 } })),
             call(json!({ "agent_name": "typde", "prompt": "x" })),
             call(json!({ "prompt": "x" })),
+            call(json!({ "agent_name": "typed", "prompt": "", "inputs": { "file": ["a"], "x": 1 } })),
+            call(json!({ "agent_name": "typed", "prompt": "", "files": ["a"], "input": {} })),
             Turn::text("ok"),
         ],
     );
@@ -354,7 +361,19 @@ async fn wrong_inputs_are_answered_with_what_an_agent_wants() {
     );
     assert!(told[2].contains("there is no agent `typde`; did you mean `typed`?"), "{}", told[2]);
     assert!(told[3].contains("agent_name"), "{}", told[3]);
-    assert_eq!(asked(&model).len(), 5, "no agent was asked anything");
+    assert!(told[4].contains("`typed` has no input `file`; did you mean `files`?"), "{}", told[4]);
+    assert!(
+        told[4].contains("`typed` has no input `x`; its inputs are: depth, files"),
+        "{}",
+        told[4]
+    );
+    assert!(
+        told[5].contains("`files` is an input of `typed`: put it into `inputs`"),
+        "{}",
+        told[5]
+    );
+    assert!(told[5].contains("`input` is not a parameter; did you mean `inputs`?"), "{}", told[5]);
+    assert_eq!(asked(&model).len(), 7, "no agent was asked anything");
 }
 
 /// R200, R132: output of a type, checked, and turned into the text that is handed on.
@@ -567,4 +586,69 @@ async fn an_agent_gets_what_its_definition_names_or_its_call_fails() {
         special.unwrap().tools.iter().map(|tool| tool.description.clone()).collect();
     assert!(declared.contains(&"Said in other words.".to_owned()), "{declared:?}");
     assert_eq!(report.outcome.cause, Cause::Goal);
+}
+
+/// An agent that ended is continued by its id in every way of calling it, and none takes what it does not know.
+#[tokio::test(start_paused = true)]
+async fn an_agent_goes_on_whichever_way_a_model_reaches_it() {
+    for (delegation, tool, name) in
+        [(Delegation::Union, "delegate_to_agent", Some("a")), (Delegation::PerAgent, "a", None)]
+    {
+        let call = |mut arguments: serde_json::Value| {
+            if let Some(name) = name {
+                arguments["agent_name"] = json!(name);
+            }
+            Turn::call(tool, arguments)
+        };
+        let model = Cast::new()
+            .says(
+                "main",
+                [
+                    call(json!({ "task": "first" })),
+                    call(json!({ "task": "and now?", "agent_id": "call_1" })),
+                    call(json!({ "task": "x", "agent_id": "nobody" })),
+                    call(json!({ "task": "x", "taks": "y" })),
+                    call(json!({ "task": "x", "background": true })),
+                    Turn::text("ok"),
+                    Turn::text("ok, heard"),
+                ],
+            )
+            .says("a", [done("one"), done("two"), done("three")])
+            .model();
+        let team = team([agent("a")]).delegation(delegation).background(true).build();
+        let main = with(&model).system("Main.").team(team).build().unwrap();
+        let (events, _) = read(main.start("go")).await;
+        let told = answers(&events, "main");
+        assert!(told[0].starts_with("one") && told[0].contains("(agent_id: call_1)"), "{told:?}");
+        assert!(told[1].starts_with("two"), "{delegation:?}: {told:?}");
+        let again = &model.requests()[3].messages;
+        assert_eq!(again[0].words(), "first", "{delegation:?}: it knows what it did");
+        assert_eq!(again.last().unwrap().words(), "and now?");
+        assert!(told[2].contains("you called no agent with the id `nobody`"), "{told:?}");
+        assert!(told[3].contains("`taks`") && told[3].contains("did you mean `task`"), "{told:?}");
+        assert!(told[4].contains("works in the background"), "{delegation:?}: {told:?}");
+    }
+}
+
+/// A description is sent with every request: a long one is cut.
+#[tokio::test(start_paused = true)]
+async fn a_long_description_is_told_in_short() {
+    let mut wordy = agent("wordy");
+    wordy.description = "It does many things. ".repeat(5_000);
+    for delegation in [Delegation::Delegate, Delegation::Union, Delegation::PerAgent] {
+        let model = Cast::new().says("main", [Turn::text("ok")]).model();
+        let team = team([wordy.clone()]).delegation(delegation).background(false).build();
+        let main = with(&model).system("Main.").team(team).build().unwrap();
+        read(main.start("go")).await;
+        let tools = &model.requests()[0].tools;
+        let bytes: usize = tools
+            .iter()
+            .map(|tool| tool.description.len() + tool.parameters.text().get().len())
+            .sum();
+        assert!(bytes < 5_000, "{delegation:?}: {bytes}");
+        assert!(tools.iter().any(|tool| {
+            let text = format!("{}{}", tool.description, tool.parameters.text().get());
+            text.contains("It does many things.") && text.contains(" …")
+        }));
+    }
 }

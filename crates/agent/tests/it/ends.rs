@@ -102,9 +102,23 @@ async fn a_shape_is_asked_for_until_it_is_right() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_answers_in_words_is_told_how_to_hand_them_over() {
+    let model = script([
+        Turn::text("I think it is fine."),
+        Turn::call("complete_task", json!({ "result": "fine" })),
+    ]);
+    let (_, report) = read(with(&model).completes_by_call().build().unwrap().start("Go.")).await;
+    assert_eq!((report.outcome.cause, report.answer), (Cause::Goal, Some(json!("fine"))));
+    let reminder = model.requests()[1].messages.last().unwrap().words();
+    assert!(reminder.contains("call `complete_task` with your result"), "{reminder}");
+    assert_eq!(model.requests()[1].tools.len(), model.requests()[0].tools.len());
+}
+
+#[tokio::test(start_paused = true)]
 async fn words_without_completing_get_one_chance_and_are_no_plain_success() {
     let model = script([
         Turn::text("I think it is fine."),
+        Turn::text("I said that it is fine."),
         Turn::call("complete_task", json!({ "result": "fine" })),
     ]);
     let (events, report) =

@@ -19,6 +19,18 @@ pub(crate) fn word(cause: Cause) -> String {
     }
 }
 
+/// Says how an agent ended, in the words that its caller reads, too.
+pub(crate) fn of_agent(cause: Cause) -> String {
+    let how = match cause {
+        Cause::Goal => return "done".to_owned(),
+        Cause::AwaitsApproval => return "waits for an answer".to_owned(),
+        Cause::Denied => "was not allowed to do what it wanted",
+        Cause::Interrupted | Cause::Terminated => "was stopped",
+        _ => "did not complete its task",
+    };
+    format!("{how} ({})", word(cause))
+}
+
 /// Says why a run did not reach its goal and what to do about it; nothing, if it did.
 pub(crate) fn failure(totals: &Totals, outcome: &Outcome) -> Option<Failure> {
     let cause = outcome.cause;
@@ -84,7 +96,7 @@ fn sentence(cause: Cause, totals: &Totals) -> String {
         }
         Cause::ContextWindow => "the conversation no longer fits the model".to_owned(),
         Cause::Loop => "stuck: the same thing happened again and again".to_owned(),
-        Cause::NoCompletion => "the model stopped without completing its task".to_owned(),
+        Cause::NoCompletion => "the model did not complete its task".to_owned(),
         Cause::ModelUnavailable => "no model answers".to_owned(),
         Cause::Configuration => "the configuration is wrong".to_owned(),
         Cause::AwaitsApproval => "an approval is awaited".to_owned(),
@@ -241,7 +253,7 @@ mod tests {
         hint: a smaller task, or a model with a larger window, may help
         error: stuck: the same thing happened again and again (loop)
         hint: a task that says more exactly what is wanted, or another model, may help
-        error: the model stopped without completing its task (no_completion)
+        error: the model did not complete its task (no_completion)
         hint: a task that says more exactly what is wanted, or another model, may help
         error: no model answers (model_unavailable)
         hint: `convoke models check` says which model is asked, why, and whether it answers
@@ -252,6 +264,19 @@ mod tests {
         error: the run was interrupted (interrupted)
         error: the run was ended by the system (terminated)
         ");
+    }
+
+    #[test]
+    fn who_waits_or_was_stopped_did_not_fail() {
+        for (cause, words) in [
+            (Cause::Goal, "done"),
+            (Cause::AwaitsApproval, "waits for an answer"),
+            (Cause::Interrupted, "was stopped (interrupted)"),
+            (Cause::Denied, "was not allowed to do what it wanted (denied)"),
+            (Cause::NoCompletion, "did not complete its task (no_completion)"),
+        ] {
+            assert_eq!(of_agent(cause), words);
+        }
     }
 
     #[test]

@@ -1,12 +1,10 @@
 //! What happens, one line each, where nobody watches a terminal: a log.
 
-use convoke_core::Cause;
-
 use super::Detail;
 use super::amounts;
 use super::brief::some_lines;
 use super::diff::diff;
-use super::ending::word;
+use super::ending::of_agent;
 use super::look::{Look, Sign};
 use super::tree::{CallEnd, End, Entry, Said, Weight};
 use crate::output::{Stream, Style, first_sentence};
@@ -52,10 +50,7 @@ impl Plain {
             Said::Call(call) => self.call(&who, call),
             Said::Begins { task } => self.stream.line(format_args!("{who}begins: {task}")),
             Said::Ends { cause, message, turns, usage, duration, .. } => {
-                let how = match cause {
-                    Cause::Goal => "done".to_owned(),
-                    cause => format!("ended early ({})", word(*cause)),
-                };
+                let how = of_agent(*cause);
                 let facts = amounts::facts(*turns, usage, *duration, self.look());
                 let message = message.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
                 self.stream.line(format_args!("{who}{how}, {facts}{message}"));

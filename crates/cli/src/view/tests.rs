@@ -56,7 +56,7 @@ fn a_log_has_a_line_for_everything_that_ended() {
     [investigator 2] grep nothing tests ... ok 14 ms (tests/a.rs:3: x)
     [investigator] grep == 0 ... ok 14 ms (2 lines)
     [investigator] done, 1 turn, 1.1k tokens, $0.0020, 990 ms
-    [investigator 2] ended early (loop), 2.1k tokens, $0.0030, 1.9 s
+    [investigator 2] did not complete its task (loop), 2.1k tokens, $0.0030, 1.9 s
     edit_file src/parser.rs asks: it changes files
     edit_file src/parser.rs ... ok 3 ms (+1 -1)
     delete_file /etc/passwd ... denied: `/etc/passwd` lies outside
@@ -118,7 +118,7 @@ fn a_verbose_log_has_thoughts_arguments_decisions_and_usage() {
     [investigator] grep == 0 ... ok 14 ms (2 lines)
     [investigator] done, 1 turn, 1.1k tokens, $0.0020, 990 ms
     delegate investigator ... ok 1.0 s
-    [investigator 2] ended early (loop), 2.1k tokens, $0.0030, 1.9 s
+    [investigator 2] did not complete its task (loop), 2.1k tokens, $0.0030, 1.9 s
     delegate investigator ... failed 2.0 s: the agent got stuck
     turn 3
     arguments of edit_file: {"old_string":"==","path":"src/parser.rs"}

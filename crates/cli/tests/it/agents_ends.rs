@@ -87,6 +87,20 @@ fn one_that_was_refused_ends_with_3() {
 }
 
 #[test]
+fn one_that_did_something_beside_what_was_refused_ends_with_0_and_says_so() {
+    let (read, write) = (json!({ "path": "a.txt" }), json!({ "path": "b.txt", "content": "x" }));
+    let orders = [
+        Reply::default().call("read_file", read.clone()).call("write_file", write.clone()),
+        Reply::default().call("write_file", write).call("read_file", read),
+    ];
+    for both in orders {
+        let ran = run(vec![both.into(), done()], &[]);
+        ends(&ran, 0, "completed", "goal");
+        assert!(ran.stderr.contains("1 denied"), "{ran:?}");
+    }
+}
+
+#[test]
 fn one_whose_model_does_not_answer_ends_with_6() {
     let ran = run(vec![Reaction::failure(Failure::WrongKey)], &[]);
     ends(&ran, 6, "failed", "model_unavailable");

@@ -151,6 +151,9 @@ pub enum EventBody {
         usage: Usage,
         /// Why it ended.
         stop: StopReason,
+        /// How many calls it held beyond those that are taken of one answer. They are not in the message.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        dropped_calls: u32,
     },
     /// The model did not answer.
     ModelFailed {
@@ -500,6 +503,11 @@ pub enum EventBody {
         /// What.
         message: String,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn nothing() -> Arc<str> {

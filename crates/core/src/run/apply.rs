@@ -6,8 +6,8 @@ use super::batch::{Batch, fingerprint};
 use super::conversation::{Conversation, text_tokens};
 use super::decide::TOO_LONG;
 use super::{
-    ActionResult, Before, COMPLETE_TASK, Due, Ending, Failure, Limit, Phase, Purpose,
-    ReflectionMode, Repetition, Run, Stopwatch, Strategy, TaskContext, Turn,
+    ActionResult, Before, COMPLETE_TASK, Denied, Due, Ending, Failure, Limit, Phase, Purpose,
+    ReflectionMode, Repetition, Run, Stopwatch, Strategy, TaskContext, Told, Turn,
 };
 use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Rescue, Verdict};
 use crate::id::CallId;
@@ -60,11 +60,12 @@ impl Run {
             EventBody::ModelRequest { purpose, notice, .. } => {
                 self.ask_model(*purpose, notice.as_deref());
             }
-            EventBody::ModelResponse { purpose, message, usage, stop } => {
+            EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls } => {
                 self.spent += *usage;
                 self.phase = Phase::Ready;
                 if purpose.is_turn() {
                     self.turn.answered = true;
+                    self.dropped_calls = *dropped_calls;
                     self.conversation.answered(message.clone(), usage);
                     self.heed(*purpose, message, *stop);
                 } else {
@@ -87,7 +88,7 @@ impl Run {
             EventBody::Reflection(reflection) => self.reflect(reflection),
             EventBody::Plan { steps } => self.plan(steps),
             EventBody::Notice { message } => {
-                self.due.remove(&Due::SayCutOff);
+                self.remarked();
                 self.notices.push(message.clone());
             }
             EventBody::LoopDetected { message, rescue, .. } => self.help(*rescue, message),
@@ -105,9 +106,12 @@ impl Run {
             }
             EventBody::AgentEnded { child, outcome, usage, message } => {
                 self.spent += *usage;
-                self.children.end(child, outcome, *usage, self.cancelled.is_some());
-                // What one of its agents was not allowed to do, it did not do either.
-                self.denied |= outcome.status == Status::Denied;
+                let how = (self.cancelled.is_some(), message.is_some());
+                self.children.end(child, outcome, *usage, how);
+                // What one of its agents was not allowed to do, it did not do either. One that it waits for says
+                // so by the answer to its call.
+                self.denied.aside |=
+                    outcome.status == Status::Denied && self.children.is_in_background(child);
                 let told = message.as_ref().map(|message| Message::text(Role::User, message));
                 self.inbox.extend(told);
             }
@@ -163,19 +167,42 @@ impl Run {
             }
             EventBody::ToolCallCompleted { tool_name, result, content, duration_ms, .. } => {
                 self.over_with(call, now);
-                // Saying that the task is done does nothing.
-                self.denied &= tool_name == COMPLETE_TASK;
                 let value = (tool_name == COMPLETE_TASK).then_some(&**result);
                 self.answer_call(call, tool_name, Ok(value), content, *duration_ms);
             }
             EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
             | EventBody::ToolCallDenied { tool_name, error, content, duration_ms } => {
                 self.over_with(call, now);
-                self.denied |= matches!(body, EventBody::ToolCallDenied { .. });
+                if matches!(body, EventBody::ToolCallDenied { .. })
+                    || self.children.was_denied(call)
+                {
+                    self.refuse(call, tool_name);
+                }
                 let said = error.message.as_str();
                 self.answer_call(call, tool_name, Err(said), content, *duration_ms);
             }
             _ => {}
+        }
+    }
+
+    /// The model is told what there was to say about its last answer.
+    fn remarked(&mut self) {
+        match self.remark() {
+            Some(Told::YouWereCutOff) => {
+                self.due.remove(&Due::SayCutOff);
+            }
+            Some(Told::CallCompleteTask) => {
+                self.due.remove(&Due::Remind);
+            }
+            _ => self.dropped_calls = 0,
+        }
+    }
+
+    /// A call was not allowed.
+    fn refuse(&mut self, call: &CallId, tool_name: &str) {
+        let Phase::Calling(batch) = &mut self.phase else { return };
+        if batch.refuse(call) {
+            *self.refused.entry(tool_name.to_owned()).or_default() += 1;
         }
     }
 
@@ -286,13 +313,16 @@ impl Run {
         (self.exceeded, self.exceeded_of, self.grace) = (None, None, None);
         (self.answer, self.last_words) = (None, None);
         self.pieces.clear();
-        self.denied = false;
+        (self.denied, self.reminded) = (Denied::default(), false);
+        self.refused.clear();
+        self.dropped_calls = 0;
     }
 
     /// A turn begins: what the user and the runtime had to say since the last one is said.
     fn start_turn(&mut self, number: u32) {
         self.turn = Turn { number, open: true, answered: false };
         self.answer = None;
+        self.denied.last |= std::mem::take(&mut self.denied.aside);
         let notices = std::mem::take(&mut self.notices);
         if !notices.is_empty() {
             self.conversation.push(Message::text(Role::User, notices.join("\n\n")));
@@ -301,6 +331,7 @@ impl Run {
             // There is something new to do.
             self.due.remove(&Due::WrapUp);
             self.due.remove(&Due::Finish);
+            self.due.remove(&Due::Remind);
         }
         for message in std::mem::take(&mut self.inbox) {
             self.conversation.push(message);
@@ -315,6 +346,7 @@ impl Run {
         }
         self.grace = Some(self.grace_cause());
         self.due.remove(&Due::Finish);
+        self.due.remove(&Due::Remind);
         if let Some(notice) = notice {
             self.conversation.push(Message::text(Role::User, notice));
         }
@@ -333,7 +365,8 @@ impl Run {
             self.pieces.clear();
             let completes = self.completes_by_call();
             let only_completion = purpose == Purpose::Grace || self.only_answers();
-            let cut_off = stop == StopReason::Length;
+            // What was not taken is gone whole.
+            let cut_off = stop == StopReason::Length && self.dropped_calls == 0;
             self.phase = Phase::Calling(Batch::new(calls, completes, only_completion, cut_off));
             return;
         }
@@ -357,9 +390,19 @@ impl Run {
                 self.phase = Phase::Checking(all);
             }
             _ => {
-                self.due.insert(Due::Finish);
+                let reminds = purpose == Purpose::Main && self.can_be_reminded();
+                self.reminded |= reminds;
+                self.due.insert(if reminds { Due::Remind } else { Due::Finish });
             }
         }
+    }
+
+    /// Tells whether there is a turn for it to do better, once.
+    fn can_be_reminded(&self) -> bool {
+        self.settings.ending == Ending::CompleteTask
+            && !self.reminded
+            && !self.only_answers()
+            && self.turns_used() < self.settings.budget.working_turns()
     }
 
     fn fail_model(&mut self, cause: Cause, message: &str, hint: Option<&str>) {
@@ -422,6 +465,7 @@ impl Run {
             return;
         };
         self.repetition.note(batch.fingerprint(), batch.first_tool(), self.settings.max_repeats);
+        self.denied.last = batch.was_denied().unwrap_or(self.denied.last);
         let look_back = match self.settings.reflection {
             ReflectionMode::Off => false,
             ReflectionMode::OnFailure => batch.failed_tool().is_some(),

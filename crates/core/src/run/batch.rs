@@ -3,6 +3,8 @@
 //! Calls are answered in the order in which they finish; the model gets the answers in the order in
 //! which it asked. Each call is answered once: a second answer is ignored.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::COMPLETE_TASK;
@@ -20,6 +22,8 @@ pub(super) struct Batch {
     pub(super) only_completion: bool,
     /// Whether the answer was cut off, so that its last call is not whole.
     cut_off: bool,
+    /// The calls that were not allowed, or whose agents were not allowed what they wanted.
+    refused: BTreeSet<CallId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +61,8 @@ impl Batch {
             given_up: false,
             answer: None,
         };
-        Self { calls: calls.into_iter().map(slot).collect(), completes, only_completion, cut_off }
+        let calls = calls.into_iter().map(slot).collect();
+        Self { calls, completes, only_completion, cut_off, refused: BTreeSet::new() }
     }
 
     /// Answers a call; tells whether there was such a call without an answer.
@@ -65,6 +70,23 @@ impl Batch {
         let Some(slot) = self.open(id) else { return false };
         slot.answer = Some(Given { content: content.to_vec(), is_error });
         true
+    }
+
+    /// A call was not allowed; tells whether there was such a call without an answer.
+    pub(super) fn refuse(&mut self, id: &CallId) -> bool {
+        self.open(id).is_some() && self.refused.insert(id.clone())
+    }
+
+    /// Tells whether what was wanted was not allowed: some of it, and nothing else was done beside it. There is
+    /// nothing to tell where nothing was allowed or refused. In which order calls were made or ended does not
+    /// matter.
+    pub(super) fn was_denied(&self) -> Option<bool> {
+        let mut calls = self.calls.iter().filter(|slot| !self.is_completion(&slot.call.name));
+        let is_done = |slot: &Slot| slot.answer.as_ref().is_some_and(|answer| !answer.is_error);
+        if calls.clone().any(is_done) {
+            return Some(false);
+        }
+        calls.any(|slot| self.refused.contains(&slot.call.id)).then_some(true)
     }
 
     /// A call begins; tells whether it began before.

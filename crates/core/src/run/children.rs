@@ -50,10 +50,18 @@ impl Children {
         known.stopped = false;
     }
 
-    /// An agent has ended: because its caller is being stopped, or for a reason of its own.
-    pub(super) fn end(&mut self, child: &RunId, outcome: &Outcome, usage: Usage, stops: bool) {
+    /// An agent has ended: because its caller is being stopped, or for a reason of its own. One in the background
+    /// whose caller is not told has nothing to tell but that: it may have stopped before its caller noticed.
+    pub(super) fn end(
+        &mut self,
+        child: &RunId,
+        outcome: &Outcome,
+        usage: Usage,
+        (stops, told): (bool, bool),
+    ) {
         if let Some(known) = self.0.get_mut(child) {
-            known.stopped = stops && outcome.status == Status::Cancelled;
+            let with_caller = stops || (known.background && !told);
+            known.stopped = with_caller && outcome.status == Status::Cancelled;
             known.outcome = Some(outcome.clone());
             known.counted += usage;
         }
@@ -66,6 +74,21 @@ impl Children {
     /// Tells whether some work on without their caller.
     pub(super) fn work_on(&self) -> bool {
         self.0.values().any(|child| child.background && child.outcome.is_none())
+    }
+
+    /// Tells whether an agent works, or worked, without its caller.
+    pub(super) fn is_in_background(&self, child: &RunId) -> bool {
+        self.0.get(child).is_some_and(|child| child.background)
+    }
+
+    /// Tells whether the agent of a call was not allowed what it wanted.
+    pub(super) fn was_denied(&self, call: &CallId) -> bool {
+        let denied = |child: &Child| {
+            child.call.as_ref() == Some(call)
+                && !child.background
+                && child.outcome.as_ref().is_some_and(|it| it.status == Status::Denied)
+        };
+        self.0.values().any(denied)
     }
 
     /// Tells how many wait for a person, without their caller.
@@ -87,8 +110,10 @@ impl Children {
             }
             let waited_for = child.background || child.call.as_ref().is_some_and(&open);
             if child.stopped && waited_for && !anything_else {
-                (child.outcome, child.stopped) = (None, false);
+                child.outcome = None;
             }
+            // Who is not taken up now is given up.
+            child.stopped = false;
         }
     }
 }

@@ -124,6 +124,13 @@ pub enum Told {
     },
     /// Its answer reached the maximum length.
     YouWereCutOff,
+    /// It answered in words, which reach nobody.
+    CallCompleteTask,
+    /// Its answer held more calls than are taken of one.
+    CallsWereDropped {
+        /// How many were not taken.
+        dropped: u32,
+    },
 }
 
 /// Why a call is not run.
@@ -247,7 +254,7 @@ impl Run {
         match (self.grace, &self.answer) {
             // What the user said meanwhile wants an answer as well.
             (None, Some(_)) if !self.inbox.is_empty() => {}
-            (None, Some(_)) if self.denied => {
+            (None, Some(_)) if self.denied.last => {
                 return Some(Outcome { recovered: true, ..Outcome::from(Cause::Denied) });
             }
             (None, Some(_)) => return Some(Cause::Goal.into()),
@@ -273,7 +280,8 @@ impl Run {
         let partial = self.answer.clone().or_else(|| self.last_words.clone().map(Value::String));
         let outcome = Outcome { partial, ..Outcome::from(cause) };
         if let Some(of) = self.exceeded_of.as_ref().filter(|_| cause.status() == Status::Limited) {
-            return outcome.because(format!("what the run `{of}` further up may use is used up"));
+            return outcome
+                .because(format!("what agents of the run `{of}` further up may use is used up"));
         }
         if cause == Cause::MaxCost && self.settings.model.price.is_none() {
             return outcome.because(format!("no price is known for `{}`", self.model));
@@ -398,8 +406,8 @@ impl Run {
     }
 
     fn to_tell(&self, now: Timestamp) -> Option<Told> {
-        if self.due.contains(&Due::SayCutOff) {
-            return Some(Told::YouWereCutOff);
+        if let Some(remark) = self.remark() {
+            return Some(remark);
         }
         let times = self.settings.max_repeats;
         let tool_name = self.repetition.tool_name.clone();
@@ -414,6 +422,18 @@ impl Run {
                 .then_some(Told::BudgetIsShort { limit, used })
         };
         self.used(now).into_iter().flatten().find_map(short)
+    }
+
+    /// Returns what there is to say about the model's last answer, one thing at a time.
+    pub(super) fn remark(&self) -> Option<Told> {
+        if self.due.contains(&Due::SayCutOff) {
+            return Some(Told::YouWereCutOff);
+        }
+        if self.due.contains(&Due::Remind) {
+            return Some(Told::CallCompleteTask);
+        }
+        let dropped = self.dropped_calls;
+        (dropped > 0).then_some(Told::CallsWereDropped { dropped })
     }
 
     /// Returns how much of each budget is used, from 0 to 1.

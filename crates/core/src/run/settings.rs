@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::outcome::Cause;
 use crate::time::Millis;
-use crate::usage::{ModelFacts, Money};
+use crate::usage::{ModelFacts, Money, Price, Usage};
 use crate::word::word_enum;
 
 /// What a run may use. What is absent has no limit of its own.
@@ -35,6 +36,8 @@ pub struct Budget {
 impl Budget {
     /// How much of the time is kept for a last answer, at most.
     const GRACE: Duration = Duration::from_mins(1);
+    /// How long an answer is that agents leave their caller tokens and money for.
+    const KEPT_OUTPUT: u64 = 2_048;
 
     /// Returns the turns in which tools may be called: all but the last, if there are several.
     pub fn working_turns(&self) -> u32 {
@@ -46,6 +49,23 @@ impl Budget {
     pub fn working_time(&self) -> Duration {
         let time = self.time_ms.get();
         time.saturating_sub(Self::GRACE.min(time / 4))
+    }
+
+    /// Returns how many tokens agents leave to their caller: enough for one more answer to a conversation of that
+    /// length, or half of few.
+    pub fn kept_tokens(&self, context: u64) -> u64 {
+        let wanted = context.saturating_add(Self::KEPT_OUTPUT);
+        self.tokens.map_or(0, |limit| wanted.min(limit / 2))
+    }
+
+    /// Returns how much money agents leave to their caller: what those tokens cost it, or half of little.
+    pub fn kept_cost(&self, context: u64, price: Option<Price>) -> Money {
+        let Some(limit) = self.cost else { return Money::default() };
+        let half = Money::new(limit.amount() / Decimal::TWO);
+        let fresh =
+            Usage { input_tokens: context, output_tokens: Self::KEPT_OUTPUT, ..Usage::default() };
+        let cached = Usage { cache_write_tokens: context, ..fresh };
+        price.map_or(half, |price| half.min(price.of(&fresh).max(price.of(&cached))))
     }
 }
 

@@ -324,7 +324,9 @@ impl World {
             Told::StartOver { tool_name, times } => {
                 EventBody::LoopDetected { tool_name, times, rescue: Rescue::Restart, message }
             }
-            Told::YouWereCutOff => EventBody::Notice { message },
+            Told::YouWereCutOff | Told::CallCompleteTask | Told::CallsWereDropped { .. } => {
+                EventBody::Notice { message }
+            }
         };
         self.record(None, body);
     }
@@ -362,7 +364,7 @@ impl World {
             1 => StopReason::Refused,
             _ => StopReason::Done,
         };
-        self.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+        self.record(None, answer_of(purpose, message, usage, stop));
     }
 
     fn answer(&mut self, whim: &Whim) -> Message {
@@ -530,6 +532,10 @@ impl World {
             "{late} requests after the time was up; only the last answer, or one that was lost, may be one"
         );
     }
+}
+
+fn answer_of(purpose: Purpose, message: Message, usage: Usage, stop: StopReason) -> EventBody {
+    EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls: 0 }
 }
 
 /// What may be made again, by the name of the tool.
@@ -828,7 +834,7 @@ fn the_time_in_which_a_call_asks_a_person_does_not_count() {
     let parts = vec![Part::ToolCall(call.clone())];
     let message = Message { role: Role::Assistant, parts };
     let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
-    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls: 0 });
     let started = EventBody::ToolCallStarted {
         tool_name: "tool2".to_owned(),
         description: String::new(),
@@ -875,7 +881,7 @@ fn a_run_with_nothing_to_do_but_to_wait_is_parked_and_goes_on_with_the_same_call
     let parts = calls.iter().cloned().map(Part::ToolCall).collect();
     let message = Message { role: Role::Assistant, parts };
     let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
-    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    world.record(None, answer_of(purpose, message, usage, stop));
     world.record(Some(&calls[0].id), asked("tool2"));
     world.record(
         Some(&calls[0].id),
@@ -917,7 +923,7 @@ fn a_question_stays_open_when_a_run_is_stopped() {
         let parts = vec![Part::ToolCall(call.clone())];
         let message = Message { role: Role::Assistant, parts };
         let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
-        world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+        world.record(None, answer_of(purpose, message, usage, stop));
         world.record(Some(&call.id), asked("tool2"));
         world.record(None, EventBody::RunCancelled { cause: Cause::Interrupted });
         let (tool_name, reason) = ("tool2".to_owned(), "it was stopped".to_owned());
@@ -1009,7 +1015,7 @@ fn a_call_that_may_do_harm_is_not_made_again() {
     let parts = calls.iter().cloned().map(Part::ToolCall).collect();
     let message = Message { role: Role::Assistant, parts };
     let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
-    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    world.record(None, answer_of(purpose, message, usage, stop));
     for call in &calls[..3] {
         let started = EventBody::ToolCallStarted {
             tool_name: call.name.clone(),
@@ -1038,7 +1044,7 @@ fn a_look_back_that_was_answered_is_not_asked_for_again() {
     let (purpose, usage, stop) = (Purpose::Plan, Usage::default(), StopReason::Done);
     let model = "m".to_owned();
     world.record(None, request(model, purpose, None, 1));
-    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop });
+    world.record(None, answer_of(purpose, message, usage, stop));
     world.record(None, resumed(Usage::default()));
     assert_eq!(world.run.decide(world.now), Effect::Plan("1. look".to_owned()));
 }
@@ -1081,4 +1087,130 @@ fn a_model_that_failed_is_asked_again_when_the_run_is_taken_up() {
     world.whims = vec![plain()];
     world.go_on();
     assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal);
+}
+
+/// Starts a run whose model asks for these calls at once.
+fn asking_for(calls: &[ToolCall]) -> World {
+    let mut world = World::new(with_turns(9), vec![plain()]);
+    world.record(None, EventBody::TurnStarted { turn: 1 });
+    let parts = calls.iter().cloned().map(Part::ToolCall).collect();
+    let message = Message { role: Role::Assistant, parts };
+    world.record(None, answer_of(Purpose::Main, message, Usage::default(), StopReason::Done));
+    world
+}
+
+fn denied(tool_name: &str) -> EventBody {
+    EventBody::ToolCallDenied {
+        tool_name: tool_name.to_owned(),
+        error: ToolError::permission("no"),
+        content: vec![Part::text("no")],
+        duration_ms: Millis::default(),
+    }
+}
+
+/// Which of the calls of one answer ends last is chance; how the run ends is not.
+#[test]
+fn what_was_refused_counts_whatever_the_order_of_the_calls() {
+    let calls = [ToolCall::new("a", "look", json!({})), ToolCall::new("b", "push", json!({}))];
+    for (asked, first) in [([0, 1], 0), ([0, 1], 1), ([1, 0], 0), ([1, 0], 1)] {
+        let mut world = asking_for(&asked.map(|index| calls[index].clone()));
+        for which in [first, 1 - first] {
+            match which {
+                0 => world.end_call(&calls[0], Ok(json!(1))),
+                _ => world.record(Some(&calls[1].id), denied("push")),
+            }
+        }
+        world.go_on();
+        assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal, "{asked:?} {first}");
+        assert_eq!(world.run.refused().get("push"), Some(&1));
+    }
+    let mut world = asking_for(&calls[1..]);
+    world.record(Some(&calls[1].id), denied("push"));
+    world.go_on();
+    let outcome = world.run.outcome().unwrap();
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::Denied, true), "nothing was done");
+}
+
+/// An agent in the background that was refused counts when the run hears of it, not when it happens to end.
+#[test]
+fn what_an_agent_in_the_background_was_refused_counts_when_it_is_told() {
+    for ends_first in [true, false] {
+        let call = ToolCall::new("a", "look", json!({}));
+        let mut world = asking_for(std::slice::from_ref(&call));
+        world.spawn();
+        if ends_first {
+            world.end_children(1, Cause::Denied);
+        }
+        world.end_call(&call, Ok(json!(1)));
+        if !ends_first {
+            world.end_children(1, Cause::Denied);
+        }
+        world.go_on();
+        assert_eq!(world.run.outcome().unwrap().cause, Cause::Denied, "{ends_first}");
+    }
+}
+
+#[test]
+fn who_answers_in_words_is_reminded_once_and_then_asked_to_finish() {
+    let by_call = |turns| RunSettings { ending: Ending::CompleteTask, ..with_turns(turns) };
+    let completes = Whim { complete: true, ..plain() };
+    let (world, outcome) = outcome_of(by_call(9), vec![plain(), completes.clone()]);
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::Goal, false));
+    let purposes = |world: &World| -> Vec<Purpose> {
+        let asked = world.events.iter().filter_map(|event| match &event.body {
+            EventBody::ModelRequest { purpose, .. } => Some(*purpose),
+            _ => None,
+        });
+        asked.collect()
+    };
+    assert_eq!(purposes(&world), [Purpose::Main, Purpose::Main]);
+    let (world, outcome) = outcome_of(by_call(9), vec![plain(), plain(), completes.clone()]);
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::NoCompletion, true), "once is enough");
+    assert_eq!(purposes(&world), [Purpose::Main, Purpose::Main, Purpose::Grace]);
+    let (world, outcome) = outcome_of(by_call(2), vec![plain(), completes]);
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::NoCompletion, true), "no turn is left");
+    assert_eq!(purposes(&world), [Purpose::Main, Purpose::Grace]);
+}
+
+#[test]
+fn the_model_is_told_of_calls_that_were_not_taken() {
+    let mut world = asking_for(&[ToolCall::new("a", "look", json!({}))]);
+    let mut events = std::mem::take(&mut world.events);
+    if let Some(EventBody::ModelResponse { dropped_calls, .. }) =
+        events.last_mut().map(|event| &mut event.body)
+    {
+        *dropped_calls = 72;
+    }
+    world.run = Run::replay(RunId::new("r"), &events);
+    world.events = events;
+    world.end_call(&ToolCall::new("a", "look", json!({})), Ok(json!(1)));
+    world.record(None, EventBody::TurnEnded { turn: 1 });
+    let told = Effect::Tell(Told::CallsWereDropped { dropped: 72 });
+    assert_eq!(world.run.decide(world.now), told);
+    world.go_on();
+    assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal, "it is told once");
+}
+
+#[test]
+fn a_share_of_tokens_and_money_is_left_to_the_caller() {
+    let price = Price {
+        input: "1".parse().unwrap(),
+        cached_input: None,
+        cache_write: None,
+        output: "10".parse().unwrap(),
+    };
+    let mut settings = with_turns(9);
+    settings.model.price = Some(price);
+    settings.budget.tokens = Some(2_000);
+    settings.budget.cost = Some("1".parse().unwrap());
+    let run = World::new(settings.clone(), vec![plain()]).run;
+    let longer = run.context_tokens() + run.context_tokens() / 2;
+    let left = run.left(Timestamp::from_millis(1_000));
+    assert_eq!(left.tokens, Some(1_000), "half of few");
+    let wanted = Usage { input_tokens: longer, output_tokens: 2_048, ..Usage::default() };
+    let kept = price.of(&wanted).amount();
+    assert_eq!(left.cost.unwrap().amount() + kept, rust_decimal::Decimal::ONE, "one more answer");
+    settings.budget.tokens = Some(1_000_000);
+    let run = World::new(settings, vec![plain()]).run;
+    assert_eq!(run.kept().0, longer + 2_048);
 }

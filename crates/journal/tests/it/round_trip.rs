@@ -75,6 +75,7 @@ fn body() -> impl Strategy<Value = EventBody> {
             message: Message { role: Role::Assistant, parts },
             usage: Usage { input_tokens: tokens.into(), ..Usage::default() },
             stop: StopReason::Done,
+            dropped_calls: tokens % 3,
         }),
         (text(), json_value()).prop_map(|(tool_name, params)| EventBody::ToolCallRequested {
             tool_name,

@@ -62,6 +62,7 @@ fn of_the_run(kind: u8, word: &str, number: u8) -> EventBody {
             message: message(),
             usage: used(),
             stop: StopReason::Length,
+            dropped_calls: 2,
         },
         11 => EventBody::ModelFailed {
             status: None,

@@ -130,6 +130,7 @@ impl Stream {
             message: Message { role: Role::Assistant, parts },
             usage,
             stop: StopReason::Done,
+            dropped_calls: 0,
         })
     }
 

@@ -25,8 +25,9 @@ const END_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of a stream may take once nothing follows: a connection that has ended its answer can
 /// be used again, but that is not worth a wait.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(50);
-/// How many calls one answer may hold.
-const MOST_CALLS: usize = 128;
+/// How many calls an answer may hold before it is given up. Whoever asked takes fewer, and says so; this is more
+/// than any model means.
+const MOST_CALLS: usize = 1_024;
 /// How much is shown of an answer that is not what was asked for.
 const BEGINNING: usize = 200;
 

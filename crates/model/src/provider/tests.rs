@@ -230,7 +230,7 @@ async fn an_answer_that_goes_on_for_ever_is_given_up() {
 
 #[tokio::test]
 async fn an_answer_holds_a_limited_number_of_calls() {
-    let mut events = vec!["C ls"; 128];
+    let mut events = vec!["C ls"; 1_024];
     let (items, _server) = replies(&[Reply::events(&[&*events, &["END"]].concat())]).await;
     assert_eq!(items.last(), Some(&end("")));
 
@@ -238,7 +238,7 @@ async fn an_answer_holds_a_limited_number_of_calls() {
     let (items, server) = replies(&[Reply::events(&events).hold()]).await;
     let error = items.last().unwrap().as_ref().unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Malformed);
-    assert_eq!(error.message, "the answer holds more than 128 calls, and was given up");
+    assert_eq!(error.message, "the answer holds more than 1024 calls, and was given up");
     assert_eq!(server.requests().len(), 1);
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use convoke_core::hook::Moment;
 use convoke_core::policy::RuleSpec;
-use convoke_core::{CallId, Display, Effects, EventBody, Kind, ToolCall, ToolError, ToolResult};
+use convoke_core::{
+    CallId, Display, Effects, ErrorKind, EventBody, Kind, ToolCall, ToolError, ToolResult,
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -128,7 +130,8 @@ impl ToolExecutor {
             Heard::Answer(Answer::No(objection)) => return ended(objected(prepared, objection)),
             // The question stays open: whoever takes the run up is asked.
             Heard::Stopped => {
-                let why = ToolError::cancelled("the run was stopped before anybody answered");
+                let why = "the run was stopped before anybody answered";
+                let why = ToolError::new(ErrorKind::Cancelled, why);
                 return Once::Ended(Asked::Deferred(prepared.ticket.deferred(why)));
             }
             Heard::Answer(Answer::Nobody) => format!("{reason}, and nobody can be asked here"),
@@ -136,7 +139,7 @@ impl ToolExecutor {
         };
         match self.0.limits.unanswered {
             Unanswered::Park => {
-                let why = ToolError::permission(nobody);
+                let why = ToolError::unavailable(nobody);
                 Once::Ended(Asked::Deferred(prepared.ticket.deferred(why)))
             }
             Unanswered::Deny => {

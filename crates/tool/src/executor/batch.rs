@@ -70,7 +70,7 @@ impl ToolExecutor {
             return parks(
                 prepared
                     .ticket
-                    .deferred(ToolError::permission("an earlier call waits for an answer")),
+                    .deferred(ToolError::unavailable("an earlier call waits for an answer")),
             );
         }
         match self.run_or_park(prepared).await {

@@ -145,7 +145,7 @@ impl ToolExecutor {
             () = self.0.context.cancelled() => Stop::Cancelled,
             ended = &mut work => {
                 if let Some(reason) = own.parked() {
-                    return Ran::Parked(ticket.deferred(ToolError::permission(reason)));
+                    return Ran::Parked(ticket.deferred(ToolError::unavailable(reason)));
                 }
                 return Ran::Ended(match ended {
                     Ok(Ok(output)) => ticket.completed(output),
@@ -159,7 +159,7 @@ impl ToolExecutor {
         let grace = if is_agent { AGENT_STOP_GRACE } else { self.0.limits.stop_grace };
         let ended = tokio::time::timeout(grace, &mut work).await;
         if let Some(reason) = own.parked() {
-            return Ran::Parked(ticket.deferred(ToolError::permission(reason)));
+            return Ran::Parked(ticket.deferred(ToolError::unavailable(reason)));
         }
         let partial = match ended {
             Ok(Ok(Ok(output))) => Some(ToolOutput { failure: None, ..output }),

@@ -50,7 +50,11 @@ pub(super) fn lines(entry: &Entry, detail: Detail, stream: &Stream) -> Vec<Strin
         Said::Ends { cause, recovered, message, turns, usage, duration } => {
             let (sign, style) = how(*cause, *recovered);
             let facts = amounts::facts(*turns, usage, *duration, look);
-            let early = (*cause != Cause::Goal).then(|| word(*cause));
+            let early = match cause {
+                Cause::Goal => None,
+                Cause::AwaitsApproval => Some("waits for an answer".to_owned()),
+                cause => Some(word(*cause)),
+            };
             let line = Line::indented(outer)
                 .styled(style, look.sign(sign))
                 .styled(Style::Name, format!(" {}", entry.who.label))
@@ -124,6 +128,7 @@ pub(super) fn spaced(text: &str) -> String {
 const fn how(cause: Cause, recovered: bool) -> (Sign, Style) {
     match cause {
         Cause::Goal => (Sign::Ok, Style::Good),
+        Cause::AwaitsApproval => (Sign::Waits, Style::Warn),
         _ if recovered => (Sign::Warning, Style::Warn),
         _ => (Sign::Failed, Style::Bad),
     }

@@ -264,11 +264,18 @@ impl Agent {
                 self.turn_to(Activity::Retrying { at, attempt: *attempt, reason }, at);
                 return Some(vec![(Weight::Passing, Said::Note(note))]);
             }
-            EventBody::ModelResponse { purpose, message, usage, stop } => {
+            EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls } => {
                 let duration = self.active_for(at);
                 self.turn_to(Activity::None, at);
                 let turn = purpose.is_turn();
-                return Some(self.answered(message, *usage, *stop, duration, turn));
+                let mut told = self.answered(message, *usage, *stop, duration, turn);
+                if *dropped_calls > 0 {
+                    let all = message.calls().count() + *dropped_calls as usize;
+                    let note =
+                        format!("asked for {all} calls at once; {dropped_calls} were not run");
+                    told.push((Weight::Caution, Said::Note(note)));
+                }
+                return Some(told);
             }
             EventBody::ModelFailed { .. } => {
                 self.turn_to(Activity::None, at);

@@ -117,7 +117,11 @@ fn output(agent: &str, report: &RunReport) -> ToolOutput {
     let why = message.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     let cause = json!(cause);
     let cause = cause.as_str().unwrap_or_default();
-    let said = format!("the agent `{agent}` did not complete its task ({cause}){why}");
+    let how = match status {
+        Status::Denied => "was not allowed to do what it wanted",
+        _ => "did not complete its task",
+    };
+    let said = format!("the agent `{agent}` {how} ({cause}){why}");
     output.failing(match status {
         Status::Denied | Status::Parked => ToolError::permission(said),
         Status::Cancelled => ToolError::cancelled(said),

@@ -42,7 +42,7 @@ impl<'e> Fold<'e> {
                 model.thoughts.clear();
                 model.begun.clear();
             }
-            EventBody::ModelResponse { purpose, message, usage, stop } => {
+            EventBody::ModelResponse { purpose, message, usage, stop, .. } => {
                 self.finish_model(agent, event, *purpose, *usage, |model| {
                     answer(model, message);
                     model.state = ModelState::Answered(*stop);
