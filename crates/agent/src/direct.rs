@@ -70,7 +70,7 @@ impl AgentBuilder {
                 self.tools = self.tools.narrowed_by(own);
             }
             let (tools, premises) =
-                housed(definition, run, team, self.tools).await.map_err(unusable)?;
+                housed(definition, run, team.supplier(), self.tools).await.map_err(unusable)?;
             self.tools = tools;
             if let Some(workplace) = premises.and_then(|premises| premises.workplace) {
                 self.workplace = Some(workplace);

@@ -105,4 +105,4 @@ pub use spawn::{NoProcesses, Process, Program, Spawner, Streams, UnconfinedSpawn
 pub use tool::{Content, Invocation, Tool, ToolOutput};
 pub use truncate::{cut_middle, floor_char_boundary};
 pub use validate::MAX_DEPTH;
-pub use view::{Selection, ToolView, ViewError};
+pub use view::{Selection, Shown, ToolView, ViewError};

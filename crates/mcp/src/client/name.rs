@@ -26,6 +26,16 @@ pub(super) fn model_name(server: &str, tool: &str) -> String {
     format!("{PREFIX}{server}__{}__{hash}", replaced(tool, room))
 }
 
+/// Returns how the names of a server's tools begin. Two servers with odd names may share that, and then what is
+/// said of one's tools is said of the other's.
+pub(super) fn names_begin(server: &str) -> String {
+    let plain = format!("{PREFIX}{server}__");
+    if plain.len() < MAX_BYTES && reads_one_way(server, "tool") {
+        return plain;
+    }
+    format!("{PREFIX}{}__", replaced(server, MAX_SERVER_BYTES))
+}
+
 /// Returns a file name for a server: its own where that is harmless.
 pub(super) fn file_name(server: &str) -> String {
     let harmless = !server.is_empty()
@@ -95,6 +105,15 @@ mod tests {
         let odd = model_name("my db", "run.query");
         assert!(odd.starts_with("mcp__my_db__run_query__"), "{odd}");
         assert_ne!(odd, model_name("my db", "run/query"));
+    }
+
+    #[test]
+    fn the_names_of_a_server_begin_alike() {
+        for server in ["files", "my-db", "my db", "a__b", "a_", "ä", &"x".repeat(100)] {
+            let name = model_name(server, "t");
+            assert!(name.starts_with(&names_begin(server)), "{name}: {}", names_begin(server));
+        }
+        assert_eq!(names_begin("files"), "mcp__files__");
     }
 
     #[test]

@@ -56,7 +56,10 @@ impl Server {
         let mut manifest = before.manifest.clone();
         for one in lists {
             let read = match one {
-                List::Tools => self.read_tools(connection, &mut manifest).await,
+                List::Tools => {
+                    manifest.at = self.surroundings.clock.now();
+                    self.read_tools(connection, &mut manifest).await
+                }
                 List::Resources => self.read_resources(connection, &mut manifest).await,
                 List::Prompts => self.read_prompts(connection, &mut manifest).await,
             };
@@ -67,8 +70,10 @@ impl Server {
             }
         }
         self.news.settle(self.name(), "refresh");
+        let asked = std::mem::replace(&mut manifest.at, before.manifest.at);
         let changed = before.manifest != manifest;
-        if changed || !before.whole {
+        manifest.at = asked;
+        if changed || !before.whole || asked != before.manifest.at {
             self.keep(&manifest).await;
         }
         if changed {
