@@ -1,7 +1,8 @@
 //! Answers of a run's model for somebody behind a tool: a server that may ask.
 //!
 //! Each is the work of a small agent without tools below the run: it is in the stream, it is paid for by the
-//! run's budget, and it ends with the call that it is for.
+//! run's budget, and it ends with the call that it is for. The limits of agents are not about it: it is there
+//! where agents are switched off, and has a count of its own.
 
 use std::sync::Arc;
 
@@ -46,7 +47,9 @@ pub async fn consult(context: &ToolContext, asked: Consultation) -> Result<Couns
     let model = member.agent.model.name().to_string();
     let order = order(asked)?;
     let call = context.call();
-    let (begin, claim) = member.begin(&order, call)?;
+    let (begin, claim) = member.begin_counsel(call)?;
+    // The call only waits meanwhile: who answers may need the seat.
+    let away = member.seat.leave();
     let stop = (context.cancellation(), member.below.clone());
     let prepared = member.prepare(&order, begin, call, stop).await?;
     let caller = Caller {
@@ -55,7 +58,7 @@ pub async fn consult(context: &ToolContext, asked: Consultation) -> Result<Couns
         progress: context.progress().clone(),
     };
     let report = prepared.driver.called_by(caller).run(prepared.first).await;
-    drop(claim);
+    drop((claim, away));
     record_end(&member.recorder, &member.state, &report, None)
         .map_err(|error| ToolError::unavailable(error.to_string()))?;
     member.tree.forget_call(member.recorder.run(), call);
@@ -75,6 +78,7 @@ fn order(asked: Consultation) -> Result<Order, ToolError> {
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
         .collect();
+    let asked_by = Some(who);
     let mut definition = AgentDefinition::new(format!("for_{name}"), "Answers for a server.");
     definition.prompt.system_prompt = system.map(|system| literally(&system));
     definition.prompt.initial_messages = messages.iter().map(spoken).collect();
@@ -85,7 +89,7 @@ fn order(asked: Consultation) -> Result<Order, ToolError> {
     definition.model.settings.max_output_tokens = Some(u64::from(max_tokens));
     let agent =
         Registered::of(definition).map_err(|error| ToolError::validation([error.to_string()]))?;
-    Ok(Order::new(Arc::new(agent), Map::new()))
+    Ok(Order { asked_by, ..Order::new(Arc::new(agent), Map::new()) })
 }
 
 fn spoken(message: &Message) -> Message {

@@ -98,7 +98,7 @@ impl AgentBuilder {
                 }
             }
             let (tools, premises) =
-                housed(definition, run, team, self.tools).await.map_err(unusable)?;
+                housed(definition, run, team.supplier(), self.tools).await.map_err(unusable)?;
             self.tools = tools;
             if let Some(workplace) = premises.and_then(|premises| premises.workplace) {
                 self.workplace = Some(workplace);

@@ -286,11 +286,10 @@ impl AgentExecutor {
             below: StopCause::below(control.cause()),
         });
         let stop_tools = CancellationToken::new();
-        let mut context = agent.context.for_run(stop_tools.clone());
+        let context = agent.context.for_run(stop_tools.clone()).with_extension(Arc::clone(&member));
         let mut tools = agent.tools.clone();
         if let Some(view) = &offer.view {
             tools = tools.view(view.clone());
-            context = context.with_extension(Arc::clone(&member));
         }
         let tools = tools
             .context(context)
@@ -496,8 +495,8 @@ impl AgentBuilder {
                 limit: limit.to_string(),
             });
         }
-        let has_tools =
-            !tools.shown().is_empty() || self.many_tools.as_ref().is_some_and(ManyTools::expects);
+        let has_tools = !tools.shown().is_empty()
+            || self.many_tools.as_ref().is_some_and(|many| many.expects(tools.shown()));
         settings.ending = match &output {
             _ if by_call => Ending::CompleteTask,
             None => Ending::Text,

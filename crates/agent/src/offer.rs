@@ -8,9 +8,9 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use convoke_core::{Category, Declaration, USE_TOOL};
-use convoke_tool::catalogue::{Arrivals, Standing, TOOL_SEARCH, ToolSearch, UseTool, tokens};
-use convoke_tool::{Tool, ToolView};
+use convoke_core::{Category, Declaration, ToolSpec, USE_TOOL};
+use convoke_tool::catalogue::{Arrivals, TOOL_SEARCH, ToolSearch, UseTool, tokens};
+use convoke_tool::{Shown, Tool, ToolView};
 
 use crate::agent_tool::AgentTool;
 use crate::background::BACKGROUND_AGENTS;
@@ -41,10 +41,11 @@ impl ManyTools {
         self
     }
 
-    /// Tells whether there may be tools later that are not here now.
-    pub(crate) fn expects(&self) -> bool {
-        let sources = self.arrivals.iter().flat_map(|arrivals| arrivals.sources());
-        sources.into_iter().any(|source| !matches!(source.standing, Standing::Here { .. }))
+    /// Tells whether there may be tools later that are not here now, for whoever has this view. A server that
+    /// is known may have more by the time it is used.
+    pub(crate) fn expects(&self, view: &ToolView) -> bool {
+        let sources = self.arrivals.as_ref().map(|arrivals| arrivals.sources()).unwrap_or_default();
+        !sources.is_empty() && view.may_grow()
     }
 }
 
@@ -91,16 +92,20 @@ impl Agent {
         };
         let mut view = (!tools.is_empty()).then(|| shown.and(tools));
         let with_agents = view.clone().unwrap_or_else(|| shown.clone());
-        let mut told = declared(&with_agents);
-        if let Some(many) = &self.many_tools {
-            if taken(TOOL_SEARCH) || taken(USE_TOOL) {
-                left_out.extend([TOOL_SEARCH, USE_TOOL].map(str::to_owned));
-            } else {
+        let all = with_agents.shown();
+        let mut told = match &self.many_tools {
+            Some(many) if !taken(TOOL_SEARCH) && !taken(USE_TOOL) => {
                 let search = self.search(&with_agents, lineage, many);
-                told = many.told(told, &with_agents, &search);
+                let told = many.told(&all, &with_agents, &search);
                 view = Some(search);
+                told
             }
-        }
+            many => {
+                let names = [TOOL_SEARCH, USE_TOOL].into_iter().filter(|_| many.is_some());
+                left_out.extend(names.map(str::to_owned));
+                declared(all.iter())
+            }
+        };
         told.extend(self.completes.clone());
         Offer { version, view, declarations: told.into(), left_out }
     }
@@ -124,27 +129,28 @@ impl Agent {
 impl ManyTools {
     /// Returns what the model is told of these tools: all of them, or as many as may be told, and how to find the
     /// others. Those that come from elsewhere are the first to be left out.
-    fn told(&self, all: Vec<Declaration>, view: &ToolView, search: &ToolView) -> Vec<Declaration> {
-        let tier =
-            |one: &Declaration| view.get(&one.name).map_or(Tier::Always, |tool| Tier::of(&*tool));
-        let cost = |tier_of: Tier| -> usize {
-            all.iter().filter(|one| tier(one) == tier_of).map(tokens).sum()
-        };
-        let (own, foreign) = (cost(Tier::Own), cost(Tier::Foreign));
-        let told_up_to = match self.max_tokens {
-            most if own + foreign <= most => Tier::Foreign,
-            most if own <= most => Tier::Own,
-            _ => Tier::Always,
-        };
-        if told_up_to == Tier::Foreign && !self.expects() {
-            return all;
+    fn told(&self, all: &[Shown], view: &ToolView, search: &ToolView) -> Vec<Declaration> {
+        let mut tiers = [Tier::Foreign, Tier::Own].into_iter();
+        let told_up_to = tiers.find(|tier| self.has_room(all, *tier)).unwrap_or(Tier::Always);
+        if told_up_to == Tier::Foreign && !self.expects(view) {
+            return declared(all.iter());
         }
-        let mut told: Vec<Declaration> =
-            all.into_iter().filter(|one| tier(one) <= told_up_to).collect();
+        let mut told = declared(all.iter().filter(|tool| Tier::of(tool.spec()) <= told_up_to));
         let found = [TOOL_SEARCH, USE_TOOL].into_iter().filter_map(|name| search.get(name));
         told.extend(found.map(|tool| tool.declaration()));
         told.sort_by(|one, other| one.name.cmp(&other.name));
         told
+    }
+
+    /// Tells whether the tools up to a tier may be told of. Of too many, no more are looked at than it takes to
+    /// know that.
+    fn has_room(&self, all: &[Shown], up_to: Tier) -> bool {
+        let counted = all.iter().filter(|tool| {
+            let tier = Tier::of(tool.spec());
+            tier > Tier::Always && tier <= up_to
+        });
+        let mut costs = counted.map(|tool| tokens(tool.declaration()));
+        costs.try_fold(self.max_tokens, usize::checked_sub).is_some()
     }
 }
 
@@ -160,8 +166,7 @@ enum Tier {
 }
 
 impl Tier {
-    fn of(tool: &dyn Tool) -> Self {
-        let spec = tool.spec();
+    fn of(spec: &ToolSpec) -> Self {
         match spec.category {
             Category::Mcp => Self::Foreign,
             Category::Agent if ![DELEGATE_TO_AGENT, BACKGROUND_AGENTS].contains(&&*spec.name) => {
@@ -173,6 +178,6 @@ impl Tier {
     }
 }
 
-fn declared(view: &ToolView) -> Vec<Declaration> {
-    view.declarations().iter().map(|declaration| Declaration::clone(declaration)).collect()
+fn declared<'a>(tools: impl Iterator<Item = &'a Shown>) -> Vec<Declaration> {
+    tools.map(|tool| Declaration::clone(tool.declaration())).collect()
 }

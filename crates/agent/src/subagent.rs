@@ -28,8 +28,8 @@ use crate::rights::AgentRights;
 use crate::running::{Control, RunHandle, StopCause};
 use crate::seat::Seat;
 use crate::state::RunState;
-use crate::team::{Granted, Premises, Team};
-use crate::tree::Claim;
+use crate::team::{Granted, NoSupplier, Premises, Supplier, Team};
+use crate::tree::{ASKED_BY, Claim, MAX_COUNSELS};
 
 /// What more an agent is to do is recorded under this name.
 const MORE: &str = "prompt";
@@ -47,6 +47,8 @@ pub(crate) struct Order {
     pub(crate) more: Option<More>,
     /// What was said beside its inputs.
     pub(crate) note: Option<String>,
+    /// The server that it answers, if it is no agent that a model called.
+    pub(crate) asked_by: Option<String>,
 }
 
 /// Something more for an agent that ended.
@@ -60,14 +62,14 @@ impl Order {
     /// Calls an agent anew.
     pub(crate) fn new(agent: Arc<Registered>, inputs: Map<String, Value>) -> Self {
         let background = agent.definition().run.background;
-        Self { agent, inputs, background, more: None, note: None }
+        Self { agent, inputs, background, more: None, note: None, asked_by: None }
     }
 
     /// Takes up an agent that worked in the background: with what it was given, or was to do then.
     pub(crate) fn again(agent: Arc<Registered>, child: &RunId, given: Map<String, Value>) -> Self {
         let message = given.get(MORE).and_then(Value::as_str).unwrap_or_default().to_owned();
         let more = Some(More { child: child.clone(), message });
-        Self { agent, inputs: given, background: true, more, note: None }
+        Self { agent, inputs: given, background: true, more, note: None, asked_by: None }
     }
 
     /// Returns what is recorded of it.
@@ -152,17 +154,29 @@ impl Member {
             let message = format!("this run has called {most}, which is as many as it may");
             return Err(ToolError::permission(message));
         }
-        let (child, claim) = self.name_child(call)?;
+        let (child, claim) = self.name_child(call, limits.max_agents)?;
+        Ok((Begin::New(child), claim))
+    }
+
+    /// Says how an answer for a server begins. It is no agent that somebody called, so how many of those there
+    /// may be, and how far down, does not matter to it.
+    pub(crate) fn begin_counsel(&self, call: &CallId) -> Result<(Begin, Claim), ToolError> {
+        if !self.tree.counsel() {
+            let message =
+                format!("this run has answered servers {MAX_COUNSELS} times, as often as it may");
+            return Err(ToolError::permission(message));
+        }
+        let (child, claim) = self.name_child(call, MAX_COUNSELS)?;
         Ok((Begin::New(child), claim))
     }
 
     /// Makes up the id of an agent: that of its caller and the call. What is done again from a record has the
     /// same ids, and a model that is told about them is asked the same.
-    fn name_child(&self, call: &CallId) -> Result<(RunId, Claim), ToolError> {
+    fn name_child(&self, call: &CallId, most: u32) -> Result<(RunId, Claim), ToolError> {
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
         let call: String = call.as_str().chars().map(plain).take(MAX_CALL).collect();
         let first = format!("{}-{call}", self.recorder.run());
-        let others = (2..=self.tree.limits.max_agents).map(|number| format!("{first}-{number}"));
+        let others = (2..=most).map(|number| format!("{first}-{number}"));
         let mut names = std::iter::once(first.clone()).chain(others).map(RunId::new);
         let free = names.find_map(|id| self.tree.claim_new(&id).map(|claim| (id, claim)));
         free.ok_or_else(|| ToolError::unavailable("there is no id left for another agent"))
@@ -326,9 +340,8 @@ impl Member {
         child: &RunId,
         order: &Order,
     ) -> Result<AgentExecutor, ToolError> {
-        let Some(team) = &self.agent.team else {
-            return Err(ToolError::unavailable("there are no agents here"));
-        };
+        let team = self.agent.team.as_ref();
+        let supplier = team.map_or(&NoSupplier as &dyn Supplier, Team::supplier);
         let unusable = |why: String| {
             ToolError::unavailable(format!(
                 "the agent `{}` cannot be started: {why}",
@@ -336,13 +349,13 @@ impl Member {
             ))
         };
         let model: Arc<dyn Model> = match &definition.model.model {
-            Some(name) => team.supplier().model(name).map_err(unusable)?,
+            Some(name) => supplier.model(name).map_err(unusable)?,
             None => Arc::clone(&self.agent.model),
         };
         let view =
             view_of(definition, self.agent.tools.shown(), &self.agent.ceiling).map_err(unusable)?;
         let mut tools = self.agent.tools.clone().view(view.clone());
-        let own = team.supplier().authorizer(&definition.policy).map_err(unusable)?;
+        let own = supplier.authorizer(&definition.policy).map_err(unusable)?;
         if let Some(own) = own {
             tools = tools.narrowed_by(own);
         }
@@ -351,26 +364,34 @@ impl Member {
             let limited = OnlyCommands::limit(&definition.policy, caller);
             tools = tools.authorizer(limited.map_err(|error| unusable(error.to_string()))?);
         }
-        let (tools, premises) = housed(definition, child, team, tools).await.map_err(unusable)?;
+        let (tools, premises) =
+            housed(definition, child, supplier, tools).await.map_err(unusable)?;
         let settings = {
             let run = self.state.lock();
             let mut left = run.left(self.agent.context.clock().now());
             self.add_what_is_counted(&mut left, &run, child);
             settings_of(definition, model.facts(), &left, run.settings())
         };
+        let mut origin = json!({
+            "agent": definition.name,
+            "inputs": order.inputs,
+            "rights": AgentRights::of(definition),
+        });
+        if let (Some(server), Some(origin)) = (&order.asked_by, origin.as_object_mut()) {
+            origin.insert(ASKED_BY.to_owned(), server.clone().into());
+        }
         let mut builder = AgentExecutor::with_model(model, tools)
             .model_settings(over(&definition.model.settings, &self.agent.model_settings))
             .run_settings(settings)
             .completes_by_call()
             .secrets(self.agent.secrets.clone())
-            .origin(json!({
-                "agent": definition.name,
-                "inputs": order.inputs,
-                "rights": AgentRights::of(definition),
-            }))
-            .calling(team.clone(), Granted::Only(definition.agents.clone().into()))
+            .origin(origin)
             .many_tools(self.agent.many_tools.clone())
             .ceiling(view);
+        if let Some(team) = team {
+            let granted = Granted::Only(definition.agents.clone().into());
+            builder = builder.calling(team.clone(), granted);
+        }
         if let Some(output) = definition.output.clone() {
             builder = builder.output(output);
         }
@@ -410,12 +431,12 @@ pub(crate) fn instructions(
 pub(crate) async fn housed(
     definition: &AgentDefinition,
     child: &RunId,
-    team: &Team,
+    supplier: &dyn Supplier,
     tools: ExecutorBuilder,
 ) -> Result<(ExecutorBuilder, Option<Premises>), String> {
     let kind = definition.run.workspace.filter(|kind| *kind != WorkspaceKind::Shared);
     let Some(kind) = kind else { return Ok((tools, None)) };
-    let premises = team.supplier().premises(kind, child, tools.used()).await?;
+    let premises = supplier.premises(kind, child, tools.used()).await?;
     let mut tools = tools.context(premises.context.clone());
     if let Some(own) = &premises.authorizer {
         tools = tools.narrowed_by(Arc::clone(own));
@@ -497,9 +518,9 @@ fn is_withheld(ceiling: &ToolView, name: &str) -> bool {
     ceiling.registry().has(name) && ceiling.get(name).is_none()
 }
 
-/// Tells whether something is excluded that there is; names of what is not there exclude nothing.
+/// Tells whether something is excluded that there is, or that a server may bring; other names exclude nothing.
 fn is_there(view: &ToolView, name: &str) -> bool {
-    name.contains(['*', ':']) || view.get(name).is_some()
+    name.contains(['*', ':']) || view.get(name).is_some() || view.registry().may_come(name)
 }
 
 /// Returns what an agent without a query is asked to do: its one text, or all of its inputs.

@@ -16,6 +16,11 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::state::RunState;
 
+/// How often the model of a tree answers servers. What that costs has limits of its own.
+pub(crate) const MAX_COUNSELS: u32 = 1_000;
+/// What the origin of such an answer has, and that of an agent has not.
+pub(crate) const ASKED_BY: &str = "askedBy";
+
 /// How large a tree of agents may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -45,6 +50,8 @@ pub(crate) struct Family {
     /// How many calls of tools every run made.
     calls: HashMap<RunId, u32>,
     born: u32,
+    /// How many of its runs answered servers, and are no agents.
+    counsels: u32,
     /// Those that were to go on after their end, and had not when the process was lost.
     to_go_on: HashSet<RunId>,
     /// What those were given that had not begun, or not gone on.
@@ -71,6 +78,13 @@ impl Family {
                 if *continued {
                     family.to_go_on.insert(child.clone());
                 }
+            }
+            if let EventBody::RunStarted { origin, .. } = &event.body
+                && event.run != *root
+                && origin.get(ASKED_BY).is_some()
+            {
+                family.born = family.born.saturating_sub(1);
+                family.counsels += 1;
             }
             // One that goes on has something to do when it was told what.
             let begins = match event.body {
@@ -160,6 +174,7 @@ pub(crate) struct Tree {
     settled: Notify,
     family: Mutex<Family>,
     born: AtomicU32,
+    counsels: AtomicU32,
 }
 
 impl Tree {
@@ -185,6 +200,7 @@ impl Tree {
             ledger: Mutex::new(ledger),
             settled: Notify::new(),
             born: AtomicU32::new(family.born),
+            counsels: AtomicU32::new(family.counsels),
             family: Mutex::new(family),
         }
     }
@@ -242,8 +258,12 @@ impl Tree {
 
     /// Counts one more agent, if there may be one.
     pub(crate) fn bear(&self) -> bool {
-        let more = |born: u32| (born < self.limits.max_agents).then_some(born + 1);
-        self.born.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+        one_more(&self.born, self.limits.max_agents)
+    }
+
+    /// Counts one more answer for a server, if there may be one.
+    pub(crate) fn counsel(&self) -> bool {
+        one_more(&self.counsels, MAX_COUNSELS)
     }
 
     /// Returns the agent that a call began or went on with.
@@ -323,6 +343,12 @@ impl Tree {
     fn ledger(&self) -> MutexGuard<'_, BudgetLedger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Counts one more, up to a limit; tells whether there was room.
+fn one_more(count: &AtomicU32, most: u32) -> bool {
+    let more = |count: u32| (count < most).then_some(count + 1);
+    count.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
 }
 
 /// An agent that somebody works on, and nobody else may.

@@ -19,6 +19,9 @@ pub enum Resource {
     Path(String),
     /// A network host, lower case, without port.
     Host(String),
+    /// A server whose tools are here too, as their names begin (`mcp__files__`): what holds for all of them
+    /// holds for whatever else is asked of it.
+    Server(String),
 }
 
 /// How a resource is touched.
@@ -56,7 +59,15 @@ impl Effects {
     pub fn paths(&self) -> impl Iterator<Item = (Access, &str)> {
         self.iter().filter_map(|(access, resource)| match resource {
             Resource::Path(path) => Some((access, path.as_str())),
-            Resource::Host(_) => None,
+            Resource::Host(_) | Resource::Server(_) => None,
+        })
+    }
+
+    /// Returns the servers that are touched, as the names of their tools begin.
+    pub fn servers(&self) -> impl Iterator<Item = &str> {
+        self.iter().filter_map(|(_, resource)| match resource {
+            Resource::Server(start) => Some(start.as_str()),
+            Resource::Path(_) | Resource::Host(_) => None,
         })
     }
 }

@@ -17,7 +17,8 @@ use serde_json::value::RawValue;
 pub struct Schema(Arc<Inner>);
 
 struct Inner {
-    make: fn() -> Value,
+    /// Works it out; where there is nothing for that, it is read from its text.
+    make: Option<fn() -> Value>,
     value: OnceLock<Value>,
     text: OnceLock<Box<RawValue>>,
 }
@@ -25,7 +26,12 @@ struct Inner {
 impl Schema {
     /// Makes a schema that is worked out when it is first looked at.
     pub fn deferred(make: fn() -> Value) -> Self {
-        Self(Arc::new(Inner { make, value: OnceLock::new(), text: OnceLock::new() }))
+        Self(Arc::new(Inner { make: Some(make), value: OnceLock::new(), text: OnceLock::new() }))
+    }
+
+    /// Takes a schema as it is written. It is read when it is first looked at.
+    pub fn written(text: Box<RawValue>) -> Self {
+        Self(Arc::new(Inner { make: None, value: OnceLock::new(), text: OnceLock::from(text) }))
     }
 
     /// Returns it, if nobody has to work it out first.
@@ -54,7 +60,13 @@ impl Deref for Schema {
     type Target = Value;
 
     fn deref(&self) -> &Value {
-        self.0.value.get_or_init(self.0.make)
+        self.0.value.get_or_init(|| match (self.0.make, self.0.text.get()) {
+            (Some(make), _) => make(),
+            // What cannot be read, since it is too deep, allows nothing.
+            (None, text) => text
+                .and_then(|text| serde_json::from_str(text.get()).ok())
+                .unwrap_or(Value::Bool(false)),
+        })
     }
 }
 
@@ -137,6 +149,18 @@ mod tests {
         assert_eq!(schema.clone().known(), Some(&json!({ "type": "object" })));
         assert_eq!(schema.text().get(), r#"{"type":"object"}"#);
         assert_eq!(schema, Schema::from(json!({ "type": "object" })));
+    }
+
+    #[test]
+    fn what_is_written_is_read_when_it_is_looked_at() {
+        let text = RawValue::from_string(r#"{"type":"object","b":1,"a":2}"#.to_owned()).unwrap();
+        let schema = Schema::written(text.clone());
+        assert_eq!(schema.text().get(), text.get());
+        assert_eq!(schema.known(), None, "its text is enough for a model");
+        assert_eq!(schema["a"], 2);
+        let deep = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
+        let schema = Schema::written(RawValue::from_string(deep).unwrap());
+        assert_eq!(schema, json!(false));
     }
 
     #[test]

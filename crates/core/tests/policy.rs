@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 use convoke_core::policy::{Authority, Facts, Layer, Policy, Rule, RuleSpec, Scope, World};
-use convoke_core::{Category, Effects, Kind, Mode, Permission, ToolSpec};
+use convoke_core::{Category, Effects, Kind, Mode, Permission, Resource, ToolSpec};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -100,6 +100,46 @@ fn no_attempt_to_get_around_the_policy_is_allowed() {
         }
     }
     assert!(passed.is_empty(), "{} passed: {passed:#?}", passed.len());
+}
+
+/// A rule on all tools of a server is one on the server: what is read from it is forbidden too, and never allowed by
+/// that alone. A rule on one of its tools says nothing about it.
+#[test]
+fn a_rule_on_the_tools_of_a_server_holds_for_what_is_read_from_it() {
+    use Permission::{Allow, Ask, Deny};
+    let mut spec = ToolSpec::new("mcp_read_resource", "Reads.", Kind::Fetch);
+    spec.category = Category::Mcp;
+    let arguments = json!({ "server": "payroll", "uri": "book:1" });
+    let server = Resource::Server("mcp__payroll__".to_owned());
+    let effects = Effects { reads: vec![server], writes: Vec::new() };
+    let world = world();
+    let facts = Facts::new(&spec, &arguments, &effects, "main", &world);
+    let only = |kind| {
+        let mut rule = RuleSpec::tool(Deny, "mcp__payroll__*");
+        rule.kind = Some(kind);
+        rule
+    };
+    for (mode, rule, expected) in [
+        (Mode::Full, RuleSpec::tool(Deny, "mcp__payroll__*"), Deny),
+        (Mode::Full, RuleSpec::tool(Deny, "mcp__payroll__"), Deny),
+        (Mode::Full, RuleSpec::tool(Deny, "mcp_*"), Deny),
+        (Mode::Full, RuleSpec::tool(Ask, "mcp__*"), Ask),
+        (Mode::Full, RuleSpec::tool(Deny, "mcp__payroll__delete"), Allow),
+        (Mode::Full, RuleSpec::tool(Deny, "mcp__payroll__get_*"), Allow),
+        (Mode::Full, RuleSpec::tool(Deny, "mcp__other__*"), Allow),
+        (Mode::Full, only(Kind::Fetch), Deny),
+        (Mode::Full, only(Kind::Delete), Allow),
+        (Mode::Default, RuleSpec::tool(Allow, "mcp__payroll__*"), Ask),
+        (Mode::Default, RuleSpec::tool(Allow, "mcp_read_resource"), Allow),
+    ] {
+        let policy = Policy::new(mode).layer(layer([rule.clone()]));
+        let decision = Authority::new(policy).decide(&facts);
+        assert_eq!(decision.permission, expected, "{rule:?}: {}", decision.reason);
+    }
+    let both =
+        [RuleSpec::tool(Allow, "mcp_read_resource"), RuleSpec::tool(Deny, "mcp__payroll__*")];
+    let policy = Policy::new(Mode::Default).layer(layer(both));
+    assert_eq!(Authority::new(policy).decide(&facts).permission, Deny);
 }
 
 /// In `full` everything is allowed that is not denied, so only what is denied can be told apart.

@@ -52,7 +52,7 @@ pub use import::{
 pub use logins::Logins;
 pub use offer::{Prompt, PromptArgument, Resource, ResourceTemplate};
 pub use sample::{Sample, SampleRequest, Sampler, SamplerHandle};
-pub use servers::{ServerStatus, Servers};
+pub use servers::{ServerStanding, ServerStatus, Servers};
 pub use state::{Change, Changes, ServerState, Warning};
 pub use surroundings::Surroundings;
 pub use tool::McpTool;

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use convoke_core::{Declaration, RunId};
 use futures_util::stream::BoxStream;
 
+pub(crate) use self::rank::Words;
 pub use self::search::{TOOL_SEARCH, ToolSearch};
 pub use self::use_tool::UseTool;
 

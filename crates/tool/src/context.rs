@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use convoke_core::policy::Forbidden;
-use convoke_core::{CallId, TaskId, ToolError, UserId};
+use convoke_core::{CallId, Category, TaskId, ToolError, UserId};
 use tokio_util::sync::CancellationToken;
 
 use crate::approve::Answer;
@@ -21,6 +21,7 @@ use crate::interlude::{Interlude, Pause};
 use crate::progress::ProgressSender;
 use crate::roots::{Place, Roots};
 use crate::spawn::{NoProcesses, Spawner};
+use crate::view::ToolView;
 
 /// What a call may use. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct ToolContext {
     inquirer: Option<Arc<dyn Inquirer>>,
     /// When the call has only a person to wait for.
     interlude: Arc<Interlude>,
+    /// The tools that whoever makes the call may use.
+    view: Option<ToolView>,
 }
 
 /// What all calls of a session share.
@@ -153,6 +156,18 @@ impl ToolContext {
         self.forbidden.has(path)
     }
 
+    /// Tells whether whoever makes the call may use what stands behind tools whose names begin like this: a
+    /// server, for one. A tool that gets at it in another way has to ask.
+    pub fn reaches(&self, start: &str, category: Category) -> bool {
+        self.view.as_ref().is_none_or(|view| view.reaches(start, category))
+    }
+
+    /// Says which tools whoever makes the call may use.
+    #[must_use]
+    pub(crate) fn seeing(self, view: ToolView) -> Self {
+        Self { view: Some(view), ..self }
+    }
+
     /// Tells whether there is any path that [`forbids`](Self::forbids) is true for.
     pub fn forbids_any(&self) -> bool {
         !self.forbidden.is_empty()
@@ -260,8 +275,19 @@ impl ToolContext {
         let session = Arc::clone(&self.session);
         let forbidden = Arc::clone(&self.forbidden);
         let (parked, interlude) = (Arc::default(), Arc::default());
-        let (turn, inquirer) = (Some(turn), None);
-        Self { session, call, cancellation, progress, turn, forbidden, parked, inquirer, interlude }
+        let (turn, inquirer, view) = (Some(turn), None, None);
+        Self {
+            session,
+            call,
+            cancellation,
+            progress,
+            turn,
+            forbidden,
+            parked,
+            inquirer,
+            interlude,
+            view,
+        }
     }
 }
 
@@ -340,6 +366,7 @@ impl ContextBuilder {
             parked: Arc::default(),
             inquirer: None,
             interlude: Arc::default(),
+            view: None,
         }
     }
 }

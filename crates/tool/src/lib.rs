@@ -111,4 +111,4 @@ pub use tool::{Content, Invocation, Tool, ToolOutput};
 pub use truncate::{cut_middle, floor_char_boundary};
 pub use turns::Turns;
 pub use validate::MAX_DEPTH;
-pub use view::{Selection, ToolView, ViewError};
+pub use view::{Selection, Shown, ToolView, ViewError};

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::catalogue::Words;
 use crate::tool::Tool;
 use crate::validate::ArgumentCheck;
 
@@ -70,6 +71,8 @@ pub(crate) struct Entry {
     /// Most tools are not offered to anybody, so it is made when somebody asks.
     declaration: OnceLock<Arc<Declaration>>,
     check: OnceLock<Result<ArgumentCheck, ToolError>>,
+    /// What a search sees of it.
+    words: OnceLock<Words>,
     counters: Arc<Counters>,
 }
 
@@ -95,8 +98,8 @@ impl Counters {
 
 impl Entry {
     fn new(registration: u64, tool: Arc<dyn Tool>, counters: Arc<Counters>) -> Self {
-        let (declaration, check) = (OnceLock::new(), OnceLock::new());
-        Self { registration, tool, group: None, declaration, check, counters }
+        let (declaration, check, words) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { registration, tool, group: None, declaration, check, words, counters }
     }
 
     /// Keeps a tool that is in no registry.
@@ -118,6 +121,11 @@ impl Entry {
 
     pub(crate) fn declaration(&self) -> &Arc<Declaration> {
         self.declaration.get_or_init(|| Arc::new(self.tool.declaration()))
+    }
+
+    /// Returns the words that the tool is found by, as long as it is the same tool.
+    pub(crate) fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(self.tool.spec()))
     }
 }
 
@@ -174,8 +182,12 @@ impl ToolRegistry {
     }
 
     /// Makes these the tools of a group, in place of those it had. One that cannot be registered is left out
-    /// and returned with the reason; a name that another tool has is never taken from it.
+    /// and returned with the reason; a name that another tool has is never taken from it. A tool that is in the
+    /// group already stays as it is, and where all do, nothing has changed.
     pub fn set_group(&self, group: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<RegistryError> {
+        if self.read().has_just(group, &tools) {
+            return Vec::new();
+        }
         let group: Arc<str> = group.into();
         let mut registered = self.write();
         registered.groups.insert(Arc::clone(&group));
@@ -184,10 +196,10 @@ impl ToolRegistry {
             let of_group = entries.filter(|(_, entry)| entry.group.as_ref() == Some(&group));
             of_group.map(|(name, _)| name.clone()).collect()
         };
-        let mut counters: HashMap<String, Arc<Counters>> = HashMap::new();
+        let mut before: HashMap<String, Arc<Entry>> = HashMap::new();
         for name in old {
             if let Some(entry) = registered.by_name.remove(&name) {
-                counters.insert(name, Arc::clone(&entry.counters));
+                before.insert(name, entry);
             }
         }
         registered.changed();
@@ -209,12 +221,24 @@ impl ToolRegistry {
                 problems.push(problem);
                 continue;
             }
-            let counters = counters.remove(&name).unwrap_or_default();
-            let mut entry = Entry::new(registered.generation(), tool, counters);
-            entry.group = Some(Arc::clone(&group));
-            registered.by_name.insert(name, Arc::new(entry));
+            let entry = match before.remove(&name) {
+                Some(same) if Arc::ptr_eq(&same.tool, &tool) => same,
+                before => {
+                    let counters = before.map(|entry| Arc::clone(&entry.counters));
+                    let counters = counters.unwrap_or_default();
+                    let mut entry = Entry::new(registered.generation(), tool, counters);
+                    entry.group = Some(Arc::clone(&group));
+                    Arc::new(entry)
+                }
+            };
+            registered.by_name.insert(name, entry);
         }
         problems
+    }
+
+    /// Returns how the names of tools begin that come and go.
+    pub(crate) fn groups(&self) -> Vec<Arc<str>> {
+        self.read().groups.iter().cloned().collect()
     }
 
     /// Tells whether a name is one that a group may bring.
@@ -320,6 +344,18 @@ impl Tools {
         let registration = previous.map_or(self.generation(), |entry| entry.registration);
         let counters = previous.map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
         self.by_name.insert(name, Arc::new(Entry::new(registration, tool, counters)));
+    }
+
+    /// Tells whether these very tools are all that a group has.
+    fn has_just(&self, group: &str, tools: &[Arc<dyn Tool>]) -> bool {
+        let is_of_group = |entry: &Entry| entry.group.as_deref() == Some(group);
+        let has = |tool: &Arc<dyn Tool>| {
+            let known = self.by_name.get(&tool.spec().name);
+            known.is_some_and(|entry| is_of_group(entry) && Arc::ptr_eq(&entry.tool, tool))
+        };
+        self.groups.contains(group)
+            && tools.iter().all(has)
+            && self.by_name.values().filter(|entry| is_of_group(entry)).count() == tools.len()
     }
 
     /// Whoever follows looks when the change has been made: until then the tools are locked.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use convoke_core::nearest::{did_you_mean, nearest};
-use convoke_core::{Declaration, ToolError, ToolSpec};
+use convoke_core::{Category, Declaration, ToolError, ToolSpec};
 
 use crate::catalogue::TOOL_SEARCH;
 use crate::pattern;
@@ -78,6 +78,36 @@ impl Selection {
     fn covers(&self, spec: &ToolSpec) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|one| pattern::covers(one, spec));
         self.allow.as_deref().is_none_or(any) && !any(&self.exclude)
+    }
+
+    /// Tells whether any tool may be selected whose name begins like this.
+    fn reaches(&self, start: &str, category: Option<Category>) -> bool {
+        let may_be =
+            |all: &[String]| all.iter().any(|one| pattern::may_cover(one, start, category));
+        self.allow.as_deref().is_none_or(may_be)
+            && !self.exclude.iter().any(|one| pattern::covers_all(one, start, category))
+    }
+}
+
+/// A tool that a view shows.
+#[derive(Clone)]
+pub struct Shown(Arc<Entry>);
+
+impl Shown {
+    /// Returns what the tool says about itself.
+    pub fn spec(&self) -> &ToolSpec {
+        self.0.tool.spec()
+    }
+
+    /// Returns what a model is told of it. It is made once, when somebody asks.
+    pub fn declaration(&self) -> &Declaration {
+        self.0.declaration()
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.spec().name)
     }
 }
 
@@ -158,6 +188,24 @@ impl ToolView {
         self.entries().iter().map(|entry| Arc::clone(&entry.tool)).collect()
     }
 
+    /// Returns the tools this view shows, sorted by name, with what a model may be told of each.
+    pub fn shown(&self) -> Vec<Shown> {
+        self.entries().into_iter().map(Shown).collect()
+    }
+
+    /// Tells whether a tool whose name begins like this, of this family, may be shown: now, or when there is one.
+    /// What stands behind tools (a server) is only for those who may use some of them, or were given the beginning
+    /// of their names by itself.
+    pub fn reaches(&self, start: &str, category: Category) -> bool {
+        self.selections.iter().all(|selection| selection.reaches(start, Some(category)))
+    }
+
+    /// Tells whether tools may come later that this view would show.
+    pub fn may_grow(&self) -> bool {
+        let reaches = |group: &str| self.selections.iter().all(|one| one.reaches(group, None));
+        self.registry.groups().iter().any(|group| reaches(group))
+    }
+
     /// Returns what a model is told, sorted by name: the same tools make the same bytes.
     pub fn declarations(&self) -> Arc<[Arc<Declaration>]> {
         match self.shown {
@@ -202,7 +250,7 @@ impl ToolView {
         self.selections.iter().all(|selection| selection.covers(entry.tool.spec()))
     }
 
-    fn entries(&self) -> Vec<Arc<Entry>> {
+    pub(crate) fn entries(&self) -> Vec<Arc<Entry>> {
         let entries: Vec<Arc<Entry>> = match &self.shown {
             None => self.registry.entries(),
             Some(shown) => {

@@ -5,6 +5,7 @@
 mod agent_files;
 mod agents;
 mod approvals;
+mod counsel;
 mod direct;
 mod ends;
 mod family;

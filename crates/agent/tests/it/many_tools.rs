@@ -248,6 +248,51 @@ async fn tools_that_come_later_are_found_without_changing_what_was_told() {
     assert!(told, "what becomes of a server is in the stream");
 }
 
+/// Servers that are all known.
+#[derive(Debug)]
+struct Known;
+
+#[async_trait]
+impl Arrivals for Known {
+    fn expect(&self, _: &RunId) {}
+
+    fn sources(&self) -> Vec<Source> {
+        vec![Source { name: "a".into(), standing: Standing::Here { count: 1 } }]
+    }
+
+    async fn settled(&self) {}
+
+    fn changes(&self) -> BoxStream<'static, SourceChange> {
+        stream::pending().boxed()
+    }
+}
+
+/// A server that is known may have more tomorrow, or in a minute: its tools are told, and so is how to find
+/// others. Who may use none of any server is not told how.
+#[tokio::test(start_paused = true)]
+async fn what_servers_may_bring_later_can_be_found_by_who_may_use_it() {
+    let model = Cast::new()
+        .says("main", [crate::family::ask("plain", "Go."), Turn::text("ok")])
+        .says("plain", [crate::family::done("fine")])
+        .model();
+    let registry = ToolRegistry::new();
+    registry.register(echo()).unwrap();
+    assert_eq!(registry.set_group("mcp__a__", vec![foreign("a", "x", "Does x.")]), []);
+    let mut plain = agent("plain");
+    plain.tools = convoke_agent::definition::ToolConfig::only(["echo"]);
+    let main = with(&model, registry, AllowAll)
+        .team(team([plain]).build())
+        .many_tools(Some(ManyTools::up_to(2_000).and(Arc::new(Known))));
+    read(main.build().unwrap().start("Hi")).await;
+    let names = |request: usize| -> Vec<String> {
+        model.requests()[request].tools.iter().map(|tool| tool.name.clone()).collect()
+    };
+    for name in ["mcp__a__x", TOOL_SEARCH, USE_TOOL] {
+        assert!(names(0).contains(&name.to_owned()), "{name}: {:?}", names(0));
+    }
+    assert_eq!(names(1), ["complete_task", "echo"]);
+}
+
 /// Agents are found beside tools, and called the same way; so do agents look for tools.
 #[tokio::test(start_paused = true)]
 async fn agents_are_found_and_find() {

@@ -227,8 +227,10 @@ impl RuntimeBuilder {
         };
         let mcp = McpServers::new(around, &confined, &registry, store.as_ref());
         let all = ToolView::of(registry.clone());
-        let exclude =
-            config.tools.exclude.iter().filter(|name| is_pattern(name) || registry.has(name));
+        // What a server may bring is excluded before it is there.
+        let means_something =
+            |name: &&String| is_pattern(name) || registry.has(name) || registry.may_come(name);
+        let exclude = config.tools.exclude.iter().filter(means_something);
         let callable = all.select(&Selection::all().without(exclude.clone()))?;
         let offered = callable.select(&offered(&config.tools, &callable, &built_in))?;
         let limits = limits(&config);

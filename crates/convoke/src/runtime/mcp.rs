@@ -210,21 +210,25 @@ impl Arrivals for McpServers {
     }
 
     fn sources(&self) -> Vec<Source> {
-        let used = self.servers.status().into_iter().filter(|status| status.enabled);
-        let source = used.map(|status| {
-            let standing = match &status.state {
-                _ if status.known => Standing::Here { count: status.tools },
-                ServerState::Failed { why, .. } => Standing::Missing { reason: why.clone() },
-                ServerState::Stopped => Standing::Missing { reason: "it was stopped".to_owned() },
-                _ => Standing::Coming,
+        let used = self.servers.standing().into_iter().filter(|server| server.enabled);
+        let source = used.map(|server| {
+            let standing = match (server.tools, server.state) {
+                (Some(count), _) => Standing::Here { count },
+                (None, ServerState::Failed { why, .. }) => Standing::Missing { reason: why },
+                (None, ServerState::Stopped) => {
+                    Standing::Missing { reason: "it was stopped".to_owned() }
+                }
+                (None, _) => Standing::Coming,
             };
-            Source { name: status.name, standing }
+            Source { name: server.name, standing }
         });
         source.collect()
     }
 
     async fn settled(&self) {
         self.servers.settled().await;
+        // Whoever waited finds what has come.
+        self.servers.introduce(&self.registry);
     }
 
     fn changes(&self) -> BoxStream<'static, SourceChange> {

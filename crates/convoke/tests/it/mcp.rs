@@ -134,6 +134,11 @@ async fn tools_of_a_server_come_late_the_first_time_and_are_known_the_second() {
     assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
     let first = told(&model, 0);
     assert!(first.contains(&"tool_search".into()) && !first.contains(&"mcp__calc__add".into()));
+    let found = format!("{:?}", model.requests()[1].messages.last().unwrap().parts);
+    assert!(
+        found.contains("mcp__calc__add"),
+        "whoever waits for a server finds its tools: {found}"
+    );
     assert!(last_answer(&model).contains("\"5\""), "{}", last_answer(&model));
     let states: Vec<&str> = events
         .iter()
@@ -162,8 +167,145 @@ async fn tools_of_a_server_come_late_the_first_time_and_are_known_the_second() {
     let (_, report) = run(&runtime, &model, Answer::yes()).await;
     assert_eq!(report.outcome.cause, Cause::Goal);
     let first = told(&model, 0);
-    assert!(first.contains(&"mcp__calc__add".into()) && !first.contains(&"use_tool".into()));
+    assert!(first.contains(&"mcp__calc__add".into()), "{first:?}");
     assert!(last_answer(&model).contains("23"), "{}", last_answer(&model));
+}
+
+/// What is known may be of yesterday: a server that has more by now is looked through as one that is new.
+#[tokio::test]
+async fn what_a_known_server_offers_anew_is_found() {
+    let Some(scene) = Scene::new() else { return };
+    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(""));
+    let search = || Turn::call("tool_search", json!({ "query": "multiply" }));
+    let model = Arc::new(ScriptedModel::new([search(), Turn::text("No.")]));
+    run(&scene.builder(&config).build().unwrap(), &model, Answer::yes()).await;
+    assert!(!last_answer(&model).contains("mcp__calc__multiply"), "{}", last_answer(&model));
+
+    fs::write(scene.root.join("multiplies"), "").unwrap();
+    let direct = Turn::call("mcp__calc__add", json!({ "a": 2, "b": 3 }));
+    let arguments = json!({ "a": 6, "b": 7 });
+    let product = json!({ "name": "mcp__calc__multiply", "args": arguments });
+    let turns = [direct, search(), Turn::call("use_tool", product), Turn::text("42")];
+    let model = Arc::new(ScriptedModel::new(turns));
+    run(&scene.builder(&config).build().unwrap(), &model, Answer::yes()).await;
+    let first = told(&model, 0);
+    for (name, is_told) in [("mcp__calc__add", true), ("mcp__calc__multiply", false)] {
+        assert_eq!(first.contains(&name.to_owned()), is_told, "{name}: {first:?}");
+    }
+    assert!(first.contains(&"tool_search".into()) && first.contains(&"use_tool".into()));
+    assert!(last_answer(&model).contains("42"), "{}", last_answer(&model));
+}
+
+/// An exclusion is about a name, whether the server has said yet that it has a tool of that name or not.
+#[tokio::test]
+async fn what_is_excluded_stays_so_when_its_server_comes_later() {
+    let Some(scene) = Scene::new() else { return };
+    let search = || Turn::call("tool_search", json!({ "query": "add two numbers" }));
+    let servers = format!("  mcpServers: [{}]\n", scene.server(""));
+    let config = format!("tools:\n{servers}  exclude: [mcp__calc__add]\n");
+    let model = Arc::new(ScriptedModel::new([search(), add(), Turn::text("No.")]));
+    let (events, _) = run(&scene.builder(&config).build().unwrap(), &model, Answer::yes()).await;
+    assert_excluded(&events, "main");
+    fs::remove_dir_all(scene.root.join("cache")).unwrap();
+
+    let mut worker = AgentDefinition::new("worker", "Works.");
+    worker.prompt.system_prompt = Some("You work.".to_owned());
+    worker.tools.exclude = vec!["mcp__calc__add".to_owned()];
+    let model = Arc::new(ScriptedModel::from_fn(move |request| {
+        match (request.system.starts_with("You work."), request.messages.len()) {
+            (true, 1) => search(),
+            (true, 3) => add(),
+            (true, _) => Turn::call("complete_task", json!({ "result": "no" })),
+            (false, 1) => {
+                let task = json!({ "agent_name": "worker", "prompt": "Add." });
+                Turn::call("delegate_to_agent", task)
+            }
+            (false, _) => Turn::text("No."),
+        }
+    }));
+    let runtime = scene.builder(&format!("tools:\n{servers}")).agent(worker).build().unwrap();
+    let (events, report) = run(&runtime, &model, Answer::yes()).await;
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+    assert_excluded(&events, "main/worker");
+}
+
+/// A search finds other tools of the server, and this one cannot be called.
+fn assert_excluded(events: &[Arc<Event>], agent: &str) {
+    let own = events.iter().filter(|event| event.agent.as_str() == agent);
+    let ends: Vec<(String, String)> = own
+        .filter_map(|event| match &event.body {
+            EventBody::ToolCallCompleted { tool_name, content, .. }
+            | EventBody::ToolCallFailed { tool_name, content, .. }
+            | EventBody::ToolCallDenied { tool_name, content, .. } => {
+                Some((tool_name.clone(), format!("{content:?}")))
+            }
+            _ => None,
+        })
+        .collect();
+    let said = |name: &str| ends.iter().find(|(tool, _)| tool == name).unwrap().1.clone();
+    let found = said("tool_search");
+    assert!(found.contains("fitting") && !found.contains("mcp__calc__add"), "{found}");
+    let called = said("mcp__calc__add");
+    assert!(called.contains("is not here") || called.contains("not found"), "{called}");
+}
+
+/// What holds for all tools of a server holds for what is read from it.
+#[tokio::test]
+async fn rules_on_a_server_hold_for_what_is_read_from_it() {
+    let Some(scene) = Scene::new() else { return };
+    let server = scene.server(", '0', 'readable'");
+    let servers = format!("tools:\n  mcpServers: [{server}]\n");
+    let runtime = scene.builder(&servers).build().unwrap();
+    runtime.mcp().unwrap().servers().list_resources("calc").await.unwrap();
+    drop(runtime);
+    let rule = "policy:\n  rules:\n    - {effect: deny, tool: 'mcp__calc__*'}\n";
+    let one = "policy:\n  rules:\n    - {effect: deny, tool: mcp__calc__add}\n";
+    for (more, expected) in [
+        (String::new(), "dark night"),
+        (one.to_owned(), "dark night"),
+        (rule.to_owned(), "is forbidden by the rule on tool `mcp__calc__*`"),
+        ("  exclude: ['mcp__calc__*']\n".to_owned(), "no MCP server `calc`"),
+        ("  exclude: [mcp__calc__]\n".to_owned(), "no MCP server `calc`"),
+        ("  enabled: [mcp_read_resource, mcp__calc__add]\n".to_owned(), "dark night"),
+        ("  enabled: [mcp_read_resource, mcp__other__x]\n".to_owned(), "no MCP server `calc`"),
+    ] {
+        let read = json!({ "server": "calc", "uri": "book:1" });
+        let turns = [Turn::call("mcp_read_resource", read), Turn::text("So it was.")];
+        let model = Arc::new(ScriptedModel::new(turns));
+        let runtime = scene.builder(&format!("{servers}{more}")).build().unwrap();
+        run(&runtime, &model, Answer::yes()).await;
+        assert!(last_answer(&model).contains(expected), "{more}: {}", last_answer(&model));
+    }
+    // What cannot be read is not listed, either.
+    let config = format!("{servers}  exclude: ['mcp__calc__*']\n");
+    let list = Turn::call("mcp_list_resources", json!({}));
+    let model = Arc::new(ScriptedModel::new([list, Turn::text("Nothing.")]));
+    run(&scene.builder(&config).build().unwrap(), &model, Answer::yes()).await;
+    assert!(!last_answer(&model).contains("book:1"), "{}", last_answer(&model));
+}
+
+/// A process that makes several runs keeps for each what servers complained of meanwhile.
+#[tokio::test]
+async fn every_run_has_what_servers_said_while_it_worked() {
+    let Some(scene) = Scene::new() else { return };
+    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(""));
+    let runtime = scene.builder(&config).build().unwrap();
+    let search = || Turn::call("tool_search", json!({ "query": "add" }));
+    for _ in 0..2 {
+        let model = Arc::new(ScriptedModel::new([search(), add(), Turn::text("5")]));
+        let (_, report) = run(&runtime, &model, Answer::yes()).await;
+        let kept = Store::at(scene.root.join("state")).directory(&report.run).unwrap();
+        let log = kept.join("mcp/calc.log");
+        let mut said = String::new();
+        for _ in 0..200 {
+            said = fs::read_to_string(&log).unwrap_or_default();
+            if said.contains("called add") {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(said.matches("called add").count(), 1, "{said}");
+    }
 }
 
 /// 200 tools of a server cost at most 3,000 tokens before the first word.
@@ -224,11 +366,13 @@ async fn a_server_asks_through_the_same_queue_as_everything() {
 #[tokio::test]
 async fn a_server_asks_the_model_of_the_run_if_it_may() {
     let Some(scene) = Scene::new() else { return };
-    for granted in [true, false] {
+    for (granted, agents) in [(true, true), (false, true), (true, false)] {
         let server =
             scene.server("").replace("name: calc", &format!("name: calc, sampling: {granted}"));
-        let config =
-            format!("tools:\n  mcpServers: [{server}]\npolicy:\n  kinds: {{other: allow}}\n");
+        let config = format!(
+            "tools:\n  mcpServers: [{server}]\npolicy:\n  kinds: {{other: allow}}\nagents:\n  \
+             enabled: {agents}\n"
+        );
         let model = Arc::new(ScriptedModel::from_fn(|request| {
             let said = request.messages.len();
             match (request.system.starts_with("You are a calculator."), said) {

@@ -1,11 +1,13 @@
-"""A small MCP server: it adds, asks for a name, tells its variables, and writes where it is told. Its first argument says how many
-tools it has beside those."""
+"""A small MCP server: it adds, asks for a name, tells its variables, and writes where it is told. Its first argument says how
+many tools it has beside those; with a second one it can be read from as well. It multiplies once there is a file `multiplies`
+beside it."""
 
 import json
 import os
 import sys
 
 MANY = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+READABLE = len(sys.argv) > 2
 
 
 def send(message):
@@ -26,6 +28,8 @@ TOOLS = [
     tool("write", "Writes a word into a file.", path=WORDS, word=WORDS),
     tool("recall", "Tells what a variable holds, and where it is.", variable=WORDS),
 ] + [tool(f"other_{index}", "Does something else, at some length, with a word.", word=WORDS) for index in range(MANY)]
+if os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), "multiplies")):
+    TOOLS.append(tool("multiply", "Multiplies two numbers.", a=NUMBER, b=NUMBER))
 
 
 def ask(message, schema):
@@ -49,6 +53,10 @@ def wonder():
 
 
 def call(name, arguments):
+    sys.stderr.write(f"called {name}\n")
+    sys.stderr.flush()
+    if name == "multiply":
+        return {"content": [{"type": "text", "text": f"{arguments['a'] * arguments['b']:g}"}]}
     if name == "add":
         total = arguments["a"] + arguments["b"]
         return {"content": [{"type": "text", "text": f"{total:g}"}], "structuredContent": {"total": total}}
@@ -78,9 +86,14 @@ def main():
         request = json.loads(line)
         method, number = request.get("method"), request.get("id")
         if method == "initialize":
-            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "calc", "version": "1"}}
+            capabilities = {"tools": {}, "resources": {}} if READABLE else {"tools": {}}
+            result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": {"name": "calc", "version": "1"}}
         elif method == "tools/list":
             result = {"tools": TOOLS}
+        elif method == "resources/list" and READABLE:
+            result = {"resources": [{"uri": "book:1", "name": "The book"}]}
+        elif method == "resources/read" and READABLE:
+            result = {"contents": [{"uri": "book:1", "text": "It was a dark night."}]}
         elif method == "tools/call":
             result = call(request["params"]["name"], request["params"].get("arguments", {}))
         elif number is not None and method:

@@ -9,7 +9,7 @@ use super::descent::{Descent, Walked, walked};
 use super::pattern::plain;
 use super::shell::{self, Line, Place, Role, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
-use crate::effect::Effects;
+use crate::effect::{Effects, Resource};
 use crate::spec::{Category, Kind, ToolSpec};
 
 /// Where a call is made.
@@ -42,6 +42,8 @@ pub struct Facts<'a> {
     pub paths: Vec<String>,
     /// The hosts it talks to, with their ports where known.
     pub hosts: Vec<String>,
+    /// The servers it asks beside their tools, as the names of those begin.
+    pub servers: Vec<String>,
     /// Where it is made.
     pub world: &'a World,
 }
@@ -62,8 +64,8 @@ impl<'a> Facts<'a> {
         let mut hosts: Vec<String> = urls.filter_map(super::touch::host_of).collect();
         if hosts.is_empty() {
             let named = effects.iter().filter_map(|(_, resource)| match resource {
-                crate::effect::Resource::Host(host) => Some(host.clone()),
-                crate::effect::Resource::Path(_) => None,
+                Resource::Host(host) => Some(host.clone()),
+                Resource::Path(_) | Resource::Server(_) => None,
             });
             hosts = named.collect();
         }
@@ -76,6 +78,7 @@ impl<'a> Facts<'a> {
             arguments,
             paths: effects.paths().map(|(_, path)| path.to_owned()).collect(),
             hosts,
+            servers: effects.servers().map(str::to_owned).collect(),
             world,
         }
     }
@@ -119,6 +122,12 @@ impl<'a> Facts<'a> {
             parts.push(self.whole());
         }
         parts.extend(guessed);
+        // A rule on all tools of a server is one on the server: it can forbid what is asked beside them.
+        parts.extend(self.servers.iter().map(|start| {
+            let directories = Bases::new(&self.world.directory, &[]).here();
+            let server = Some(start.clone());
+            Part { server, directories, ..Part::new(Base::None) }
+        }));
         parts
     }
 
@@ -235,6 +244,8 @@ fn walked_by_tool(paths: &[Touch]) -> Vec<Walked> {
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) base: Base,
+    /// The server that is asked, if it is that, as the names of its tools begin.
+    server: Option<String>,
     /// The simple command, if it is one.
     pub(super) command: Option<Vec<Word>>,
     pub(super) paths: Vec<Touch>,
@@ -264,6 +275,7 @@ impl Part {
     fn new(base: Base) -> Self {
         Self {
             base,
+            server: None,
             command: None,
             paths: Vec::new(),
             walked: Vec::new(),
@@ -272,6 +284,11 @@ impl Part {
             opaque: None,
             unread: false,
         }
+    }
+
+    /// Returns the tool that rules on tools are about: the one that is called, or any of a server.
+    pub(super) fn tool<'a>(&'a self, facts: &Facts<'a>) -> &'a str {
+        self.server.as_deref().unwrap_or(facts.tool)
     }
 
     /// Tells whether it is done in this directory and in no other.

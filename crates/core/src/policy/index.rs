@@ -98,8 +98,9 @@ impl Index {
 
     fn numbers(&self, facts: &Facts<'_>, part: &Part) -> Numbers {
         let mut found = self.others.clone();
-        found.extend(self.tools.get(facts.tool).into_iter().flatten());
-        let fitting = self.tool_patterns.iter().filter(|(start, _)| facts.tool.starts_with(start));
+        let tool = part.tool(facts);
+        found.extend(self.tools.get(tool).into_iter().flatten());
+        let fitting = self.tool_patterns.iter().filter(|(start, _)| tool.starts_with(start));
         found.extend(fitting.map(|(_, number)| *number));
         if part.opaque.is_some() {
             found.extend(&self.by_command);
@@ -358,6 +359,7 @@ mod tests {
             line in select(LINES),
             paths in proptest::collection::vec(select(TOUCHED), 0..3),
             hosts in proptest::collection::vec(select(REACHED), 0..3),
+            servers in proptest::collection::vec(select(&["mcp__a__", "mcp__b__"][..]), 0..2),
         ) {
             let policy = Policy::new(mode)
                 .layer(Layer::new(Scope::User, user))
@@ -371,6 +373,7 @@ mod tests {
             let mut facts = Facts::new(&spec, &arguments, &Effects::NONE, "main", &world);
             facts.paths = paths.iter().map(ToString::to_string).collect();
             facts.hosts = hosts.iter().map(ToString::to_string).collect();
+            facts.servers = servers.iter().map(ToString::to_string).collect();
             prop_assert_eq!(policy.decide(&facts), policy.decide_by_all_rules(&facts));
         }
     }

@@ -359,7 +359,7 @@ impl Rule {
             && self.command.is_none()
             && self.host.is_none()
             && self.spec.kind.is_none_or(|kind| kind == facts.kind)
-            && self.fits(facts)
+            && self.fits(facts, facts.tool)
     }
 
     /// Tells whether a path is what it is about.
@@ -367,14 +367,14 @@ impl Rule {
         self.path.as_ref().is_some_and(|pattern| pattern.covers(path, directory))
     }
 
-    /// Tells whether what it says about the call as a whole is so.
-    fn fits(&self, facts: &Facts<'_>) -> bool {
+    /// Tells whether what it says about the call as a whole is so, taken for one of this tool.
+    fn fits(&self, facts: &Facts<'_>, tool: &str) -> bool {
         let spec = &self.spec;
         let fits =
             |pattern: &Option<String>, text| pattern.as_deref().is_none_or(|p| wildcard(p, text));
         let argument =
             |(name, pattern): (&String, &String)| argument_fits(facts.arguments, name, pattern);
-        fits(&spec.tool, facts.tool)
+        fits(&spec.tool, tool)
             && spec.category.is_none_or(|category| category == facts.category)
             && (!self.on_programs || facts.starts_programs)
             && fits(&spec.agent, facts.agent)
@@ -384,7 +384,7 @@ impl Rule {
     /// Tells whether it holds for one thing that a call would do.
     pub(super) fn holds(&self, facts: &Facts<'_>, part: &Part) -> Holds {
         let of_kind = self.spec.kind.is_none_or(|kind| part.is_kind(kind, facts.kind));
-        if !of_kind || !self.fits(facts) {
+        if !of_kind || !self.fits(facts, part.tool(facts)) {
             return Holds::No;
         }
         let looks_inside = self.command.is_some() || self.path.is_some() || self.host.is_some();

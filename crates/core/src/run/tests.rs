@@ -834,7 +834,8 @@ fn the_time_in_which_a_call_asks_a_person_does_not_count() {
     let parts = vec![Part::ToolCall(call.clone())];
     let message = Message { role: Role::Assistant, parts };
     let (purpose, usage, stop) = (Purpose::Main, Usage::default(), StopReason::Done);
-    world.record(None, EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls: 0 });
+    world
+        .record(None, EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls: 0 });
     let started = EventBody::ToolCallStarted {
         tool_name: "tool2".to_owned(),
         description: String::new(),

@@ -2,44 +2,44 @@
 
 use std::sync::Arc;
 
-use convoke_core::ToolSpec;
 use convoke_tool::{Tool, ToolRegistry};
 use tokio::sync::watch;
 
-use super::reading_tools::reading_tools;
+use super::reading_tools::ReadingTools;
 use super::server::Server;
 use super::state::{News, ServerState};
 
-/// Returns what models can be given now.
-pub(super) fn desired(servers: &Arc<[Arc<Server>]>) -> Vec<Arc<dyn Tool>> {
+/// Returns what models can be given now. What stays the same is the same tool each time.
+pub(super) fn desired(servers: &Arc<[Arc<Server>]>, reading: &ReadingTools) -> Vec<Arc<dyn Tool>> {
     let usable = servers
         .iter()
         .filter(|server| server.config.enabled && server.state() != ServerState::Stopped);
     let own = usable.flat_map(|server| server.offer().tools.clone());
-    let own = own.map(|tool| Arc::new(tool) as Arc<dyn Tool>);
-    own.chain(reading_tools(servers)).collect()
+    let own = own.map(|tool| tool as Arc<dyn Tool>);
+    own.chain(reading.wanted(servers)).collect()
 }
 
 /// How the names of all tools here begin.
 const GROUP: &str = "mcp_";
 
 /// A registry, and what of it is ours.
-#[derive(Debug)]
 pub(super) struct Attachment {
     registry: ToolRegistry,
     servers: Arc<[Arc<Server>]>,
+    reading: Arc<ReadingTools>,
     news: Arc<News>,
     /// What was registered last.
-    ours: Vec<ToolSpec>,
+    ours: Vec<Arc<dyn Tool>>,
 }
 
 impl Attachment {
     pub(super) fn new(
         registry: ToolRegistry,
         servers: Arc<[Arc<Server>]>,
+        reading: Arc<ReadingTools>,
         news: Arc<News>,
     ) -> Self {
-        Self { registry, servers, news, ours: Vec::new() }
+        Self { registry, servers, reading, news, ours: Vec::new() }
     }
 
     /// Follows every change.
@@ -52,13 +52,13 @@ impl Attachment {
     /// Registers what is new, replaces what has changed and removes what is gone.
     pub(super) fn bring_in_step(&mut self) {
         self.registry.announce(GROUP);
-        let tools = desired(&self.servers);
-        let specs: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec().clone()).collect();
-        if specs == self.ours {
+        let tools = desired(&self.servers, &self.reading);
+        let same = |(one, other): (&Arc<dyn Tool>, &Arc<dyn Tool>)| Arc::ptr_eq(one, other);
+        if tools.len() == self.ours.len() && tools.iter().zip(&self.ours).all(same) {
             return;
         }
-        let problems = self.registry.set_group(GROUP, tools);
-        self.ours = specs;
+        let problems = self.registry.set_group(GROUP, tools.clone());
+        self.ours = tools;
         if problems.is_empty() {
             self.news.settle("", "taken");
         } else {

@@ -25,6 +25,10 @@ use super::surroundings::Surroundings;
 /// The form of the file. Another one is not read.
 const FORM: u32 = 1;
 const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+/// A server need not be asked again sooner, however short the life of its lists is.
+const SHORTEST_LIFETIME: Duration = Duration::from_mins(1);
+/// How long the lists of a server hold that does not say how long they do.
+const USUAL_LIFETIME: Duration = Duration::from_hours(24);
 /// A server that was not seen for so long may offer anything by now.
 const OLDEST: Duration = Duration::from_hours(24 * 30);
 const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
@@ -125,6 +129,22 @@ pub(super) struct Manifest {
 impl Manifest {
     pub(super) fn new(fingerprint: String, at: Timestamp, facts: Facts) -> Self {
         Self { form: FORM, fingerprint, at, facts, ..Self::default() }
+    }
+
+    /// Tells whether anything is known.
+    pub(super) const fn is_known(&self) -> bool {
+        !self.facts.revision.is_empty()
+    }
+
+    /// Returns how long it holds.
+    pub(super) fn lifetime(&self) -> Duration {
+        let said = self.lifetime_ms.map(Duration::from_millis);
+        said.map_or(USUAL_LIFETIME, |said| said.max(SHORTEST_LIFETIME))
+    }
+
+    /// Tells whether it holds at this moment. What was asked in the future was not.
+    pub(super) fn holds_at(&self, now: Timestamp) -> bool {
+        self.is_known() && self.at <= now && now < self.at.after(self.lifetime())
     }
 }
 
@@ -257,6 +277,48 @@ mod tests {
         assert_eq!(cache.read(now), Some(manifest));
         let path = directory.path().join("deep/down/files.json");
         assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn it_holds_for_as_long_as_the_server_says_or_for_a_day() {
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        let facts = Facts { revision: "2025-11-25".to_owned(), ..Facts::default() };
+        for (said, lifetime) in [
+            (None, USUAL_LIFETIME),
+            (Some(0), SHORTEST_LIFETIME),
+            (Some(600_000), Duration::from_mins(10)),
+            (Some(u64::MAX), Duration::from_millis(u64::MAX)),
+        ] {
+            let manifest =
+                Manifest { lifetime_ms: said, ..Manifest::new("f".into(), at, facts.clone()) };
+            assert_eq!(manifest.lifetime(), lifetime);
+            assert!(manifest.holds_at(at));
+            assert!(!manifest.holds_at(Timestamp::from_millis(at.as_millis() - 1)));
+            let end = at.after(lifetime);
+            assert!(manifest.holds_at(Timestamp::from_millis(end.as_millis() - 1)), "{said:?}");
+            assert!(!manifest.holds_at(end), "{said:?}");
+        }
+        assert!(!Manifest::new("f".into(), at, Facts::default()).holds_at(at), "nothing is known");
+    }
+
+    /// A schema is most of a file, and most are never looked at.
+    #[test]
+    fn schemas_are_kept_as_they_are_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path(), "f");
+        let now = Timestamp::from_millis(1_000);
+        let schema = serde_json::json!({ "type": "object", "properties": { "z": {}, "a": {} } });
+        let entry =
+            serde_json::json!({ "name": "t", "inputSchema": schema, "outputSchema": schema });
+        let entry = ToolEntry::read(&entry).unwrap();
+        let plain = ToolEntry::read(&serde_json::json!({ "name": "p", "inputSchema": schema }));
+        let mut manifest = Manifest::new("f".into(), now, Facts::default());
+        manifest.tools = vec![entry.clone(), plain.unwrap()];
+        cache.write(&manifest).unwrap();
+        let read = cache.read(now).unwrap();
+        let known = &read.tools[0].input;
+        assert_eq!((known.known(), known.text().get()), (None, entry.input.text().get()));
+        assert_eq!(read, manifest);
     }
 
     #[test]

@@ -33,6 +33,16 @@ pub(super) fn is_about(pattern: &str, server: &str) -> bool {
     names(server) || names(&replaced(server, MAX_SERVER_BYTES))
 }
 
+/// Returns how the names of a server's tools begin. Two servers with odd names may share that, and then what is
+/// said of one's tools is said of the other's.
+pub(super) fn names_begin(server: &str) -> String {
+    let plain = format!("{PREFIX}{server}__");
+    if plain.len() < MAX_BYTES && reads_one_way(server, "tool") {
+        return plain;
+    }
+    format!("{PREFIX}{}__", replaced(server, MAX_SERVER_BYTES))
+}
+
 /// Returns a file name for a server: its own where that is harmless.
 pub(super) fn file_name(server: &str) -> String {
     let harmless = !server.is_empty()
@@ -117,6 +127,15 @@ mod tests {
         ] {
             assert_eq!(is_about(pattern, server), expected, "{pattern}, {server}");
         }
+    }
+
+    #[test]
+    fn the_names_of_a_server_begin_alike() {
+        for server in ["files", "my-db", "my db", "a__b", "a_", "ä", &"x".repeat(100)] {
+            let name = model_name(server, "t");
+            assert!(name.starts_with(&names_begin(server)), "{name}: {}", names_begin(server));
+        }
+        assert_eq!(names_begin("files"), "mcp__files__");
     }
 
     #[test]

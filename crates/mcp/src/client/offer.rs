@@ -3,11 +3,12 @@
 //! A server may get one entry of a list wrong; that one is then left out or marked as unusable, with the
 //! reason, and the others are taken.
 
-use convoke_core::{Kind, Repeat};
+use convoke_core::{Kind, Repeat, Schema};
 use convoke_tool::floor_char_boundary;
 use convoke_tool::schema::check_cost;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::config::Trust;
 
@@ -30,8 +31,10 @@ pub(super) struct ToolEntry {
     pub(super) name: String,
     pub(super) title: Option<String>,
     pub(super) description: String,
-    pub(super) input: Value,
-    pub(super) output: Option<Value>,
+    #[serde(deserialize_with = "written")]
+    pub(super) input: Schema,
+    #[serde(default, deserialize_with = "written_if_any")]
+    pub(super) output: Option<Schema>,
     pub(super) hints: Hints,
     /// Why it cannot be used, if it cannot.
     pub(super) unusable: Option<String>,
@@ -102,12 +105,21 @@ impl ToolEntry {
             name: name.to_owned(),
             title: title.filter(|title| !title.is_empty()).map(|title| cut(title, MAX_TITLE_BYTES)),
             description: cut(text("description").unwrap_or_default(), MAX_DESCRIPTION_BYTES),
-            input,
-            output,
+            input: input.into(),
+            output: output.map(Schema::from),
             hints: serde_json::from_value(hints).unwrap_or_default(),
             unusable: problem,
         })
     }
+}
+
+/// Takes a schema from a file as it is: whoever calls the tool, or looks for it, reads it.
+fn written<'de, D: Deserializer<'de>>(file: D) -> Result<Schema, D::Error> {
+    Box::<RawValue>::deserialize(file).map(Schema::written)
+}
+
+fn written_if_any<'de, D: Deserializer<'de>>(file: D) -> Result<Option<Schema>, D::Error> {
+    Ok(Option::<Box<RawValue>>::deserialize(file)?.map(Schema::written))
 }
 
 /// Says of a schema that it is one of an object, where it leaves that open: arguments always are one.

@@ -7,6 +7,7 @@
 mod refresh;
 mod start;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,14 +23,13 @@ use super::connection::{Connection, Terms};
 use super::failure::Failure;
 use super::handler::List;
 use super::manifest::{Cache, Manifest};
+use super::offer::ToolEntry;
 use super::rounds::{Answers, ask};
 use super::state::{Change, News, ServerState};
 use super::surroundings::Surroundings;
 use super::task::Background;
 use super::tool::McpTool;
 
-/// A server need not be asked again sooner, however short the life of its lists is.
-const SHORTEST_LIFETIME: Duration = Duration::from_mins(1);
 /// Longer than anybody waits, and short enough to be added to any moment.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 /// A server that failed is waited for so long before it is started again, and not longer.
@@ -81,7 +81,7 @@ type Outcome = Result<Arc<Connection>, Failure>;
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     pub(super) manifest: Manifest,
-    pub(super) tools: Vec<McpTool>,
+    pub(super) tools: Vec<Arc<McpTool>>,
     /// When the list of tools was read; never, if it comes from an earlier run.
     listed: Option<Instant>,
     /// Whether the other lists were read as well since then.
@@ -117,14 +117,38 @@ impl Server {
 
     /// Tells whether it is known what it offers.
     pub(super) fn is_known(&self) -> bool {
-        !self.config.enabled || !self.offer().manifest.facts.revision.is_empty()
+        !self.config.enabled || self.offer().manifest.is_known()
     }
 
-    /// Takes note of what it offers now.
+    /// Has it say what it offers, beside whatever else happens, unless that is known and still holds.
+    pub(super) fn renew(self: &Arc<Self>) {
+        let known = self.offer();
+        let connection = match &self.slot().phase {
+            Phase::Ready { connection, .. } => Some(Arc::clone(connection)),
+            // Who stopped it meant it.
+            Phase::Stopped if known.manifest.is_known() => return,
+            _ => None,
+        };
+        match connection {
+            Some(connection) => self.freshen(&connection),
+            None if known.manifest.holds_at(self.surroundings.clock.now()) => {}
+            None => self.begin(),
+        }
+    }
+
+    /// Takes note of what it offers now. A tool that it had before, and that is the same, stays what it is.
     fn offers(self: &Arc<Self>, manifest: Manifest, listed: Option<Instant>, whole: bool) {
+        let before = self.offer();
+        let known: HashMap<&str, &Arc<McpTool>> =
+            before.tools.iter().map(|tool| (tool.name(), tool)).collect();
+        let entries: HashMap<&str, &ToolEntry> =
+            before.manifest.tools.iter().map(|entry| (&*entry.name, entry)).collect();
         let wanted = manifest.tools.iter().filter(|entry| self.config.takes(&entry.name));
         let usable = wanted.filter(|entry| entry.unusable.is_none());
-        let make = |entry| McpTool::new(Arc::downgrade(self), &self.config, entry);
+        let make = |entry: &ToolEntry| match known.get(&*entry.name) {
+            Some(tool) if entries.get(&*entry.name) == Some(&entry) => Arc::clone(tool),
+            _ => Arc::new(McpTool::new(Arc::downgrade(self), &self.config, entry)),
+        };
         let tools = usable.map(make).collect();
         let offer = Arc::new(Offer { manifest, tools, listed, whole });
         *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer;
@@ -341,10 +365,8 @@ impl Server {
     /// Has lists read again that have outlived what the server promised of them.
     fn freshen(&self, connection: &Connection) {
         let offer = self.offer();
-        let Some((lifetime, listed)) = offer.manifest.lifetime_ms.zip(offer.listed) else {
-            return;
-        };
-        if listed.elapsed() >= Duration::from_millis(lifetime).max(SHORTEST_LIFETIME) {
+        let lifetime = offer.manifest.lifetime();
+        if offer.listed.is_some_and(|listed| listed.elapsed() >= lifetime) {
             connection.dirty().mark_all();
         }
     }

@@ -15,8 +15,10 @@ use super::config::ServerConfig;
 use super::name::is_about;
 use super::offer::{Prompt, Resource, ResourceTemplate};
 use super::read::{get_prompt, read_resource};
+use super::reading_tools::ReadingTools;
 use super::server::Server;
 use super::state::{Changes, News, ServerState, Warning};
+use super::stderr::Logs;
 use super::surroundings::Surroundings;
 use super::task::Background;
 use super::tool::McpTool;
@@ -41,11 +43,25 @@ pub struct Servers(Arc<Inner>);
 
 struct Inner {
     servers: Arc<[Arc<Server>]>,
+    reading: Arc<ReadingTools>,
     surroundings: Arc<Surroundings>,
     news: Arc<News>,
     attached: Mutex<Vec<Background>>,
     /// Starts those that are not known, in a moment.
     soon: Mutex<Option<Background>>,
+}
+
+/// How it stands with a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerStanding {
+    /// What it is called here.
+    pub name: String,
+    /// Whether it is used at all.
+    pub enabled: bool,
+    /// What it is doing.
+    pub state: ServerState,
+    /// How many of its tools can be called, if it is known what it offers.
+    pub tools: Option<usize>,
 }
 
 /// What is known of a server.
@@ -80,7 +96,10 @@ pub struct ServerStatus {
 impl Servers {
     /// Makes the handle. Reads what is known from earlier runs, and starts nothing.
     pub fn new(configs: Vec<ServerConfig>, surroundings: Surroundings) -> Self {
-        let (surroundings, news) = (Arc::new(surroundings), Arc::new(News::default()));
+        // Clones of surroundings may be those of other servers, whose runs are others.
+        let logs = Arc::new(Logs::at(surroundings.log_directory.clone()));
+        let surroundings = Arc::new(Surroundings { logs, ..surroundings });
+        let news = Arc::new(News::default());
         let mut names = HashSet::new();
         let mut servers = Vec::new();
         for config in configs {
@@ -95,8 +114,9 @@ impl Servers {
             servers.push(Server::new(config, Arc::clone(&surroundings), Arc::clone(&news)));
         }
         let servers = servers.into();
+        let reading = Arc::new(ReadingTools::new(&servers));
         let (attached, soon) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(Inner { servers, surroundings, news, attached, soon }))
+        Self(Arc::new(Inner { servers, reading, surroundings, news, attached, soon }))
     }
 
     /// Begins to start all servers, each on its own, and returns at once.
@@ -106,9 +126,10 @@ impl Servers {
         }
     }
 
-    /// Begins to start those servers of which nothing is known from earlier, and returns at once.
+    /// Begins to start those servers of which nothing is known from earlier, or nothing that still holds: for as
+    /// long as the server said, or for a day. Returns at once; what is known can be used meanwhile.
     pub fn start_unknown(&self) {
-        begin_unknown(&self.0.servers);
+        renew(&self.0.servers);
     }
 
     /// Does the same after a pause, so that what is more urgent comes first, or as soon as somebody waits for
@@ -117,7 +138,7 @@ impl Servers {
         let servers = Arc::clone(&self.0.servers);
         let soon = Background::spawn(async move {
             tokio::time::sleep(pause).await;
-            begin_unknown(&servers);
+            renew(&servers);
         });
         *self.0.soon() = Some(soon);
     }
@@ -134,13 +155,14 @@ impl Servers {
         }
     }
 
-    /// Waits until no server is being started.
+    /// Waits until no server is being started of which nothing is known.
     pub async fn settled(&self) {
         if self.0.soon().take().is_some() {
             self.start_unknown();
         }
         let mut generation = self.0.news.generation();
-        let starts = |server: &Arc<Server>| server.state() == ServerState::Starting;
+        let starts =
+            |server: &Arc<Server>| !server.is_known() && server.state() == ServerState::Starting;
         while self.0.servers.iter().any(starts) {
             if generation.changed().await.is_err() {
                 return;
@@ -148,10 +170,12 @@ impl Servers {
         }
     }
 
-    /// Keeps what programs write to their standard error here, unless a place for that is known.
+    /// Keeps what programs write to their standard error from now on here, also those that run already, unless
+    /// their surroundings have a place for that.
     pub fn log_into(&self, directory: PathBuf) {
-        // The first one counts.
-        drop(self.0.surroundings.log_directory.set(directory));
+        if self.0.surroundings.log_directory.is_none() {
+            self.0.surroundings.logs.move_to(directory);
+        }
     }
 
     /// Starts one server and waits until it is ready, or says why it is not.
@@ -180,6 +204,16 @@ impl Servers {
         self.find(server).ok().map(|server| server.state())
     }
 
+    /// Returns in short how it stands with all servers, in the order they were configured.
+    pub fn standing(&self) -> Vec<ServerStanding> {
+        let standing = |server: &Arc<Server>| {
+            let tools = server.is_known().then(|| server.offer().tools.len());
+            let (name, enabled) = (server.name().to_owned(), server.config.enabled);
+            ServerStanding { name, enabled, state: server.state(), tools }
+        };
+        self.0.servers.iter().map(standing).collect()
+    }
+
     /// Returns what is known of all servers, in the order they were configured.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.0.servers.iter().map(|server| status(server)).collect()
@@ -197,27 +231,26 @@ impl Servers {
 
     /// Returns the tools of all servers, known from earlier or listed by now.
     pub fn tools(&self) -> Vec<McpTool> {
-        self.0.servers.iter().flat_map(|server| server.offer().tools.clone()).collect()
+        let tools = self.0.servers.iter().flat_map(|server| server.offer().tools.clone());
+        tools.map(|tool| McpTool::clone(&tool)).collect()
     }
 
     /// Returns everything that models can be given: the tools, and those that read resources and prompts
     /// if there are any to read.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
-        desired(&self.0.servers)
+        desired(&self.0.servers, &self.0.reading)
     }
 
     /// Puts what is known into a registry, once.
     pub fn introduce(&self, registry: &ToolRegistry) {
-        let (servers, news) = (Arc::clone(&self.0.servers), Arc::clone(&self.0.news));
-        Attachment::new(registry.clone(), servers, news).bring_in_step();
+        self.attachment(registry).bring_in_step();
     }
 
     /// Puts all tools into a registry, now and whenever they change, as a group that comes and goes. A name that
     /// somebody else has taken is left to them, with a warning. This lasts for as long as the servers do.
     pub fn attach(&self, registry: &ToolRegistry) {
-        let (servers, news) = (Arc::clone(&self.0.servers), Arc::clone(&self.0.news));
-        let generation = news.generation();
-        let mut attachment = Attachment::new(registry.clone(), servers, news);
+        let generation = self.0.news.generation();
+        let mut attachment = self.attachment(registry);
         attachment.bring_in_step();
         let following = Background::spawn(attachment.follow(generation));
         self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).push(following);
@@ -264,6 +297,11 @@ impl Servers {
         self.ready(server).await.map(|server| status(server))
     }
 
+    fn attachment(&self, registry: &ToolRegistry) -> Attachment {
+        let (servers, news) = (Arc::clone(&self.0.servers), Arc::clone(&self.0.news));
+        Attachment::new(registry.clone(), servers, Arc::clone(&self.0.reading), news)
+    }
+
     async fn ready(&self, server: &str) -> Result<&Arc<Server>, ToolError> {
         let server = self.find(server)?;
         let listed = server.listed().await;
@@ -281,9 +319,9 @@ impl Inner {
     }
 }
 
-fn begin_unknown(servers: &[Arc<Server>]) {
-    for server in servers.iter().filter(|server| !server.is_known()) {
-        server.begin();
+fn renew(servers: &[Arc<Server>]) {
+    for server in servers {
+        server.renew();
     }
 }
 
@@ -307,7 +345,7 @@ fn status(server: &Server) -> ServerStatus {
         server.config.takes(&entry.name).then(|| (entry.name.clone(), why))
     };
     let manifest = &offer.manifest;
-    let is_known = !facts.revision.is_empty();
+    let is_known = manifest.is_known();
     ServerStatus {
         name: server.name().to_owned(),
         state: server.state(),

@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
+use super::name::file_name;
 use super::task::Background;
 
 /// How much one file keeps.
@@ -39,8 +40,8 @@ struct Tail {
 }
 
 impl Stderr {
-    /// Starts to read. What is read goes to the file as well, if one is named.
-    pub(super) fn follow(stream: Box<dyn AsyncRead + Send + Unpin>, log: Option<PathBuf>) -> Self {
+    /// Starts to read. What is read goes to the file as well, where there is a place for it.
+    pub(super) fn follow(stream: Box<dyn AsyncRead + Send + Unpin>, log: LogFile) -> Self {
         let tail = Arc::<Mutex<Tail>>::default();
         let (end, done) = watch::channel(false);
         let kept = Arc::clone(&tail);
@@ -102,24 +103,62 @@ fn readable(line: &[u8]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-async fn read(
-    mut stream: Box<dyn AsyncRead + Send + Unpin>,
-    log: Option<PathBuf>,
-    tail: &Mutex<Tail>,
-) {
-    let mut log = match log {
-        Some(path) => tokio::task::spawn_blocking(move || Log::open(&path)).await.ok().flatten(),
-        None => None,
-    };
+async fn read(mut stream: Box<dyn AsyncRead + Send + Unpin>, file: LogFile, tail: &Mutex<Tail>) {
+    let (mut path, mut log) = (None, None);
     let mut buffer = vec![0; CHUNK];
     while let Ok(length @ 1..) = stream.read(&mut buffer).await {
         let bytes = buffer.get(..length).unwrap_or_default();
         tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
-        if let Some(mut open) = log.take() {
-            let bytes = bytes.to_vec();
-            let written = tokio::task::spawn_blocking(move || open.write(&bytes).then_some(open));
-            log = written.await.ok().flatten();
+        let now = file.path();
+        // A file that is full, or cannot be written, is not opened again.
+        let moved = (now != path).then(|| now.clone());
+        path = now;
+        if moved.is_none() && log.is_none() {
+            continue;
         }
+        let (bytes, open): (_, Option<Log>) = (bytes.to_vec(), log.take());
+        let written = tokio::task::spawn_blocking(move || {
+            let open = match moved {
+                Some(path) => path.and_then(|path| Log::open(&path)),
+                None => open,
+            };
+            open.and_then(|mut open| open.write(&bytes).then_some(open))
+        });
+        log = written.await.ok().flatten();
+    }
+}
+
+/// Where logs are kept. That changes with the runs of a process: each has what was said while it worked, as far as
+/// no other has begun.
+#[derive(Debug, Default)]
+pub(super) struct Logs(Mutex<Option<PathBuf>>);
+
+impl Logs {
+    pub(super) const fn at(directory: Option<PathBuf>) -> Self {
+        Self(Mutex::new(directory))
+    }
+
+    /// Keeps them here from now on.
+    pub(super) fn move_to(&self, directory: PathBuf) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(directory);
+    }
+}
+
+/// The log of one server, wherever it is kept.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    name: String,
+    logs: Arc<Logs>,
+}
+
+impl LogFile {
+    pub(super) fn of(server: &str, logs: Arc<Logs>) -> Self {
+        Self { name: format!("{}.log", file_name(server)), logs }
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        let directory = self.logs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        directory.as_ref().map(|directory| directory.join(&self.name))
     }
 }
 
@@ -166,6 +205,10 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
+    use tokio::io::AsyncWriteExt;
+
     use super::*;
 
     #[tokio::test]
@@ -174,7 +217,7 @@ mod tests {
         text.push_str(&"long ".repeat(1000));
         text.push_str("\nlast without an end");
         let stream: &'static [u8] = text.leak().as_bytes();
-        let mut stderr = Stderr::follow(Box::new(stream), None);
+        let mut stderr = Stderr::follow(Box::new(stream), LogFile::of("s", Arc::default()));
         stderr.settle(Duration::from_secs(5)).await;
         let lines = stderr.last_lines();
         assert_eq!(lines.first().map(String::as_str), Some("first"));
@@ -187,16 +230,44 @@ mod tests {
     async fn a_flood_fills_the_file_once_and_says_so() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("logs/loud.log");
+        let logs = Arc::new(Logs::at(path.parent().map(Path::to_owned)));
+        let file = || LogFile::of("loud", Arc::clone(&logs));
         let flood: &'static [u8] = vec![b'x'; 3 * 1024 * 1024].leak();
-        let mut stderr = Stderr::follow(Box::new(flood), Some(path.clone()));
+        let mut stderr = Stderr::follow(Box::new(flood), file());
         stderr.settle(Duration::from_secs(20)).await;
         let written = std::fs::metadata(&path).unwrap().len();
         assert_eq!(written, MAX_LOG_BYTES + CUT_NOTE.len() as u64);
         assert_eq!(stderr.last_line().map(|line| line.len()), Some(MAX_LINE_BYTES));
 
         let next: &'static [u8] = b"hello\n";
-        let mut stderr = Stderr::follow(Box::new(next), Some(path.clone()));
+        let mut stderr = Stderr::follow(Box::new(next), file());
         stderr.settle(Duration::from_secs(5)).await;
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 6);
+    }
+
+    #[tokio::test]
+    async fn what_is_said_goes_where_logs_are_kept_then() {
+        let directory = tempfile::tempdir().unwrap();
+        let logs = Arc::<Logs>::default();
+        let (mut said, stream) = tokio::io::duplex(64);
+        let mut stderr = Stderr::follow(Box::new(stream), LogFile::of("s", Arc::clone(&logs)));
+        for (run, words) in [(None, "none\n"), (Some("a"), "one\n"), (Some("b"), "two\n")] {
+            if let Some(run) = run {
+                logs.move_to(directory.path().join(run));
+            }
+            said.write_all(words.as_bytes()).await.unwrap();
+            while stderr.last_line().as_deref() != Some(words.trim()) {
+                tokio::task::yield_now().await;
+            }
+        }
+        drop(said);
+        stderr.settle(Duration::from_secs(5)).await;
+        let kept = |run: &str| {
+            let mut text = String::new();
+            let file = OpenOptions::new().read(true).open(directory.path().join(run).join("s.log"));
+            file.unwrap().read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!((kept("a"), kept("b")), ("one\n".to_owned(), "two\n".to_owned()));
     }
 }

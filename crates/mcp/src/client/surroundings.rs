@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use convoke_tool::{Clock, NoProcesses, Spawner, SystemClock};
 use reqwest::ClientBuilder;
 
 use super::authorization::Authorization;
+use super::stderr::Logs;
 use crate::auth::Reach;
 
 /// What all servers use of the world outside. [`Surroundings::new`] allows nothing: no programs, no
@@ -27,9 +28,9 @@ pub struct Surroundings {
     pub working_directory: PathBuf,
     /// Says what time it is.
     pub clock: Arc<dyn Clock>,
-    /// Where what programs write to their standard error is kept, one file a server. Without it, it is
-    /// read and forgotten.
-    pub log_directory: OnceLock<PathBuf>,
+    /// Where what programs write to their standard error is kept, one file a server. Without it, it is where
+    /// [`Servers::log_into`](super::Servers::log_into) says, or read and forgotten.
+    pub log_directory: Option<PathBuf>,
     /// Where it is kept what servers offer, one file a server. Without it, a server's tools are known
     /// once it was started.
     pub cache_directory: Option<PathBuf>,
@@ -41,6 +42,8 @@ pub struct Surroundings {
     pub reach: BTreeMap<String, Reach>,
     /// Servers that are neither started nor asked, each with the reason for a person.
     pub refused: BTreeMap<String, String>,
+    /// Where logs are kept now.
+    pub(super) logs: Arc<Logs>,
 }
 
 impl Surroundings {
@@ -52,12 +55,13 @@ impl Surroundings {
             environment: BTreeMap::new(),
             working_directory: working_directory.into(),
             clock: Arc::new(SystemClock),
-            log_directory: OnceLock::new(),
+            log_directory: None,
             cache_directory: None,
             http: Arc::new(|builder| builder),
             authorization: None,
             reach: BTreeMap::new(),
             refused: BTreeMap::new(),
+            logs: Arc::default(),
         }
     }
 
@@ -92,7 +96,7 @@ impl Surroundings {
     /// Keeps logs here.
     #[must_use]
     pub fn log_directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.log_directory = OnceLock::from(directory.into());
+        self.log_directory = Some(directory.into());
         self
     }
 

@@ -43,8 +43,8 @@ impl McpTool {
         let mut spec = ToolSpec::new(name, entry.description.clone(), kind);
         spec.display_name.clone_from(&entry.title);
         spec.category = Category::Mcp;
-        spec.parameters = entry.input.clone().into();
-        spec.output = entry.output.clone().map(Into::into);
+        spec.parameters = entry.input.clone();
+        spec.output.clone_from(&entry.output);
         spec.repeat = entry.hints.repeat(config.trust);
         spec.streaming = true;
         // The user set these, so they are not cut like what a call might wish from its arguments.

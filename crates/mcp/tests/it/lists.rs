@@ -341,6 +341,85 @@ async fn tools_are_known_before_their_server_has_started() {
     assert!(broken.warnings().is_empty());
 }
 
+/// What is known is used at once, also when it is old; then it is asked for again, beside the work.
+#[tokio::test]
+async fn what_is_known_is_asked_for_again_when_its_time_is_over() {
+    const MINUTE: Duration = Duration::from_mins(1);
+    const HOUR: Duration = Duration::from_hours(1);
+    let began = convoke_core::Timestamp::from_millis(1_700_000_000_000);
+    // What the server promised, how long afterwards nobody starts it, and when somebody does.
+    for (promised, still, over) in [
+        (Some(10 * MINUTE), 9 * MINUTE, 11 * MINUTE),
+        // Whoever promises nothing is believed for a minute.
+        (Some(Duration::ZERO), MINUTE / 2, 2 * MINUTE),
+        (None, 23 * HOUR, 25 * HOUR),
+    ] {
+        let cache = tempfile::tempdir().unwrap();
+        let version = Arc::new(AtomicUsize::new(1));
+        let now = Arc::clone(&version);
+        let scripted = listing(move |message, out| {
+            let name = format!("t{}", now.load(Ordering::Acquire));
+            let mut result = json!({ "tools": [tool(&name)] });
+            if let Some(promised) = promised {
+                result["ttlMs"] = json!(u64::try_from(promised.as_millis()).unwrap());
+            }
+            out.answer(message, &result);
+        });
+        let at = |time: Duration| {
+            let clock = Arc::new(ManualClock::new(began.after(time)));
+            let surroundings = scripted.surroundings().cache_directory(cache.path());
+            Servers::new(vec![config()], surroundings.clock(clock))
+        };
+        at(Duration::ZERO).look("s").await.unwrap();
+        version.store(2, Ordering::Release);
+
+        let fresh = at(still);
+        fresh.start_unknown();
+        assert_eq!(fresh.state("s"), Some(ServerState::Configured), "{promised:?}");
+        assert_eq!(names(&fresh), ["t1"]);
+
+        let old = at(over);
+        assert_eq!(names(&old), ["t1"], "what is known is there at once");
+        old.start_unknown();
+        assert_eq!(old.state("s"), Some(ServerState::Starting), "{promised:?}");
+        // Nobody who looks for tools waits for that: they are known.
+        old.settled().await;
+        assert_eq!(old.state("s"), Some(ServerState::Starting));
+        old.look("s").await.unwrap();
+        assert_eq!(names(&old), ["t2"]);
+        drop(old);
+
+        // It was asked just now.
+        let again = at(over + still);
+        again.start_unknown();
+        assert_eq!(again.state("s"), Some(ServerState::Configured), "{promised:?}");
+        assert_eq!(scripted.starts(), 2);
+    }
+}
+
+/// Of what a registry has already, nothing is done again: what was made of it stays.
+#[tokio::test]
+async fn attaching_what_was_introduced_changes_nothing() {
+    let cache = tempfile::tempdir().unwrap();
+    let scripted = listing(|message, out| out.answer(message, &json!({ "tools": [tool("t")] })));
+    let surroundings = scripted.surroundings().cache_directory(cache.path());
+    Servers::new(vec![config()], surroundings.clone()).look("s").await.unwrap();
+    let servers = Servers::new(vec![config()], surroundings);
+    let registry = ToolRegistry::new();
+    servers.introduce(&registry);
+    let generation = registry.generation();
+    servers.introduce(&registry);
+    servers.attach(&registry);
+    assert_eq!(registry.generation(), generation);
+    let other = ToolRegistry::new();
+    servers.attach(&other);
+    assert!(other.has("mcp__s__t"));
+    // The server says the same again.
+    servers.look("s").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(registry.generation(), generation);
+}
+
 #[tokio::test]
 async fn of_two_servers_of_one_name_the_first_counts() {
     let scripted = listing(|message, out| out.answer(message, &json!({ "tools": [tool("t")] })));

@@ -1,4 +1,7 @@
 //! Ranks tools by how well they fit a few words (BM25). A name says more than a description.
+//!
+//! What is looked at is bounded on both sides, since neither is ours: a server writes the descriptions, and a model
+//! that somebody else may have told what to do writes the query.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,37 +19,44 @@ const NAME: f64 = 3.0;
 const TITLE: f64 = 2.0;
 /// What a word counts that only begins like the one that was looked for.
 const BEGINNING: f64 = 0.5;
-/// How much of a description is looked at, in bytes.
+/// How much of a description or a query is looked at, in bytes.
 const MAX_TEXT: usize = 4_096;
+/// How many words of a query are looked for.
+const MAX_WANTED: usize = 64;
+/// How many different words of a tool are kept.
+const MAX_WORDS: usize = 512;
 
-/// A tool as the search sees it.
-struct Document {
-    /// How much each word counts.
-    words: HashMap<String, f64>,
+/// A tool as a search sees it. It is made once for each tool.
+#[derive(Debug)]
+pub(crate) struct Words {
+    /// The name, as it is compared.
+    name: String,
+    /// How much each word counts, sorted by word.
+    counts: Box<[(Box<str>, f64)]>,
     length: f64,
 }
 
 /// Returns the places of the tools that fit, the best first.
-pub(super) fn rank(query: &str, tools: &[&ToolSpec]) -> Vec<usize> {
-    let wanted: Vec<String> = words(query).collect();
-    let documents: Vec<Document> = tools.iter().map(|spec| Document::of(spec)).collect();
-    let total: f64 = documents.iter().map(|document| document.length).sum();
-    let average = (total / count(documents.len()).max(1.0)).max(1.0);
-    let weights: Vec<(&String, f64)> = {
-        let mut seen = HashSet::new();
-        let new = wanted.iter().filter(|word| seen.insert(word.as_str()));
-        new.map(|word| (word, rarity(word, &documents))).collect()
-    };
+pub(super) fn rank(query: &str, tools: &[&Words]) -> Vec<usize> {
+    let query = beginning(query);
+    let total: f64 = tools.iter().map(|words| words.length).sum();
+    let average = (total / count(tools.len()).max(1.0)).max(1.0);
+    let mut seen = HashSet::new();
+    let wanted = words(query).filter(|word| seen.insert(word.clone())).take(MAX_WANTED);
+    let weights: Vec<(String, f64)> = wanted
+        .map(|word| {
+            let rarity = rarity(&word, tools);
+            (word, rarity)
+        })
+        .collect();
     let exact = query.trim().to_lowercase();
-    let mut scored: Vec<(usize, f64)> = documents
+    let mut scored: Vec<(usize, f64)> = tools
         .iter()
-        .zip(tools)
         .enumerate()
-        .map(|(index, (document, spec))| {
-            let is_named = spec.name.to_lowercase() == exact;
+        .map(|(index, tool)| {
             let score: f64 =
-                weights.iter().map(|(word, weight)| weight * document.count(word, average)).sum();
-            (index, if is_named { f64::MAX } else { score })
+                weights.iter().map(|(word, weight)| weight * tool.count(word, average)).sum();
+            (index, if tool.name == exact { f64::MAX } else { score })
         })
         .filter(|(_, score)| *score > 0.0)
         .collect();
@@ -55,48 +65,55 @@ pub(super) fn rank(query: &str, tools: &[&ToolSpec]) -> Vec<usize> {
     scored.into_iter().map(|(index, _)| index).collect()
 }
 
-impl Document {
-    fn of(spec: &ToolSpec) -> Self {
-        let mut words_found: HashMap<String, f64> = HashMap::new();
+impl Words {
+    pub(crate) fn of(spec: &ToolSpec) -> Self {
+        let mut counts: HashMap<String, f64> = HashMap::new();
         let mut length = 0.0;
         let mut add = |text: &str, weight: f64| {
-            for word in words(text) {
+            for word in words(beginning(text)) {
                 length += 1.0;
-                *words_found.entry(word).or_default() += weight;
+                if counts.len() < MAX_WORDS || counts.contains_key(&word) {
+                    *counts.entry(word).or_default() += weight;
+                }
             }
         };
         add(&spec.name, NAME);
         add(spec.display_name.as_deref().unwrap_or_default(), TITLE);
-        add(
-            spec.description
-                .get(..floor_char_boundary(&spec.description, MAX_TEXT))
-                .unwrap_or_default(),
-            1.0,
-        );
+        add(&spec.description, 1.0);
         if let Some(Value::Object(parameters)) = spec.parameters.get("properties") {
-            parameters.keys().for_each(|name| add(name, 1.0));
+            parameters.keys().take(MAX_WORDS).for_each(|name| add(name, 1.0));
         }
-        Self { words: words_found, length }
+        let counts = counts.into_iter().map(|(word, weight)| (word.into_boxed_str(), weight));
+        let mut counts: Box<[(Box<str>, f64)]> = counts.collect();
+        counts.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Self { name: spec.name.to_lowercase(), counts, length }
     }
 
     /// Returns how much a word counts here.
     fn count(&self, word: &str, average: f64) -> f64 {
-        let found = self.words.get(word).copied().unwrap_or_else(|| {
-            let begins = |(known, weight): (&String, &f64)| {
-                let long_enough = word.len() >= 3;
-                (long_enough && known.starts_with(word)).then_some(weight * BEGINNING)
-            };
-            self.words.iter().filter_map(begins).fold(0.0, f64::max)
-        });
+        let from = self.counts.partition_point(|(known, _)| &**known < word);
+        let from = self.counts.get(from..).unwrap_or_default();
+        let found = match from.first() {
+            Some((known, weight)) if &**known == word => *weight,
+            _ if word.len() < 3 => 0.0,
+            _ => {
+                let begin = from.iter().take_while(|(known, _)| known.starts_with(word));
+                begin.map(|(_, weight)| weight * BEGINNING).fold(0.0, f64::max)
+            }
+        };
         let held_back = 1.0 - LENGTH + LENGTH * self.length / average;
         found * (SATURATION + 1.0) / (found + SATURATION * held_back)
     }
 }
 
+fn beginning(text: &str) -> &str {
+    text.get(..floor_char_boundary(text, MAX_TEXT)).unwrap_or_default()
+}
+
 /// A word that few tools have says more than one that all have.
-fn rarity(word: &str, documents: &[Document]) -> f64 {
-    let has = |document: &&Document| document.count(word, 1.0) > 0.0;
-    let (all, having) = (count(documents.len()), count(documents.iter().filter(has).count()));
+fn rarity(word: &str, tools: &[&Words]) -> f64 {
+    let has = |tool: &&&Words| tool.count(word, 1.0) > 0.0;
+    let (all, having) = (count(tools.len()), count(tools.iter().filter(has).count()));
     ((all - having + 0.5) / (having + 0.5)).ln_1p()
 }
 
@@ -163,8 +180,31 @@ mod tests {
 
     fn best(query: &str) -> Option<String> {
         let tools = tools();
-        let specs: Vec<&ToolSpec> = tools.iter().collect();
-        rank(query, &specs).first().map(|index| tools[*index].name.clone())
+        let words: Vec<Words> = tools.iter().map(Words::of).collect();
+        let words: Vec<&Words> = words.iter().collect();
+        rank(query, &words).first().map(|index| tools[*index].name.clone())
+    }
+
+    /// A query of four megabytes took seconds: each word of it was held against each word of each tool.
+    #[test]
+    fn no_more_of_a_query_is_looked_for_than_somebody_means() {
+        let other =
+            (0..MAX_WANTED).map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(best(&format!("rename {other}")).as_deref(), Some("mcp__files__move_file"));
+        assert_eq!(best(&format!("{other} rename")), None, "too many words come before");
+        let same = "w ".repeat(MAX_WANTED);
+        assert_eq!(best(&format!("{same} rename")).as_deref(), Some("mcp__files__move_file"));
+        let long = format!("{} rename", "ä".repeat(2 << 20));
+        assert_eq!(best(&long), None);
+    }
+
+    #[test]
+    fn what_is_kept_of_a_tool_is_bounded() {
+        let text = (0..4_000).map(|number| format!("{number} ")).collect::<String>();
+        let mut spec = ToolSpec::new("wordy", text, Kind::Other);
+        let names = (0..4_000).map(|number| (format!("p{number}"), Value::Null)).collect();
+        spec.parameters = serde_json::json!({ "properties": Value::Object(names) }).into();
+        assert_eq!(Words::of(&spec).counts.len(), MAX_WORDS);
     }
 
     #[test]
@@ -190,9 +230,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_words_are_looked_for(query in "\\PC{0,200}") {
-            let tools = tools();
-            let specs: Vec<&ToolSpec> = tools.iter().collect();
-            let found = rank(&query, &specs);
+            let tools: Vec<Words> = tools().iter().map(Words::of).collect();
+            let words: Vec<&Words> = tools.iter().collect();
+            let found = rank(&query, &words);
             prop_assert!(found.iter().all(|index| *index < tools.len()));
             let unique: HashSet<&usize> = found.iter().collect();
             prop_assert_eq!(unique.len(), found.len());

@@ -8,7 +8,7 @@ use convoke_core::{Category, Kind, Repeat, ToolError, ToolSpec, USE_TOOL};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::rank::rank;
+use super::rank::{Words, rank};
 use super::{Arrivals, Source, Standing};
 use crate::context::ToolContext;
 use crate::tool::{Invocation, Tool, ToolOutput};
@@ -119,15 +119,15 @@ impl Invocation for Search {
 
 impl Scope {
     fn search(&self, query: &str, limit: usize) -> ToolOutput {
-        let tools = self.view.list();
-        let tools: Vec<_> = tools.iter().filter(|tool| !is_own(&tool.spec().name)).collect();
-        let specs: Vec<&ToolSpec> = tools.iter().map(|tool| tool.spec()).collect();
-        let ranked = rank(query, &specs);
+        let mut tools = self.view.entries();
+        tools.retain(|entry| !is_own(&entry.tool.spec().name));
+        let words: Vec<&Words> = tools.iter().map(|entry| entry.words()).collect();
+        let ranked = rank(query, &words);
         let found: Vec<Value> = ranked
             .iter()
             .take(limit)
             .filter_map(|index| tools.get(*index))
-            .map(|tool| told(&tool.declaration()))
+            .map(|entry| told(entry.declaration()))
             .collect();
         let mut value = json!({ "tools": found, "fitting": ranked.len(), "all": tools.len() });
         let sources = self.arrivals.as_ref().map(|arrivals| arrivals.sources());

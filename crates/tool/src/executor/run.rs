@@ -123,6 +123,7 @@ impl ToolExecutor {
         let call = ticket.call().clone();
         let context = self.0.context.for_call(call, token.clone(), progress.clone(), turn);
         let context = context.forbidding(forbidden).inquiring(inquirer);
+        let context = context.seeing(self.0.view.clone());
         let own = context.clone();
         let mut work = Contained::spawn(async move { invocation.run(context).await });
         // An agent keeps its own time, which stands still while it waits for a person, and ends its own

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::tool::Invocation;
+use crate::view::{Selection, ToolView};
 
 struct Named(ToolSpec);
 
@@ -107,9 +108,54 @@ fn a_group_comes_and_goes_and_takes_no_name_from_others() {
 }
 
 #[test]
-fn a_view_shows_what_comes_later_only_if_it_was_asked_for() {
-    use crate::view::{Selection, ToolView};
+fn what_stays_in_a_group_is_not_made_again() {
+    let registry = ToolRegistry::new();
+    let (x, y) = (named("mcp__a__x"), named("mcp__a__y"));
+    let set = |tools: &[&Arc<dyn Tool>]| {
+        let tools = tools.iter().map(|tool| Arc::clone(tool)).collect();
+        assert_eq!(registry.set_group("mcp__a__", tools), []);
+        registry.generation()
+    };
+    let first = set(&[&x, &y]);
+    let known = registry.entry("mcp__a__x").unwrap();
+    assert_eq!(set(&[&y, &x]), first, "the same tools");
+    assert!(set(&[&x]) > first);
+    assert!(Arc::ptr_eq(&known, &registry.entry("mcp__a__x").unwrap()), "with what is kept of it");
+    let third = set(&[&named("mcp__a__x")]);
+    assert!(!Arc::ptr_eq(&known, &registry.entry("mcp__a__x").unwrap()), "another tool");
+    assert!(registry.set_group("mcp__a__", Vec::new()).is_empty());
+    assert!(registry.generation() > third && !registry.has("mcp__a__x"));
+}
 
+#[test]
+fn a_view_knows_what_it_would_show() {
+    let registry = ToolRegistry::new();
+    registry.register(named("echo")).unwrap();
+    registry.announce("mcp_");
+    let all = ToolView::of(registry);
+    let reached = |selection: Selection| {
+        let view = all.select(&selection).unwrap();
+        (view.may_grow(), view.reaches("mcp__a__", Category::Mcp))
+    };
+    for (selection, expected) in [
+        (Selection::all(), (true, true)),
+        (Selection::only(["echo"]), (false, false)),
+        (Selection::only(["echo", "mcp_*"]), (true, true)),
+        (Selection::only(["mcp__a__x"]), (true, true)),
+        (Selection::only(["mcp__b__x", "mcp_read_resource"]), (true, false)),
+        (Selection::only(["mcp__a__"]), (true, true)),
+        (Selection::all().without(["mcp__a__x"]), (true, true)),
+        (Selection::all().without(["mcp__a__*"]), (true, false)),
+        (Selection::all().without(["mcp__a__"]), (true, false)),
+        (Selection::all().without(["mcp_*"]), (false, false)),
+        (Selection::all().without(["category:mcp"]), (true, false)),
+    ] {
+        assert_eq!(reached(selection.clone()), expected, "{selection:?}");
+    }
+}
+
+#[test]
+fn a_view_shows_what_comes_later_only_if_it_was_asked_for() {
     let registry = ToolRegistry::new();
     registry.register(named("read")).unwrap();
     registry.announce("mcp__a__");

@@ -88,6 +88,7 @@ fn touches(effects: &Effects) -> String {
         match resource {
             Resource::Path(path) => format!("{verb} {path}"),
             Resource::Host(host) => format!("{verb} {host}"),
+            Resource::Server(start) => format!("{verb} {start}*"),
             _ => verb.to_owned(),
         }
     });

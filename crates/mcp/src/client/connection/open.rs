@@ -1,7 +1,6 @@
 //! Opens connections: starts the program or finds the address, and agrees on the protocol.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -29,10 +28,9 @@ use crate::client::handler::Handler;
 use crate::client::http::{Caller, HttpClient, HttpFailure};
 use crate::client::lines::{Lines, Notes};
 use crate::client::manifest::Facts;
-use crate::client::name::file_name;
 use crate::client::negotiate::{Disagreement, Opening, negotiate};
 use crate::client::offer::cut;
-use crate::client::stderr::Stderr;
+use crate::client::stderr::{LogFile, Stderr};
 use crate::client::surroundings::Surroundings;
 use crate::client::task::Background;
 
@@ -92,8 +90,7 @@ pub(in crate::client) async fn open(
             let mut environment = surroundings.environment.clone();
             environment.extend(env.clone());
             let program = Program::new(line, directory).environment(environment);
-            let log = surroundings.log_directory.get();
-            let log = log.map(|logs| logs.join(format!("{}.log", file_name(&config.name))));
+            let log = LogFile::of(&config.name, Arc::clone(&surroundings.logs));
             let own = surroundings.spawners.get(&config.name);
             let spawner = Arc::clone(own.unwrap_or(&surroundings.spawner));
             let process = spawn_beside(spawner, program).await?;
@@ -122,7 +119,7 @@ async fn spawn_beside(
 
 async fn open_program(
     mut process: Box<dyn Process>,
-    log: Option<PathBuf>,
+    log: LogFile,
     handler: Handler,
     opening: Opening,
     deadline: Instant,

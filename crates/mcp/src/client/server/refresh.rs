@@ -67,7 +67,10 @@ impl Server {
         let mut failed = None;
         for one in lists {
             let read = match one {
-                List::Tools => self.read_tools(connection, &mut manifest).await,
+                List::Tools => {
+                    manifest.at = self.surroundings.clock.now();
+                    self.read_tools(connection, &mut manifest).await
+                }
                 List::Resources => self.read_resources(connection, &mut manifest).await,
                 List::Prompts => self.read_prompts(connection, &mut manifest).await,
             };
@@ -83,8 +86,10 @@ impl Server {
                 self.warn("refresh", &what);
             }
         }
+        let asked = std::mem::replace(&mut manifest.at, before.manifest.at);
         let changed = before.manifest != manifest;
-        if changed || !before.whole {
+        manifest.at = asked;
+        if changed || !before.whole || asked != before.manifest.at {
             self.keep(&manifest).await;
         }
         let now = Some(Instant::now());
