@@ -57,7 +57,7 @@ fn confined(runtime: &Runtime) -> Option<String> {
         Programs::NotAllowed => {
             "servers of a project are programs, which may not run here: policy.kinds.execute".to_owned()
         }
-        Programs::Asked(_) | Programs::Refused(_) => {
+        Programs::Asked(_) | Programs::Unlimited(..) | Programs::Refused(_) => {
             "servers of a project run confined only, which cannot be done here: `convoke doctor` says why, and \
              sandbox.mode: off lets them run with all your rights"
                 .to_owned()
