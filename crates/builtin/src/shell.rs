@@ -115,11 +115,9 @@ fn answer(finished: &Finished) -> ToolOutput {
         object.insert("omittedBytes".into(), omitted.into());
     }
     let output = ToolOutput::new(value).with_text(text);
-    match finished.status {
-        Some(status) if status.success() => output,
-        Some(status) => {
-            output.failing(ToolError::failed(format!("the command ended with {status}")))
-        }
+    match finished.how() {
+        Some(_) if finished.status.is_some_and(|status| status.success()) => output,
+        Some(how) => output.failing(ToolError::failed(format!("the command ended with {how}"))),
         None => output.failing(ToolError::cancelled("the command was stopped")),
     }
 }

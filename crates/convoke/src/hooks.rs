@@ -137,7 +137,11 @@ fn verdict(finished: &Finished) -> Result<Verdict, String> {
     if !status.success() {
         let complaint: String = finished.stderr.text().trim().chars().take(MAX_REASON).collect();
         let silent = complaint.is_empty();
-        return Err(if silent { format!("it ended with {status}") } else { complaint });
+        let how = finished.how().unwrap_or_default();
+        return Err(match &finished.reached {
+            None if !silent => complaint,
+            _ => format!("it ended with {how}"),
+        });
     }
     let said = finished.stdout.text();
     if said.trim().is_empty() {

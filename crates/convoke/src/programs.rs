@@ -20,6 +20,9 @@ pub enum Programs {
     NotAllowed,
     /// Confined, by this backend.
     Confined(Confinement, Backend),
+    /// Confined, by this backend, but without limits on what all processes of one use together, which cannot
+    /// be held here; so each is asked about.
+    Unlimited(Confinement, Backend, NotEnforceable),
     /// With all rights, because the user said so (`sandbox.mode: off`).
     Off,
     /// With all rights, each asked about, because they cannot be confined.
@@ -48,22 +51,40 @@ impl Programs {
         let hiding = (!denied.is_empty())
             .then(|| denied.into_iter().fold(confinement.clone(), Confinement::hide))
             .and_then(|confinement| settings.spawner(confinement).ok());
-        match hiding.map_or_else(|| settings.spawner(confinement), Ok) {
+        match hiding.map_or_else(|| settings.spawner(confinement.clone()), Ok) {
             Ok(spawner) => {
                 let confined = Self::Confined(spawner.confinement().clone(), spawner.backend());
                 (confined, Arc::new(spawner))
             }
             Err(reason) if settings.mode == SandboxMode::Auto => {
-                (Self::Asked(reason), Arc::new(UnconfinedSpawner))
+                Self::asked(settings, confinement, reason)
             }
             Err(reason) => (Self::Refused(reason.clone()), Arc::new(Refusing(reason))),
+        }
+    }
+
+    /// Keeps the walls where only a limit cannot be held.
+    fn asked(
+        settings: &SandboxConfig,
+        confinement: Confinement,
+        reason: NotEnforceable,
+    ) -> (Self, Arc<dyn Spawner>) {
+        let mut alone = settings.clone();
+        (alone.limits.memory, alone.limits.cpu) = (None, None);
+        let spawner = (alone != *settings).then(|| alone.spawner(confinement).ok()).flatten();
+        match spawner {
+            None => (Self::Asked(reason), Arc::new(UnconfinedSpawner)),
+            Some(spawner) => {
+                let (confinement, backend) = (spawner.confinement().clone(), spawner.backend());
+                (Self::Unlimited(confinement, backend, reason), Arc::new(spawner))
+            }
         }
     }
 
     /// Returns the permission to start one, at most as free as was decided.
     pub(crate) fn limit(&self, execute: Permission) -> Permission {
         match self {
-            Self::Asked(_) => execute.max(Permission::Ask),
+            Self::Asked(_) | Self::Unlimited(..) => execute.max(Permission::Ask),
             _ => execute,
         }
     }
@@ -72,7 +93,9 @@ impl Programs {
     /// about, since nobody is asked about a hook.
     pub(crate) fn of_project_hooks(&self, programs: &Arc<dyn Spawner>) -> Arc<dyn Spawner> {
         match self {
-            Self::Asked(reason) => Arc::new(Refusing(reason.clone())),
+            Self::Asked(reason) | Self::Unlimited(_, _, reason) => {
+                Arc::new(Refusing(reason.clone()))
+            }
             _ => Arc::clone(programs),
         }
     }
@@ -83,6 +106,10 @@ impl Programs {
             Self::NotAllowed => "no programs",
             Self::Confined(_, Backend::Landlock) => "landlock",
             Self::Confined(_, Backend::Bubblewrap) => "bubblewrap",
+            Self::Unlimited(_, Backend::Landlock, _) => "landlock without limits, each asked about",
+            Self::Unlimited(_, Backend::Bubblewrap, _) => {
+                "bubblewrap without limits, each asked about"
+            }
             Self::Off => "off",
             Self::Asked(_) => "none, each asked about",
             Self::Refused(_) => "none, so no programs",
@@ -93,7 +120,11 @@ impl Programs {
     /// Says which directories that all share programs cannot write, and why: Landlock cannot hide what lies
     /// in a directory that may be written.
     pub fn closed(&self) -> Option<String> {
-        let Self::Confined(confinement, backend) = self else { return None };
+        let (Self::Confined(confinement, backend) | Self::Unlimited(confinement, backend, _)) =
+            self
+        else {
+            return None;
+        };
         let closed = confinement.closed(*backend);
         let (first, hidden) = closed.first()?;
         let (first, hidden) = (first.display(), hidden.display());
@@ -107,6 +138,9 @@ impl Programs {
     pub fn warning(&self) -> Option<String> {
         match self {
             Self::NotAllowed | Self::Confined(..) | Self::Given => None,
+            Self::Unlimited(_, _, reason) => Some(format!(
+                "programs run confined but without a limit, each after a question: {reason}"
+            )),
             Self::Off => Some("programs run without the sandbox (`sandbox.mode: off`)".to_owned()),
             Self::Asked(reason) => {
                 Some(format!("programs run without the sandbox, each after a question: {reason}"))
@@ -161,7 +195,7 @@ impl Spawner for Refusing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::SandboxBackend;
+    use crate::config::{SandboxBackend, Timeout};
 
     /// A secret in the middle of the work cannot be hidden by Landlock.
     fn impossible() -> Confinement {
@@ -201,6 +235,26 @@ mod tests {
         assert_eq!(programs.limit(Permission::Allow), Permission::Ask);
         assert_eq!(programs.limit(Permission::Deny), Permission::Deny);
         assert!(programs.warning().unwrap().contains("/tmp/secret"));
+    }
+
+    /// Where groups can be written by programs, nothing can be held in them, on any machine.
+    #[test]
+    fn a_limit_that_cannot_be_held_takes_no_wall_away() {
+        let everything = Confinement { write: vec![PathBuf::from("/")], ..Confinement::default() };
+        let choose = |mode| {
+            let mut settings = settings(mode);
+            settings.limits.cpu = Some(Timeout::from_millis(600_000));
+            Programs::choose(&settings, Some(Permission::Allow), everything.clone(), vec![]).0
+        };
+        if settings(SandboxMode::Required).spawner(everything.clone()).is_err() {
+            return;
+        }
+        let programs = choose(SandboxMode::Auto);
+        assert!(matches!(programs, Programs::Unlimited(..)), "{programs:?}");
+        assert_eq!(programs.limit(Permission::Allow), Permission::Ask);
+        let said = programs.warning().unwrap();
+        assert!(said.contains("confined but without a limit, each after a question"), "{said}");
+        assert!(matches!(choose(SandboxMode::Required), Programs::Refused(_)));
     }
 
     #[test]

@@ -89,18 +89,34 @@ impl Network {
 }
 
 /// How much a program may use. What is not given is not limited.
+///
+/// A program is what was started and everything that it starts. What all of that uses together only a
+/// control group can hold, so these are refused where none can be made; the others hold everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How many processes it may be at a time. The guard counts them fifty times a second, and ends all
-    /// of them when there are more.
+    /// How many processes a program may be at a time. The guard counts them fifty times a second, and
+    /// ends all of them when there are more. In a control group, which is made for `memory` or `cpu`
+    /// alone, the kernel refuses the next one, and threads count as well.
     pub processes: Option<u32>,
-    /// How many bytes of address space each process may take. Not every runtime can live with that, so
-    /// it is not set unless asked for.
+    /// How many bytes of memory a program may take, what it keeps in files in memory included. One that
+    /// needs more is ended. It needs a control group.
     pub memory: Option<u64>,
-    /// How much processor time each process may take.
+    /// How many bytes of address space each process may take. Not every runtime can live with that: some
+    /// reserve far more than they use.
+    pub memory_per_process: Option<u64>,
+    /// How much processor time a program may take. One that takes more is ended. It needs a control group.
     pub cpu: Option<Duration>,
+    /// How much processor time each process may take, in whole seconds.
+    pub cpu_per_process: Option<Duration>,
     /// How large a file may grow.
     pub file_size: Option<u64>,
+}
+
+impl Limits {
+    /// Tells whether something is limited that only a control group can hold.
+    pub const fn are_together(&self) -> bool {
+        self.memory.is_some() || self.cpu.is_some()
+    }
 }
 
 /// What a program may do.

@@ -2,9 +2,10 @@
 //! that can do no more than that, and that all end with us.
 //!
 //! On Linux the kernel enforces it: Landlock, or mounts and namespaces made by bubblewrap, for files and
-//! signals; seccomp for sockets; a network of its own and a proxy for a list of hosts; capabilities and
-//! resource limits for the rest. [`Preflight`] tells what can be enforced on this machine, and by which
-//! [`Backend`]. What cannot be is refused: a program never starts with more rights than it was to have.
+//! signals; seccomp for sockets; a network of its own and a proxy for a list of hosts; capabilities,
+//! resource limits and control groups for the rest. [`Preflight`] tells what can be enforced on this
+//! machine, and by which [`Backend`]. What cannot be is refused: a program never starts with more rights
+//! than it was to have.
 //!
 //! A [`GuardedSpawner`] starts programs that may do what their user may, and that still all end with us.
 //!

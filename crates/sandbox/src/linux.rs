@@ -10,6 +10,7 @@
 mod bubblewrap;
 pub(crate) mod calls;
 pub(crate) mod files;
+pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod network;
 pub(crate) mod process;
@@ -17,9 +18,9 @@ mod resources;
 mod rights;
 mod temporary;
 
-use std::io::{self, PipeReader};
+use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,6 +34,7 @@ use crate::proxy;
 use bubblewrap::Wrapping;
 pub(crate) use bubblewrap::try_out as try_bubblewrap;
 use files::FileRules;
+use group::{Group, Groups, Made};
 use guard::Watch;
 use network::Door;
 use resources::Resources;
@@ -48,6 +50,8 @@ pub(crate) struct Cages {
     own: OwnDirectory,
     calls: Arc<calls::Filter>,
     resources: Resources,
+    /// Where groups are made, if something is limited that only a group can hold.
+    groups: Option<Groups>,
     hosts: Option<Arc<Hosts>>,
 }
 
@@ -64,6 +68,7 @@ impl Cages {
             own: OwnDirectory::of(&confinement),
             calls: Arc::new(calls::Filter::of(&confinement)?),
             resources: Resources::of(&confinement.limits),
+            groups: Groups::of(&confinement)?,
             hosts,
             backend,
             confinement,
@@ -99,14 +104,12 @@ impl Cages {
         if let Some(own) = own {
             program.environment.insert("TMPDIR".to_owned(), own.display().to_string());
         }
-        let mut watch = Watch { processes: self.confinement.limits.processes, wrapped: false };
         let walls = match self.backend {
             Backend::Landlock => Walls::Landlock {
                 files: self.files(own).map_err(refused)?,
                 calls: self.calls.clone(),
             },
             Backend::Bubblewrap => {
-                watch = watch.wrapped(bubblewrap::PROCESSES);
                 bubblewrap::find_program(&program)?;
                 let wrapping =
                     Wrapping::new(&self.confinement, own, &self.calls, &program.environment)?;
@@ -114,8 +117,31 @@ impl Cages {
                 Walls::Bubblewrap(wrapping)
             }
         };
-        let cage = Cage { walls, resources: self.resources.clone(), watch, door };
-        Ok(Prepared { program, cage, way_out })
+        let (made, group) = self.group().map_err(failed)?.unzip();
+        let resources = self.resources.clone();
+        let cage = Cage { walls, resources, watch: self.watch(), group, door };
+        let limits = self.confinement.limits.clone();
+        Ok(Prepared { program, cage, way_out, made, limits })
+    }
+
+    /// Returns how many processes there may be, those of bubblewrap included.
+    fn processes(&self) -> Option<u32> {
+        let beside = match self.backend {
+            Backend::Landlock => 0,
+            Backend::Bubblewrap => bubblewrap::PROCESSES,
+        };
+        self.confinement.limits.processes.map(|most| most.saturating_add(beside))
+    }
+
+    fn watch(&self) -> Watch {
+        let by_group = self.groups.as_ref().is_some_and(Groups::hold_processes);
+        let processes = self.processes().filter(|_| !by_group);
+        Watch { processes, wrapped: self.backend == Backend::Bubblewrap }
+    }
+
+    fn group(&self) -> io::Result<Option<(Made, Group)>> {
+        let make = |groups: &Groups| groups.make(&self.confinement.limits, self.processes());
+        self.groups.as_ref().map(make).transpose()
     }
 
     /// Keeps rules from being made until what it returns is dropped.
@@ -139,8 +165,8 @@ impl Cages {
 pub(crate) fn guarded(program: Program) -> Prepared {
     let watch = Watch { processes: None, wrapped: false };
     let resources = Resources::of(&Limits::default());
-    let cage = Cage { walls: Walls::None, resources, watch, door: None };
-    Prepared { program, cage, way_out: None }
+    let cage = Cage { walls: Walls::None, resources, watch, group: None, door: None };
+    Prepared { program, cage, way_out: None, made: None, limits: Limits::default() }
 }
 
 /// A program that can be started, and everything it is started with.
@@ -151,6 +177,10 @@ pub(crate) struct Prepared {
     pub(crate) cage: Cage,
     /// Where the door of its network will be received, and whom it may talk to through it.
     pub(crate) way_out: Option<(UnixDatagram, Arc<Hosts>)>,
+    /// Its group, removed if it is not started.
+    made: Option<Made>,
+    /// What it may use.
+    limits: Limits,
 }
 
 /// Everything a child needs to confine itself.
@@ -158,6 +188,7 @@ pub(crate) struct Cage {
     walls: Walls,
     resources: Resources,
     watch: Watch,
+    group: Option<Group>,
     door: Option<Door>,
 }
 
@@ -177,9 +208,11 @@ impl Cage {
     /// # Safety
     ///
     /// The caller is a child between fork and exec, with one thread.
-    pub(crate) unsafe fn enter(&self, control: &PipeReader) -> io::Result<()> {
+    pub(crate) unsafe fn enter(&self, control: &UnixStream) -> io::Result<()> {
         // SAFETY: the caller promises what it needs.
-        unsafe { guard::split(control.as_raw_fd(), self.watch)? };
+        unsafe { guard::split(control.as_raw_fd(), self.watch, self.group.as_ref())? };
+        // The guard is behind: it is neither counted nor ended with the others.
+        self.group.as_ref().map_or(Ok(()), Group::enter)?;
         self.door.as_ref().map_or(Ok(()), Door::enter)?;
         close_on_exec()?;
         self.resources.apply()?;
@@ -204,6 +237,30 @@ fn close_on_exec() -> io::Result<()> {
         libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
     })?;
     Ok(())
+}
+
+/// Has a child do something, which makes nothing but system calls, and tells how it went.
+fn in_child(act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    // SAFETY: with these flags it is a plain fork; the child makes system calls only, and then ends.
+    let child = succeed(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })?;
+    if child == 0 {
+        let code = act().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+        // SAFETY: ends this process at once.
+        unsafe { libc::_exit(code) };
+    }
+    let child = libc::pid_t::try_from(child).map_err(|_| io::ErrorKind::InvalidData)?;
+    let mut how = 0;
+    // SAFETY: the kernel writes one number, which is ours.
+    while let Err(error) = succeed(unsafe { libc::waitpid(child, &raw mut how, 0) }) {
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    match (libc::WIFEXITED(how), libc::WEXITSTATUS(how)) {
+        (true, 0) => Ok(()),
+        (true, error) => Err(io::Error::from_raw_os_error(error)),
+        (false, _) => Err(io::Error::other("the process that tried was ended")),
+    }
 }
 
 /// Turns the answer of a system call into a result.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::confinement::{Confinement, Network};
+use crate::confinement::{Confinement, Limits, Network};
 use crate::host::NotAHost;
 
 /// With this version Landlock also covers truncating files and moving them between directories.
@@ -14,6 +14,9 @@ const ABI_FILES: u32 = 3;
 /// With this version Landlock also covers signals.
 const ABI_SIGNALS: u32 = 6;
 const HOSTS: &str = "allowed hosts only";
+const MEMORY: &str = "memory of all processes together";
+const TIME: &str = "processor time of all together";
+const GROUP: &str = "a control group";
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +31,12 @@ pub struct Preflight {
     pub own_network: Tried,
     /// Whether bubblewrap is there and works.
     pub bubblewrap: Tried,
+    /// Whether a program can have a control group of its own, which is enough to count processor time.
+    pub group: Tried,
+    /// Whether such a group can limit memory.
+    pub group_memory: Tried,
+    /// Whether such a group can limit the number of processes.
+    pub group_processes: Tried,
 }
 
 /// Who makes the walls. What both need, the filter on system calls and the guard, is ours.
@@ -104,6 +113,19 @@ impl NotEnforceable {
         Self { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
+    /// Says that limits on all processes of a program together cannot be held.
+    pub(crate) fn together(limits: &Limits, why: impl Into<String>) -> Self {
+        let (what, instead) = match limits.memory {
+            Some(_) => (MEMORY, "`memory_per_process` (`sandbox.limits.memoryPerProcess`)"),
+            None => (TIME, "`cpu_per_process` (`sandbox.limits.cpuPerProcess`)"),
+        };
+        let hint = format!(
+            "limit each process alone with {instead}, or start where control groups may be made: \
+             `systemd-run --user --scope -p Delegate=yes convoke …`"
+        );
+        Self::new(format!("`{what}`"), why, hint)
+    }
+
     /// Says that bubblewrap, which was asked next, cannot do it either.
     pub(crate) fn or(mut self, bubblewrap: &Self) -> Self {
         if self.why != bubblewrap.why {
@@ -120,11 +142,13 @@ impl From<NotAHost> for NotEnforceable {
 }
 
 impl Preflight {
-    /// Asks the kernel, and tries what can only be tried.
+    /// Asks the kernel, and tries what can only be tried. A control group is made for that and removed; a
+    /// controller that had to be switched on for it stays on.
     pub fn look() -> Self {
         let mut found = Self::ask();
         found.try_own_network();
         found.try_bubblewrap(&Confinement::for_commands([], "/tmp".into(), None));
+        found.try_groups(true, true);
         found
     }
 
@@ -137,6 +161,10 @@ impl Preflight {
         if backend == Backend::Bubblewrap {
             found.try_bubblewrap(confinement);
         }
+        let limits = &confinement.limits;
+        if limits.are_together() {
+            found.try_groups(limits.memory.is_some(), limits.processes.is_some());
+        }
         found
     }
 
@@ -147,6 +175,9 @@ impl Preflight {
             children: false,
             own_network: Tried::Not,
             bubblewrap: Tried::Not,
+            group: Tried::Not,
+            group_memory: Tried::Not,
+            group_processes: Tried::Not,
         };
         #[cfg(target_os = "linux")]
         return Self {
@@ -164,6 +195,25 @@ impl Preflight {
         {
             self.own_network = Tried::from_result(crate::linux::network::try_out());
         }
+    }
+
+    fn try_groups(&mut self, memory: bool, processes: bool) {
+        #[cfg(target_os = "linux")]
+        {
+            use crate::linux::group::{Controllers, Groups};
+            let find = |memory, processes| {
+                Tried::from_result(Groups::find(Controllers { memory, processes }))
+            };
+            self.group = find(false, false);
+            if memory {
+                self.group_memory = find(true, false);
+            }
+            if processes {
+                self.group_processes = find(memory && self.group_memory == Tried::Works, true);
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (memory, processes);
     }
 
     fn try_bubblewrap(&mut self, confinement: &Confinement) {
@@ -195,6 +245,10 @@ impl Preflight {
         let seccomp = by(self.seccomp, "seccomp", "system calls cannot be filtered here");
         let missing = "the kernel does not list the children of a process";
         let guard = by(self.children, "the guard", missing);
+        let number = match self.group_processes {
+            Tried::Works => by(self.children, "the guard, or a control group", missing),
+            _ => guard.clone(),
+        };
         let hosts = self.own_network.as_feature("a network of its own, with a proxy");
         let feature = |name, (enforced, how)| Feature { name, enforced, how };
         vec![
@@ -203,8 +257,10 @@ impl Preflight {
             feature("no network", seccomp.clone()),
             feature("no local sockets", seccomp),
             feature(HOSTS, hosts),
-            feature("number of processes", guard.clone()),
+            feature("number of processes", number),
             feature("ends with us", guard),
+            feature(MEMORY, self.group_memory.as_feature(GROUP)),
+            feature(TIME, self.group.as_feature(GROUP)),
         ]
     }
 
@@ -216,6 +272,8 @@ impl Preflight {
             "no local sockets" => !confinement.local_sockets,
             HOSTS => matches!(confinement.network, Network::Hosts(_)),
             "number of processes" => confinement.limits.processes.is_some(),
+            MEMORY => confinement.limits.memory.is_some(),
+            TIME => confinement.limits.cpu.is_some(),
             _ => true,
         };
         let missing = |feature: &Feature| !feature.enforced && asked(feature.name);
@@ -226,6 +284,9 @@ impl Preflight {
                 format!("a program gets no network of its own: {}", feature.how),
                 "allow user namespaces, or the network `none` or `all`",
             )),
+            Some(feature) if [MEMORY, TIME].contains(&feature.name) => {
+                Err(NotEnforceable::together(&confinement.limits, feature.how))
+            }
             Some(feature) => Err(NotEnforceable::new(
                 format!("`{}`", feature.name),
                 feature.how,
@@ -246,6 +307,9 @@ mod tests {
         children: true,
         own_network: Tried::Works,
         bubblewrap: Tried::Works,
+        group: Tried::Works,
+        group_memory: Tried::Works,
+        group_processes: Tried::Works,
     };
 
     fn fails(why: &str) -> Tried {
@@ -292,6 +356,40 @@ mod tests {
         let open = Confinement { signals: true, ..Confinement::default() };
         let old = Preflight { landlock: 5, ..EVERYTHING };
         assert_eq!(old.check(&open, Backend::Landlock), Ok(()));
+    }
+
+    #[test]
+    fn what_all_use_together_needs_a_group() {
+        use std::time::Duration;
+        let memory = Limits { memory: Some(1 << 30), ..Limits::default() };
+        let time = Limits { cpu: Some(Duration::from_mins(1)), ..Limits::default() };
+        let alone = Limits {
+            memory_per_process: Some(1 << 30),
+            cpu_per_process: Some(Duration::from_mins(1)),
+            ..Limits::default()
+        };
+        let without = Preflight {
+            group: fails("not mounted"),
+            group_memory: fails("no controller"),
+            ..EVERYTHING
+        };
+        let cases = [(&memory, "memoryPerProcess"), (&time, "cpuPerProcess")];
+        for backend in Backend::ALL {
+            for (limits, instead) in cases {
+                let confinement = Confinement::default().limits(limits.clone());
+                assert_eq!(EVERYTHING.check(&confinement, backend), Ok(()));
+                let refused = without.check(&confinement, backend).unwrap_err();
+                assert!(refused.hint.contains(instead), "{refused}");
+                assert!(refused.hint.contains("systemd-run --user --scope"), "{refused}");
+            }
+            let confinement = Confinement::default().limits(alone.clone());
+            assert_eq!(without.check(&confinement, backend), Ok(()));
+        }
+        let only_time = Preflight { group_memory: fails("no controller"), ..EVERYTHING };
+        let refused = only_time.check(&Confinement::default().limits(memory), Backend::Landlock);
+        assert_eq!(refused.unwrap_err().why, "no controller");
+        let allowed = only_time.check(&Confinement::default().limits(time), Backend::Landlock);
+        assert_eq!(allowed, Ok(()));
     }
 
     #[test]

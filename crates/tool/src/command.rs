@@ -103,16 +103,16 @@ fn answer(finished: &Finished) -> ToolOutput {
         Ok(value) => ToolOutput::new(value),
         Err(_) => ToolOutput::new(Value::String(stdout.clone())).with_text(stdout),
     };
-    match finished.status {
-        Some(status) if status.success() => output,
-        Some(status) => {
+    match finished.how() {
+        Some(_) if finished.status.is_some_and(|status| status.success()) => output,
+        Some(how) => {
             let stderr = finished.stderr.text();
             let complaint = if stderr.trim().is_empty() {
                 String::new()
             } else {
                 format!(": {}", stderr.trim())
             };
-            output.failing(ToolError::failed(format!("the program ended with {status}{complaint}")))
+            output.failing(ToolError::failed(format!("the program ended with {how}{complaint}")))
         }
         None => output.failing(ToolError::cancelled("the program was stopped")),
     }

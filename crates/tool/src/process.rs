@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout_at};
 
 use crate::context::ToolContext;
+use crate::reached::ReachedLimit;
 use crate::spawn::{Process, Program};
 
 /// How long a group may take to end after it was asked to.
@@ -29,6 +30,19 @@ pub struct Finished {
     pub stdout: Captured,
     /// What it complained about.
     pub stderr: Captured,
+    /// The limit that it reached, if that is known.
+    pub reached: Option<ReachedLimit>,
+}
+
+impl Finished {
+    /// Says how it ended, and which limit it reached; `None` if it was stopped by us.
+    pub fn how(&self) -> Option<String> {
+        let status = self.status?;
+        Some(match &self.reached {
+            Some(limit) => format!("{status}: {limit}"),
+            None => status.to_string(),
+        })
+    }
 }
 
 /// Output, kept up to a limit.
@@ -123,7 +137,8 @@ pub async fn run_to_end(
         }
     }
     process.kill();
-    Ok(Finished { status, stdout, stderr })
+    let reached = status.and_then(|_| process.reached());
+    Ok(Finished { status, stdout, stderr, reached })
 }
 
 async fn stop(process: &mut dyn Process) {
@@ -179,6 +194,24 @@ fn could_go_on(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_that_was_reached_is_told_with_how_it_ended() {
+        use std::os::unix::process::ExitStatusExt;
+        let finished = |status, reached| Finished {
+            status,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            reached,
+        };
+        let killed = Some(ExitStatus::from_raw(9));
+        let limit = Some(ReachedLimit::Processes(7));
+        let said = "signal: 9 (SIGKILL): it reached its limit of 7 processes at a time \
+                    (`sandbox.limits.processes`)";
+        assert_eq!(finished(killed, limit).how().as_deref(), Some(said));
+        assert_eq!(finished(killed, None).how().as_deref(), Some("signal: 9 (SIGKILL)"));
+        assert_eq!(finished(None, None).how(), None);
+    }
 
     #[test]
     fn capture_keeps_both_ends() {

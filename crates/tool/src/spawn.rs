@@ -19,6 +19,8 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
 
+use crate::reached::ReachedLimit;
+
 /// A program to start.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -98,6 +100,11 @@ pub trait Process: Send + Debug {
 
     /// Waits until the process itself has ended.
     async fn wait(&mut self) -> io::Result<ExitStatus>;
+
+    /// Returns the limit that the process reached, once it has been waited for and if that is known.
+    fn reached(&self) -> Option<ReachedLimit> {
+        None
+    }
 
     /// Asks the whole group to end.
     fn terminate(&mut self);

@@ -163,15 +163,51 @@ fn limits_can_be_given_as_flags() {
     let line = "head -c 100000 /dev/zero > big; wc -c < big";
     let ran = scene.run(&["sandbox", "run", "--file-size", "8KiB", "--", "sh", "-c", line]);
     assert_eq!(ran.stdout.trim(), "8192", "{ran:?}");
-    let flags = ["--processes", "7", "--memory", "1GiB", "--cpu", "90s"];
+    let flags = ["--processes", "7", "--memory-per-process", "1GiB", "--cpu-per-process", "90s"];
     let told = scene.json(&[&["sandbox", "run", "--json"], &flags[..], &["--", "true"]].concat());
     let limits = &told["confinement"]["limits"];
     assert_eq!(
         limits,
         &serde_json::json!({
-            "processes": 7, "memory": 1_u64 << 30, "cpuSeconds": 90, "fileSize": null,
+            "processes": 7, "memory": null, "memoryPerProcess": 1_u64 << 30, "cpuSeconds": null,
+            "cpuPerProcessSeconds": 90, "fileSize": null,
         })
     );
+}
+
+/// A program that was ended for a limit looked like any other that was killed.
+#[test]
+fn a_limit_that_was_reached_is_told() {
+    let Some(scene) = scene() else { return };
+    let many = "for i in $(seq 60); do sleep 4711 & done; wait";
+    let flags = ["sandbox", "run", "--processes", "20"];
+    let ran = scene.run(&[&flags[..], &["--", "sh", "-c", many]].concat());
+    assert_eq!(ran.code, Some(137), "{ran:?}");
+    let said = "it reached its limit of 20 processes at a time (`sandbox.limits.processes`)";
+    assert!(ran.stderr.contains(said), "{ran:?}");
+    let large = "head -c 100000 /dev/zero > big";
+    let flags = ["sandbox", "run", "--json", "--file-size", "8KiB"];
+    let ran = scene.run(&[&flags[..], &["--", "sh", "-c", large]].concat());
+    let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(told["reached"]["key"], "sandbox.limits.fileSize", "{told}");
+}
+
+/// What all processes use together is held, or the program does not run.
+#[test]
+fn limits_on_all_together_are_held_or_refused() {
+    let Some(scene) = scene() else { return };
+    let line = "while :; do sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done' & wait; done";
+    let ran = scene.run(&["sandbox", "run", "--cpu", "300ms", "--", "sh", "-c", line]);
+    if ran.code == Some(3) {
+        assert!(
+            ran.stderr.contains("`cpu_per_process` (`sandbox.limits.cpuPerProcess`)"),
+            "{ran:?}"
+        );
+        skip("control groups", &ran.stderr);
+        return;
+    }
+    assert_eq!(ran.code, Some(137), "{ran:?}");
+    assert!(ran.stderr.contains("(`sandbox.limits.cpu`)"), "{ran:?}");
 }
 
 /// A path with a typing error hid nothing and let write nothing, and nobody said so.

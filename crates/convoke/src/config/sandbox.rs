@@ -44,21 +44,31 @@ pub struct SandboxConfig {
     pub limits: SandboxLimits,
 }
 
-/// How much a program may use. What is not set is not limited.
+/// How much a program may use, with everything it starts. What is not set is not limited. `memory` and `cpu`
+/// need a control group; where none can be made they are refused, and `convoke doctor` says why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SandboxLimits {
-    /// How many processes one command may be at a time, itself included.
+    /// How many processes one command may be at a time, itself included. Where `memory` or `cpu` is set,
+    /// threads may count as well.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub processes: u32,
+    /// How much memory a program and everything it starts may take together, as `4GiB` or in bytes; it is
+    /// ended when it needs more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Size>,
     /// How much address space each process may take, as `4GiB` or in bytes. Some runtimes reserve far
     /// more than they use.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Size>,
-    /// How much processor time each process may take, as `10m` or in milliseconds; counted in seconds.
+    pub memory_per_process: Option<Size>,
+    /// How much processor time a program and everything it starts may take together, as `10m` or in
+    /// milliseconds; it is ended when it takes more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Timeout>,
+    /// How much processor time each process may take, as `10m` or in milliseconds; counted in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_per_process: Option<Timeout>,
     /// How large a file may grow, as `1GiB` or in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_size: Option<Size>,
@@ -66,7 +76,14 @@ pub struct SandboxLimits {
 
 impl Default for SandboxLimits {
     fn default() -> Self {
-        Self { processes: 2048, memory: None, cpu: None, file_size: None }
+        Self {
+            processes: 2048,
+            memory: None,
+            memory_per_process: None,
+            cpu: None,
+            cpu_per_process: None,
+            file_size: None,
+        }
     }
 }
 
@@ -158,7 +175,9 @@ impl SandboxConfig {
         confinement.network(self.network()).limits(Limits {
             processes: Some(limits.processes),
             memory: limits.memory.map(Size::bytes),
+            memory_per_process: limits.memory_per_process.map(Size::bytes),
             cpu: limits.cpu.map(Timeout::duration),
+            cpu_per_process: limits.cpu_per_process.map(Timeout::duration),
             file_size: limits.file_size.map(Size::bytes),
         })
     }

@@ -56,7 +56,11 @@ pub(crate) const HARMLESS: &[&str] = &[
     "sandbox.mode",
     "sandbox.network",
     "sandbox.hosts",
-    "sandbox.limits",
+    // Not `memory` and `cpu`, which need what may not be there: a folder could make the sandbox impossible.
+    "sandbox.limits.processes",
+    "sandbox.limits.memoryPerProcess",
+    "sandbox.limits.cpuPerProcess",
+    "sandbox.limits.fileSize",
     // Only ever less than what the user allows.
     "budget",
     // How a run goes about its task, within its budget.

@@ -20,7 +20,7 @@ pub(super) fn with_built_in_rules(
     let protected = protect::layer(&written, servers)?;
     let mut policy = written.layer(protected);
     if programs.limit(Permission::Allow) != Permission::Allow {
-        policy = policy.layer(ask_before_programs());
+        policy = policy.layer(ask_before_programs(programs));
     }
     if is_readonly {
         policy = policy.layer(nothing_is_written()?);
@@ -28,9 +28,13 @@ pub(super) fn with_built_in_rules(
     Ok(policy)
 }
 
-/// Where programs cannot be confined, whatever starts one is asked about, whatever else is allowed.
-fn ask_before_programs() -> policy::Layer {
-    let reason = "programs cannot be confined here";
+/// Where programs cannot be confined as they should be, whatever starts one is asked about, whatever else
+/// is allowed.
+fn ask_before_programs(programs: &Programs) -> policy::Layer {
+    let reason = match programs {
+        Programs::Unlimited(..) => "programs cannot be limited here as they should be",
+        _ => "programs cannot be confined here",
+    };
     let rule = Rule::on_programs(Permission::Ask, reason, "sandbox".to_owned());
     policy::Layer::new(policy::Scope::User, vec![rule])
 }

@@ -130,7 +130,10 @@ impl Supplier for Supply {
         let ground =
             self.0.setup.ground(start.to_owned(), Some(allowed), Some(&workspace), footing);
         let Ground { context, programs, mut policy, .. } = ground.map_err(|error| said(&error))?;
-        let is_held = matches!(programs, Programs::Confined(..) | Programs::NotAllowed);
+        let is_held = matches!(
+            programs,
+            Programs::Confined(..) | Programs::Unlimited(..) | Programs::NotAllowed
+        );
         if kind == WorkspaceKind::Readonly && !is_held {
             let why = "nothing may be changed here, and programs cannot be kept from it";
             let rule = Rule::on_programs(Permission::Deny, why, "workspace".to_owned());

@@ -1,9 +1,10 @@
 //! The guard: a small process between us and the program, that ends everything the program started.
 //!
-//! It holds one end of a pipe whose other end only we have. When we end, however that happens, the kernel
-//! closes our end and the guard notices. It adopts whatever the program's descendants leave behind, so a
-//! process that moved to a session of its own is still found and ended. The program cannot reach the
-//! guard: it stands outside the confinement.
+//! It holds one end of a pair of sockets whose other end only we have. When we end, however that happens,
+//! the kernel closes our end and the guard notices. It adopts whatever the program's descendants leave
+//! behind, so a process that moved to a session of its own is still found and ended. The program cannot
+//! reach the guard: it stands outside the confinement, and outside the program's control group, if there
+//! is one. Which limit was passed when it ends everything, it tells us.
 //!
 //! The guard is a copy of us that never becomes another program, made while other threads may have held
 //! locks. It therefore takes no memory and calls nothing but the kernel.
@@ -11,16 +12,17 @@
 use std::io;
 use std::os::fd::RawFd;
 
+use super::group::{Group, Watched};
 use super::succeed;
 
-/// What we write to have the program asked to end. Closing the pipe ends it.
+/// What we write to have the program asked to end. Closing our end ends it.
 pub(crate) const TERMINATE: u8 = b't';
 
 /// How long those whom the program left behind may take to end by themselves.
 const LEFT_BEHIND_MILLISECONDS: i32 = 400;
 const STEP_MILLISECONDS: i32 = 10;
-/// How often processes are counted where their number is limited.
-const COUNT_MILLISECONDS: i32 = 20;
+/// How often the guard looks at what is used where that is limited.
+const LOOK_MILLISECONDS: i32 = 20;
 /// How often ending everything is tried before the guard gives up.
 const ENDING_ROUNDS: u32 = 5_000;
 const CHILDREN: &std::ffi::CStr = c"/proc/thread-self/children";
@@ -33,12 +35,35 @@ pub(crate) fn sees_children() -> bool {
     children.is_open() && children.next().is_none_or(|child| child > 0)
 }
 
+/// Why the guard ended everything, or what was in the way of a program that ended: a byte that it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Reason {
+    /// There were too many processes, or another was refused.
+    Processes = b'p',
+    /// They took too much memory together.
+    Memory = b'm',
+    /// They took too much processor time together.
+    Time = b'c',
+    /// Their group was taken away, so that nothing held its limits any more.
+    Lost = b'l',
+}
+
+impl Reason {
+    /// Returns what a guard has told.
+    pub(super) fn told(byte: u8) -> Option<Self> {
+        [Self::Processes, Self::Memory, Self::Time, Self::Lost]
+            .into_iter()
+            .find(|reason| *reason as u8 == byte)
+    }
+}
+
 /// Splits the calling process in two: the guard, which never returns, and its child, which does.
 ///
 /// # Safety
 ///
-/// The caller is a child between fork and exec, with one thread, and `control` is an open pipe.
-pub(super) unsafe fn split(control: RawFd, watch: Watch) -> io::Result<()> {
+/// The caller is a child between fork and exec, with one thread, and `control` is an open socket.
+pub(super) unsafe fn split(control: RawFd, watch: Watch, group: Option<&Group>) -> io::Result<()> {
     // SAFETY: takes numbers only.
     succeed(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
     // A session of its own, so that a signal to our group does not reach the guard.
@@ -52,7 +77,8 @@ pub(super) unsafe fn split(control: RawFd, watch: Watch) -> io::Result<()> {
     // SAFETY: with these flags it is a plain fork; both sides go on with system calls only.
     let child = succeed(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })?;
     if child > 0 {
-        Guard { child: libc::pid_t::try_from(child).unwrap_or(0), control, watch }.watch();
+        let child = libc::pid_t::try_from(child).unwrap_or(0);
+        Guard { child, control, watch }.watch(group);
     }
     block_signals(false);
     // And one for the program: no terminal to read from or to type into, and a group to signal.
@@ -84,17 +110,10 @@ fn block_signals(block: bool) {
 /// What the guard has to know about the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
-    /// How many processes there may be.
+    /// How many processes there may be, if it is the guard that counts them.
     pub(super) processes: Option<u32>,
     /// Whether the guard's child only waits for the program, which is then one of its children.
     pub(super) wrapped: bool,
-}
-
-impl Watch {
-    /// The same with a child that only waits, and adds this many processes.
-    pub(super) fn wrapped(self, processes: u32) -> Self {
-        Self { processes: self.processes.map(|most| most.saturating_add(processes)), wrapped: true }
-    }
 }
 
 struct Guard {
@@ -112,23 +131,39 @@ enum News {
 }
 
 impl Guard {
-    fn watch(&self) -> ! {
+    fn watch(&self, group: Option<&Group>) -> ! {
         self.let_go();
+        let group = group.map(Watched::open);
+        let group = group.as_ref();
         let ended = child_signals();
-        let mut status = None;
-        while status.is_none() {
-            let pause =
-                if self.watch.processes.is_some() || ended < 0 { COUNT_MILLISECONDS } else { -1 };
-            if matches!(self.wait(ended, pause), News::End) || self.too_many() {
+        let looks = self.watch.processes.is_some() || group.is_some() || ended < 0;
+        let pause = if looks { LOOK_MILLISECONDS } else { -1 };
+        let (mut status, mut reason) = (None, None);
+        while status.is_none() && reason.is_none() {
+            if matches!(self.wait(ended, pause), News::End) {
                 break;
             }
+            reason = self.passed(group);
             self.reap(&mut status);
         }
-        if status.is_some() {
-            self.wait_for_those_left_behind(ended);
+        if status.is_some() && reason.is_none() {
+            self.wait_for_those_left_behind(ended, group);
         }
-        self.end_all(&mut status);
+        self.end_all(&mut status, group);
+        let reason = reason.or_else(|| group?.stood_in_the_way());
+        if let Some(group) = group {
+            group.remove();
+        }
+        self.tell(reason);
         leave(status.unwrap_or(libc::SIGKILL))
+    }
+
+    fn tell(&self, reason: Option<Reason>) {
+        if let Some(reason) = reason {
+            let byte = reason as u8;
+            // SAFETY: the kernel reads one byte, which is ours. Nobody may be there to hear it.
+            unsafe { libc::send(self.control, (&raw const byte).cast(), 1, libc::MSG_NOSIGNAL) };
+        }
     }
 
     /// Gives up what the copy brought along: streams that others wait on, and memory worth reading.
@@ -204,9 +239,10 @@ impl Guard {
         }
     }
 
-    fn wait_for_those_left_behind(&self, ended: RawFd) {
+    fn wait_for_those_left_behind(&self, ended: RawFd, group: Option<&Watched<'_>>) {
         let mut waited = 0;
-        while self.reap(&mut None) && waited < LEFT_BEHIND_MILLISECONDS && !self.too_many() {
+        let fine = || self.passed(group).is_none();
+        while self.reap(&mut None) && waited < LEFT_BEHIND_MILLISECONDS && fine() {
             if matches!(self.wait(ended, STEP_MILLISECONDS), News::End) {
                 return;
             }
@@ -215,10 +251,13 @@ impl Guard {
     }
 
     /// Ends all children. Theirs become ours by that, so it is repeated until there are none.
-    fn end_all(&self, status: &mut Option<libc::c_int>) {
+    fn end_all(&self, status: &mut Option<libc::c_int>, group: Option<&Watched<'_>>) {
         for _ in 0..ENDING_ROUNDS {
             if !self.reap(status) {
                 return;
+            }
+            if let Some(group) = group {
+                group.end_all();
             }
             for child in Children::open(CHILDREN) {
                 // SAFETY: takes numbers only. It is our child and not collected, so the number is its own.
@@ -227,6 +266,12 @@ impl Guard {
             // SAFETY: there is nothing to watch; it only waits.
             unsafe { libc::poll(std::ptr::null_mut(), 0, 1) };
         }
+    }
+
+    /// Tells which limit was passed.
+    fn passed(&self, group: Option<&Watched<'_>>) -> Option<Reason> {
+        let too_many = || self.too_many().then_some(Reason::Processes);
+        group.and_then(Watched::passed).or_else(too_many)
     }
 
     fn too_many(&self) -> bool {

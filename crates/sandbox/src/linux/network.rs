@@ -72,26 +72,8 @@ impl Door {
 /// Tells what happens when a process tries to move, by having one try.
 pub(crate) fn try_out() -> io::Result<()> {
     let door = Door::new()?;
-    // SAFETY: with these flags it is a plain fork; the child makes system calls only, and then ends.
-    let child = succeed(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })?;
-    if child == 0 {
-        let code = door.enter().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
-        // SAFETY: ends this process at once.
-        unsafe { libc::_exit(code) };
-    }
-    let child = libc::pid_t::try_from(child).map_err(|_| io::ErrorKind::InvalidData)?;
-    let mut how = 0;
-    // SAFETY: the kernel writes one number, which is ours.
-    while let Err(error) = succeed(unsafe { libc::waitpid(child, &raw mut how, 0) }) {
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    match (libc::WIFEXITED(how), libc::WEXITSTATUS(how)) {
-        (true, 0) => receive(&door.ours).map(drop),
-        (true, error) => Err(io::Error::from_raw_os_error(error)),
-        (false, _) => Err(io::Error::other("the process that tried was ended")),
-    }
+    super::in_child(|| door.enter())?;
+    receive(&door.ours).map(drop)
 }
 
 fn write(path: &std::ffi::CStr, text: &[u8]) -> io::Result<()> {

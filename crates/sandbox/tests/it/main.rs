@@ -27,6 +27,7 @@ macro_rules! on_each_backend {
 
 mod attacks;
 mod everyday;
+mod groups;
 mod guard;
 mod hosts;
 mod limits;

@@ -17,7 +17,15 @@ fn nothing_works_for_nobody_either() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let ran = Command::new(std::env::current_exe().unwrap())
-        .args(["attacks::", "hosts::", "walls::", "guard::", "limits::", "--test-threads=2"])
+        .args([
+            "attacks::",
+            "hosts::",
+            "walls::",
+            "guard::",
+            "groups::",
+            "limits::",
+            "--test-threads=2",
+        ])
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env(DIRECTORY, directory.path())

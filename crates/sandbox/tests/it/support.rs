@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use convoke_sandbox::{Backend, ConfinedSpawner, Confinement, Preflight};
 use convoke_testkit::skip;
-use convoke_tool::{Program, Spawner};
+use convoke_tool::{Program, ReachedLimit, Spawner};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -21,6 +21,7 @@ pub(crate) struct Ran {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    pub(crate) reached: Option<ReachedLimit>,
 }
 
 impl Ran {
@@ -138,7 +139,8 @@ pub(crate) async fn run(spawner: &dyn Spawner, program: Program) -> Ran {
     };
     let (status, ..) = tokio::time::timeout(PATIENCE, all).await.expect("it never ended");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ran { status: status.unwrap(), stdout: text(stdout), stderr: text(stderr) }
+    let reached = process.reached();
+    Ran { status: status.unwrap(), stdout: text(stdout), stderr: text(stderr), reached }
 }
 
 pub(crate) fn variable(name: &str) -> Option<String> {

@@ -20,15 +20,18 @@ pub(super) fn check(runtime: &Runtime) -> Check {
 fn told(programs: &Programs, preflight: &Preflight) -> Check {
     match programs {
         Programs::NotAllowed => Check::ok(NAME, "programs may not run (policy.kinds.execute)"),
-        Programs::Confined(confinement, backend) => {
+        Programs::Confined(confinement, backend) | Programs::Unlimited(confinement, backend, _) => {
             let message =
                 format!("programs are confined by {}, {}", name(*backend), network(confinement));
-            let check = match programs.closed() {
-                None => Check::ok(NAME, message),
-                Some(closed) => Check::warn(NAME, message).note(closed),
+            let worth_a_look = [programs.warning(), programs.closed()];
+            let check = if worth_a_look.iter().all(Option::is_none) {
+                Check::ok(NAME, message)
+            } else {
+                worth_a_look.into_iter().flatten().fold(Check::warn(NAME, message), Check::note)
             };
             let check = check.note(writes(confinement, *backend));
-            enforced(&preflight.features(*backend)).into_iter().fold(check, Check::note)
+            let features = preflight.features(*backend);
+            enforced(&features).into_iter().chain(missing(&features)).fold(check, Check::note)
         }
         programs => Check::warn(NAME, programs.warning().unwrap_or_default())
             .hint("`convoke sandbox run -- COMMAND` tries it out"),
@@ -76,6 +79,12 @@ fn enforced(features: &[Feature]) -> Vec<String> {
     lines.iter().map(|(how, names)| format!("{how}: {}", names.join(", "))).collect()
 }
 
+/// Says what could be asked for and would be refused, with the reason.
+fn missing(features: &[Feature]) -> Vec<String> {
+    let missing = features.iter().filter(|feature| !feature.enforced);
+    missing.map(|feature| format!("not here: {} ({})", feature.name, feature.how)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use convoke::sandbox::Tried;
@@ -90,6 +99,9 @@ mod tests {
             children: true,
             own_network: Tried::Works,
             bubblewrap: Tried::Works,
+            group: Tried::Works,
+            group_memory: Tried::Fails("no controller".to_owned()),
+            group_processes: Tried::Fails("no controller".to_owned()),
         };
         let confinement = Confinement::for_commands(["/home/me/work".into()], "/tmp".into(), None);
         let programs = Programs::Confined(confinement.hide(hidden), Backend::Landlock);
@@ -119,6 +131,9 @@ mod tests {
                      a network of its own, with a proxy: allowed
                      hosts only
                      the guard: number of processes, ends with us
+                     a control group: processor time of all together
+                     not here: memory of all processes together (no
+                     controller)
 
         Everything is in order.
         ");
@@ -131,6 +146,8 @@ mod tests {
                        seccomp: no network, no local sockets
                        a network of its own, with a proxy: allowed hosts only
                        the guard: number of processes, ends with us
+                       a control group: processor time of all together
+                       not here: memory of all processes together (no controller)
 
         Everything works; worth a look: 1.
         ");

@@ -56,7 +56,7 @@ fn confined(runtime: &Runtime) -> Option<String> {
         Programs::NotAllowed => {
             "it runs as programs do, which may not run here: policy.kinds.execute".to_owned()
         }
-        Programs::Asked(_) | Programs::Refused(_) => {
+        Programs::Asked(_) | Programs::Unlimited(..) | Programs::Refused(_) => {
             "it runs confined only, which cannot be done here: `convoke doctor` says why, and sandbox.mode: off \
              lets it run with all your rights"
                 .to_owned()

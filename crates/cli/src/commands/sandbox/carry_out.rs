@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 
 use convoke_core::{Cause, ErrorKind, ToolError};
-use convoke_tool::{Process, Program, Spawner};
+use convoke_tool::{Process, Program, ReachedLimit, Spawner};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use crate::ended::Ended;
@@ -29,6 +29,8 @@ pub(super) struct Done {
     pub(super) status: ExitStatus,
     /// The signal that made us ask it to end.
     pub(super) asked: Option<Cause>,
+    /// The limit that it reached, if that is known.
+    pub(super) reached: Option<ReachedLimit>,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
 }
@@ -82,13 +84,12 @@ async fn run(
             tell(streams.stderr, err)
         )
     };
-    tokio::select! {
+    let (ended, stdout, stderr) = tokio::select! {
         never = feed(streams.stdin) => match never {},
-        (ended, stdout, stderr) = end => {
-            let (status, asked) = ended?;
-            Ok(Done { status, asked, stdout, stderr })
-        }
-    }
+        end = end => end,
+    };
+    let (status, asked) = ended?;
+    Ok(Done { status, asked, reached: process.reached(), stdout, stderr })
 }
 
 fn not_started(error: ToolError) -> NotStarted {

@@ -43,12 +43,22 @@ pub(super) struct Changes {
     /// How many processes it may be at a time, in place of `sandbox.limits.processes`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     processes: Option<u32>,
-    /// How much address space each process may take, as 4GiB, in place of `sandbox.limits.memory`
+    /// How much memory it and everything it starts may take together, as 4GiB, in place of
+    /// `sandbox.limits.memory`
     #[arg(long, value_name = "SIZE")]
     memory: Option<Size>,
-    /// How much processor time each process may take, as 10m, in place of `sandbox.limits.cpu`
+    /// How much address space each process may take, as 4GiB, in place of
+    /// `sandbox.limits.memoryPerProcess`
+    #[arg(long, value_name = "SIZE")]
+    memory_per_process: Option<Size>,
+    /// How much processor time it and everything it starts may take together, as 10m, in place of
+    /// `sandbox.limits.cpu`
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     cpu: Option<Timeout>,
+    /// How much processor time each process may take, as 10m, in place of
+    /// `sandbox.limits.cpuPerProcess`
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    cpu_per_process: Option<Timeout>,
     /// How large a file may grow, as 1GiB, in place of `sandbox.limits.fileSize`
     #[arg(long, value_name = "SIZE")]
     file_size: Option<Size>,
@@ -91,7 +101,9 @@ impl Changes {
         let limits = &mut sandbox.limits;
         limits.processes = self.processes.unwrap_or(limits.processes);
         limits.memory = self.memory.or(limits.memory);
+        limits.memory_per_process = self.memory_per_process.or(limits.memory_per_process);
         limits.cpu = self.cpu.or(limits.cpu);
+        limits.cpu_per_process = self.cpu_per_process.or(limits.cpu_per_process);
         limits.file_size = self.file_size.or(limits.file_size);
         if !self.write.is_empty() {
             sandbox.write.clear();

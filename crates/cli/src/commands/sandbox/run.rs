@@ -26,13 +26,15 @@ It reads this command's input, and has no terminal. `convoke doctor` says what c
 machine; what cannot be is refused.
 
 With --json nothing is passed on, and in the end an object is printed: backend, confinement (read, write, \
-shared, hidden, network, limits), exitCode, stdout, stderr.
+shared, hidden, network, limits), exitCode, reached (the limit it reached, if it failed and that is known: \
+key, message), stdout, stderr.
 
 Examples:
   convoke sandbox run -- sh -c 'cat ~/.ssh/id_ed25519'
   convoke sandbox run --network all -- curl -I https://example.org
   convoke sandbox run --allow-host '*.crates.io' -- cargo fetch
-  convoke sandbox run --read . --write out --cpu 10m -- make
+  convoke sandbox run --read . --write out --cpu-per-process 10m -- make
+  systemd-run --user --scope -p Delegate=yes convoke sandbox run --memory 2GiB -- make
 
 Exit codes:
   that of the program, 128 and the signal that ended it, 127 it is not there, 126 it cannot start,
@@ -85,11 +87,16 @@ impl Run {
             }
         };
         let ended = ended(&done);
+        let limit = done.reached.filter(|_| !done.status.success());
+        if let Some(limit) = limit {
+            failure::warning(output, &format!("the program failed: {limit}"));
+        }
         if self.json {
             output.json(&json!({
                 "backend": backend,
                 "confinement": described(confinement, backend),
                 "exitCode": ended.code(),
+                "reached": limit.map(|limit| json!({ "key": limit.key(), "message": limit.to_string() })),
                 "stdout": String::from_utf8_lossy(&done.stdout),
                 "stderr": String::from_utf8_lossy(&done.stderr),
             }));
@@ -121,7 +128,9 @@ fn described(confinement: &Confinement, backend: Backend) -> Value {
         "limits": {
             "processes": limits.processes,
             "memory": limits.memory,
-            "cpuSeconds": limits.cpu.map(|time| time.as_secs()),
+            "memoryPerProcess": limits.memory_per_process,
+            "cpuSeconds": limits.cpu.map(|time| time.as_secs_f64()),
+            "cpuPerProcessSeconds": limits.cpu_per_process.map(|time| time.as_secs()),
             "fileSize": limits.file_size,
         },
     })

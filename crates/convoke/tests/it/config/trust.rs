@@ -448,6 +448,14 @@ fn an_untrusted_project_cannot_make_the_sandbox_impossible() {
     let loaded = scene.load();
     assert_eq!(loaded.config.sandbox, SandboxConfig::default());
     assert_eq!(loaded.warnings().len(), 4);
+    let scene = Scene::new()
+        .untrusted()
+        .project("sandbox: {limits: {memory: 1GiB, cpu: 10m, memoryPerProcess: 2GiB}}\n");
+    let loaded = scene.load();
+    let limits = &loaded.config.sandbox.limits;
+    assert_eq!((limits.memory, limits.cpu), (None, None), "they may need what is not there");
+    assert_eq!(limits.memory_per_process.unwrap().bytes(), 2 << 30);
+    assert_eq!(loaded.warnings().len(), 2);
     let scene = Scene::new().project("sandbox: {backend: bubblewrap}\n");
     assert_eq!(scene.load().config.sandbox, SandboxConfig::default(), "trusted or not");
 }

@@ -91,7 +91,11 @@ pub(super) async fn keep(keeping: Keeping) {
 /// Returns how a process that closed its output ended, if it ends soon.
 pub(super) async fn exit(process: &mut dyn Process) -> Option<String> {
     let status = tokio::time::timeout(SETTLE, process.wait()).await.ok()?;
-    Some(exited(status.ok()))
+    let how = exited(status.ok());
+    Some(match process.reached() {
+        Some(limit) => format!("{how}: {limit}"),
+        None => how,
+    })
 }
 
 /// Ends a process and what it started, gently first.
