@@ -323,7 +323,7 @@ fn read_input(agent: &str, key: &str, entry: &Entry, findings: &mut Findings) ->
             let kind = kind(&word, line, &format!("{key}.type"), findings);
             let description = input.text("description", findings).unwrap_or_default();
             let required = input.flag("required", findings).unwrap_or(true);
-            input.finish(INPUT_KEYS, Unknown::Wrong, findings);
+            input.finish(INPUT_KEYS, Unknown::Told, findings);
             Some(Input { description, kind: kind?, required })
         }
         _ => {
@@ -346,7 +346,7 @@ fn read_output(fields: &mut Fields, findings: &mut Findings) -> Option<OutputSpe
     let name = output.text("name", findings).unwrap_or_else(|| "result".to_owned());
     let description = output.text("description", findings).unwrap_or_default();
     let schema = output.take("schema").map(|field| field.node.value());
-    output.finish(OUTPUT_KEYS, Unknown::Wrong, findings);
+    output.finish(OUTPUT_KEYS, Unknown::Told, findings);
     if let (Some(_), Some(bare)) = (&schema, &bare) {
         let message = "the schema of the output is given twice; keep `output.schema`";
         findings.problem(bare.line, &bare.key, message);

@@ -16,25 +16,34 @@ use crate::agent_tool::MAX_DESCRIPTION_BYTES;
 /// What becomes of a file with a key that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
-    /// It is wrong: a slip in a key that takes something away would give more than was meant.
+    /// It is wrong: all keys here take something away, and a slip would give more than was meant.
     Wrong,
-    /// It is used all the same, since others know more keys than we do; unless the key looks like one that
-    /// takes something away.
+    /// It is used all the same, with a warning; unless the key looks like one that takes something away.
     Told,
 }
 
-/// Keys of other tools that take something away from an agent.
+/// Keys that take something away from an agent, here and with other tools.
 const RESTRICTING: &[&str] = &[
+    "at_most_once",
+    "budget",
+    "commands",
     "disable",
     "disallowed_tools",
+    "exclude_tools",
     "isolation",
     "max_steps",
+    "max_time_minutes",
     "max_turns",
+    "mode",
     "permission",
+    "permissions",
     "permission_mode",
+    "rules",
     "steps",
+    "timeout",
     "timeout_mins",
     "tools",
+    "workspace",
 ];
 
 /// What stands in the names of such keys, whoever made them up.

@@ -74,7 +74,7 @@ async fn answers_are_not_held_against_the_limits_of_agents() {
     let told = answers(&events, "main");
     assert_eq!(told[..2], ["42", "42"]);
     assert!(told[2].contains("mused"), "{told:?}");
-    assert!(told[3].contains("has called 1 agents"), "{told:?}");
+    assert!(told[3].contains("has called 1 agent,"), "{told:?}");
 
     let model =
         Cast::new().says("main", [muse(), Turn::text("ok")]).says("oracle", [done("42")]).model();

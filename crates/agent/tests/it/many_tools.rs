@@ -290,7 +290,7 @@ async fn what_servers_may_bring_later_can_be_found_by_who_may_use_it() {
     for name in ["mcp__a__x", TOOL_SEARCH, USE_TOOL] {
         assert!(names(0).contains(&name.to_owned()), "{name}: {:?}", names(0));
     }
-    assert_eq!(names(1), ["complete_task", "echo"]);
+    assert_eq!(names(1), ["echo", "complete_task"]);
 }
 
 /// Agents are found beside tools, and called the same way; so do agents look for tools.

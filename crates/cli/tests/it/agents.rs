@@ -174,7 +174,7 @@ fn a_file_that_is_wrong_is_told_with_its_line() {
     wrong  .convoke/agents/lost.md (lost)
       error: .convoke/agents/lost.md:4: key `tools`: there is no tool `reed_file` here; did you mean `read_file`, `edit_file` or `move_file`?
       error: .convoke/agents/lost.md:5: key `agents`: there is no agent `nobody`
-      error: .convoke/agents/lost.md:6: key `colour`: this key is not known
+      warning: .convoke/agents/lost.md:6: key `colour`: this key is not known
 
     wrong  .convoke/agents/bad.md (bad)
       error: .convoke/agents/bad.md:1: key `description`: there is no description; say in a sentence what the agent is good for: models choose by it

@@ -152,7 +152,7 @@ fn a_prompt_beside_named_inputs_is_handed_over_with_them() {
 
 /// A slip in a key that takes rights away once left an agent with all of them.
 #[test]
-fn a_key_that_is_not_known_makes_a_file_wrong() {
+fn a_slip_in_a_key_that_takes_something_away_makes_a_file_wrong() {
     let typo =
         "modes: plan\nexclude_tool: [run_command]\nrule:\n  - {effect: deny, command: \"rm *\"}\n";
     let world = world(Vec::new(), &[("typo", typo)]);

@@ -354,7 +354,7 @@ fn a_directory_stands_for_the_agents_in_it() {
 }
 
 #[test]
-fn without_a_file_to_trust_every_word_about_trust_makes_one() {
+fn without_a_file_agents_alone_can_be_trusted() {
     let scene = Scene::new().file(".convoke/agents/a.md", file("a", ""));
     let how = "`convoke config trust`";
     for command in [
@@ -362,13 +362,17 @@ fn without_a_file_to_trust_every_word_about_trust_makes_one() {
         &["agents", "show", "a"],
         &["agents", "run", "a", "x"],
         &["agents", "new", "b"],
-        &["config", "trust", "--yes"],
     ] {
         let ran = scene.run(command);
         assert_eq!(ran.stderr.matches(how).count(), 1, "{command:?}: {}", ran.stderr);
         assert_eq!(ran.stderr.matches("config trust").count(), 1, "{command:?}: {}", ran.stderr);
     }
-    let scene = scene.file("convoke.yml", "");
+    let trusted = scene.run(&["config", "trust", "--yes"]);
+    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    assert!(trusted.stderr.contains("there is no convoke.yml"), "{trusted:?}");
+    assert_eq!(scene.run(&["agents", "show", "a"]).code, Some(0));
+    // A file that comes later is not trusted with it.
+    let scene = scene.file("convoke.yml", "policy: {}\n");
     let listed = scene.run(&["agents", "list"]);
     assert!(listed.stderr.contains("run `convoke config trust`"), "{}", listed.stderr);
     let alone = scene.run(&["trust"]);

@@ -57,6 +57,7 @@ fn each_call_is_a_line_and_what_is_not_verified_is_said() {
     2026-03-01 09:30:05  1k2mabcdrich111  main   + completed   edit_file    ask: yes                   v.rs (Yes, with a comment.)
     2026-03-01 09:30:09  1k2mabcdrich111  main   x denied      run_command                             rm -rf / (the policy says no: programs are not run here)
     2026-03-01 09:30:09  1k2mabcdrich111  main   + completed   delegate                                digger
+    2026-03-01 11:30:10  1k2mabcdrich111  main   resumed                                               mode default in /somewhere
     2026-03-02 09:30:00  1k2nabcdxxxx222  main   started                                               mode default in /x
     2026-03-02 09:30:00  1k2nabcdxxxx222  main   # unfinished  ls           allow     the kind `read`  src
     --- stderr

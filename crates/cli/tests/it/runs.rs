@@ -65,9 +65,9 @@ fn runs_are_listed_newest_first_with_what_became_of_them() {
     let title = list.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(title, "run started status model turns tools tokens cost asked");
     assert_snapshot!(list.lines().skip(1).collect::<Vec<_>>().join("\n"), @"
-    1k2pabcdyyyy333  [age]  # limited      example/large      1           2.5k  $0.0246  Do too much
+    1k2pabcdyyyy333  [age]  # limited      example/large      1           2.6k  $0.0246  Do too much
     1k2nabcdxxxx222  [age]  # interrupted  example/large      1                          What is this?
-    1k2mabcdrich111  [age]  + completed    example/large      3      4    2.5k  $0.0246  The release job fails since the last tag. Find out why, and fix it.
+    1k2mabcdrich111  [age]  + completed    example/large      3      4    2.6k  $0.0246  The release job fails since the last tag. Find out why, and fix it.
     ");
     assert_eq!(scene.stdout(&["runs", "ls"]), scene.stdout(&["runs", "list"]));
 }

@@ -501,12 +501,13 @@ mod tests {
             (Some(" YES "), yes(vec![])),
             (Some("a"), yes(rules())),
             (Some("n"), no(None)),
-            (Some(""), no(None)),
             (None, no(None)),
             (Some("use b.txt"), no(Some("use b.txt"))),
         ] {
             assert_eq!(scene.say(line).await, Some(expected), "{line:?}");
         }
+        // An empty line may have been meant for something else: it is asked again.
+        assert_eq!(scene.say(Some("")).await, None);
         assert_eq!(scene.say(Some("s")).await, Some(yes(rules())));
         let saved = crate::files::read(&scene.directory.path().join("rules.yml")).unwrap();
         assert!(
