@@ -172,12 +172,11 @@ fn tell_what_is_forgotten(first: &mut Vec<EventBody>, forgotten: &[String]) {
         EventBody::UserMessage { message } => Some(message),
         _ => None,
     });
-    match said {
-        Some(message) => message.parts.insert(0, note),
-        None => {
-            let message = Message { role: Role::User, parts: vec![note] };
-            first.push(EventBody::UserMessage { message });
-        }
+    if let Some(message) = said {
+        message.parts.insert(0, note);
+    } else {
+        let message = Message { role: Role::User, parts: vec![note] };
+        first.push(EventBody::UserMessage { message });
     }
 }
 

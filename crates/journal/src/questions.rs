@@ -134,7 +134,7 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
                 inquiry: Some(OpenInquiry { who, wanted, problem: problem.as_deref() }),
             }),
             EventBody::InquiryAnswered { .. } | EventBody::ApprovalAnswered { .. } => {
-                open.retain(|question| !concerns(question))
+                open.retain(|question| !concerns(question));
             }
             body if body.ends_call() => open.retain(|question| !concerns(question)),
             _ => {}

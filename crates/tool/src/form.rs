@@ -444,13 +444,13 @@ fn validator(schema: &Value) -> Result<Validator, String> {
 mod tests {
     use super::*;
 
-    fn form(properties: Value, required: &[&str]) -> Form {
+    fn form(properties: &Value, required: &[&str]) -> Form {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
         Form::of(&schema).unwrap()
     }
 
-    fn field(property: Value) -> Field {
-        Field::of("f", &property, true).unwrap().0
+    fn field(property: &Value) -> Field {
+        Field::of("f", property, true).unwrap().0
     }
 
     #[test]
@@ -498,18 +498,18 @@ mod tests {
                 Some(json!(["a", "b"])),
             ),
         ] {
-            let field = field(property.clone());
+            let field = field(&property);
             assert_eq!(field.read(line).ok(), expected.map(Some), "{property} {line}");
         }
     }
 
     #[test]
     fn an_empty_line_is_the_default_or_nothing() {
-        assert!(field(json!({ "type": "string" })).read("\n").is_err());
-        assert_eq!(field(json!({ "type": "integer", "default": 7 })).read(""), Ok(Some(json!(7))));
+        assert!(field(&json!({ "type": "string" })).read("\n").is_err());
+        assert_eq!(field(&json!({ "type": "integer", "default": 7 })).read(""), Ok(Some(json!(7))));
         let optional = Field::of("f", &json!({ "type": "string" }), false).unwrap().0;
         assert_eq!(optional.read(" "), Ok(None));
-        let odd = field(json!({ "type": "integer", "default": "seven" }));
+        let odd = field(&json!({ "type": "integer", "default": "seven" }));
         assert_eq!(odd.default, None, "what does not fit is no default");
     }
 
@@ -521,7 +521,7 @@ mod tests {
             "colour": { "type": "string", "enum": ["red", "green"] },
             "sure": { "type": "boolean", "default": true },
         });
-        let form = form(properties, &["name", "colour"]);
+        let form = form(&properties, &["name", "colour"]);
         let told: Vec<String> = form.fields().iter().map(Field::told).collect();
         let find = |name: &str| told.iter().find(|line| line.starts_with(name)).unwrap().as_str();
         assert_eq!(find("name"), "name (text; required): Name: as on the badge");
@@ -536,7 +536,7 @@ mod tests {
     fn what_is_left_out_gets_its_default_and_what_does_not_fit_is_told() {
         let properties = json!({ "name": { "type": "string" },
             "age": { "type": "integer", "minimum": 0, "default": 7 } });
-        let form = form(properties, &["name"]);
+        let form = form(&properties, &["name"]);
         let fill = |value: Value| form.filled(value.as_object().unwrap().clone());
         let filled = fill(json!({ "name": "Ada", "age": null })).unwrap();
         assert_eq!(Value::Object(filled), json!({ "name": "Ada", "age": 7 }));

@@ -1,6 +1,6 @@
 //! Asking a person something in the middle of a call: not whether it may be made, but what it has to know.
 
-use std::fmt::{Debug, Write as _};
+use std::fmt::Debug;
 
 use async_trait::async_trait;
 use convoke_core::CallId;
@@ -29,19 +29,18 @@ impl Inquiry {
     /// Returns all of it in words, for whoever shows nothing else.
     pub fn in_words(&self) -> String {
         let mut words = format!("{} asks: {}", self.who, self.message);
-        // Writing to a text does not fail.
         match &self.wanted {
             Wanted::Visit { url } => {
-                let _ = write!(words, "\nOpen this page, and say yes when you are done: {url}");
+                words.push_str(&format!("\nOpen this page, and say yes when you are done: {url}"));
             }
             wanted => {
                 for field in Form::wanted(wanted).ok().flatten().iter().flat_map(Form::fields) {
-                    let _ = write!(words, "\n  {}", field.told());
+                    words.push_str(&format!("\n  {}", field.told()));
                 }
             }
         }
         if let Some(problem) = &self.problem {
-            let _ = write!(words, "\nThe last answer did not fit: {problem}");
+            words.push_str(&format!("\nThe last answer did not fit: {problem}"));
         }
         words
     }

@@ -28,14 +28,12 @@ pub(crate) fn covers_all(pattern: &str, start: &str, category: Option<Category>)
 
 /// Tells whether a pattern may cover a name that begins like this. Where the family is not known, it may be any.
 pub(crate) fn may_cover(pattern: &str, start: &str, category: Option<Category>) -> bool {
-    match pattern.strip_prefix(CATEGORY) {
-        Some(named) => category.is_none_or(|category| category.as_str() == named),
-        None => {
-            // What a part of the pattern leaves over is for the rest of the name.
-            let ends = pattern.char_indices().map(|(at, _)| at).chain([pattern.len()]);
-            ends.filter_map(|end| pattern.get(..end)).any(|part| matches(part, start))
-        }
+    if let Some(named) = pattern.strip_prefix(CATEGORY) {
+        return category.is_none_or(|category| category.as_str() == named);
     }
+    // What a part of the pattern leaves over is for the rest of the name.
+    let ends = pattern.char_indices().map(|(at, _)| at).chain([pattern.len()]);
+    ends.filter_map(|end| pattern.get(..end)).any(|part| matches(part, start))
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ fn search(
         if wanted.include_ignored == Some(true) { Ignore::Nothing } else { Ignore::Respect };
     match open(place, ignore, context)? {
         Scope::File(file) => search.one_file(file)?,
-        Scope::Directory(walk) => search.tree(walk),
+        Scope::Directory(walk) => search.tree(*walk),
     }
     let report = search.report.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(render(report, mode, &Naming::new(place, context)))

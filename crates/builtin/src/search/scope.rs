@@ -15,7 +15,7 @@ pub(crate) fn reads_or_here(path: Option<&str>) -> Effects {
 
 /// A directory to search, or one file.
 pub(super) enum Scope {
-    Directory(Walk),
+    Directory(Box<Walk>),
     File(std::fs::File),
 }
 
@@ -29,7 +29,7 @@ pub(super) fn open(
         let (root, below) = place.root();
         let walk =
             Walk::below(place, ignore)?.with_rules_from(root, below).for_call(place, context);
-        return Ok(Scope::Directory(walk));
+        return Ok(Scope::Directory(Box::new(walk)));
     }
     place.open_file().map(|(file, _)| Scope::File(file))
 }

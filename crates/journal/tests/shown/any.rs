@@ -168,6 +168,14 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
         },
         29 => EventBody::BudgetWarning { budget: Limit::Cost, used: f64::NAN, message: text() },
         30 => EventBody::McpServerState { server: text(), state: text(), reason: Some(text()) },
+        31 | 32 => of_inquiries(kind, word, number),
+        _ => EventBody::Warning { message: text() },
+    }
+}
+
+fn of_inquiries(kind: u8, word: &str, number: u8) -> EventBody {
+    let text = || word.to_owned();
+    match kind {
         31 => EventBody::InquiryAsked {
             tool_name: text(),
             who: text(),
@@ -178,7 +186,7 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
             until: None,
             fingerprint: String::new(),
         },
-        32 => EventBody::InquiryAnswered {
+        _ => EventBody::InquiryAnswered {
             tool_name: text(),
             who: text(),
             accepted: number.is_multiple_of(2),
@@ -186,7 +194,6 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
             message: None,
             by: None,
         },
-        _ => EventBody::Warning { message: text() },
     }
 }
 

@@ -114,7 +114,7 @@ async fn respond(
     let answering = async {
         match request.get("method").and_then(Value::as_str).unwrap_or_default() {
             "elicitation/create" => {
-                let elicitor = asker.map(|asker| -> Arc<dyn Elicitor> { asker.clone() });
+                let elicitor = asker.cloned().map(|asker| asker as Arc<dyn Elicitor>);
                 let answered = elicit::answer(&handler.server, &params, elicitor).await;
                 answered.map_err(|unaskable| {
                     refused(format!("it asked what cannot be asked: {}", unaskable.0))

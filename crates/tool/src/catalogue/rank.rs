@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_a_tool_is_bounded() {
-        let text = (0..4_000).map(|number| format!("{number} ")).collect::<String>();
+        let text = (0..4_000).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
         let mut spec = ToolSpec::new("wordy", text, Kind::Other);
         let names = (0..4_000).map(|number| (format!("p{number}"), Value::Null)).collect();
         spec.parameters = serde_json::json!({ "properties": Value::Object(names) }).into();
