@@ -25,6 +25,7 @@ mod help;
 mod hostile;
 mod journal;
 mod mcp;
+mod mcp_first_steps;
 mod mcp_serve;
 mod pipes;
 mod policy;

@@ -2,9 +2,16 @@
 //!
 //! A list replaces the one below it, but for servers: those of a file come beside those below, and one of the
 //! same name changes it, key by key, unless it is reached in another way.
+//!
+//! A server whose variables are not set is left out, with a warning, whatever other files say about its name:
+//! what one of them takes away from it must not come back because of that.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::interpolate;
 use super::key::Key;
 use super::node::{Body, Node};
+use super::origin::Place;
 use super::problem::Problem;
 
 const LIST: &str = "mcpServers";
@@ -34,6 +41,55 @@ pub(super) fn keep(below: &Node, above: &mut Node) {
         });
     }
     own.extend(changes.into_iter().flatten());
+}
+
+/// Takes servers out of a layer that ask for variables which are not set, and returns a warning for each. Their
+/// names are kept: see [`leave_out`].
+pub(super) fn take_unset(
+    root: &mut Node,
+    environment: &BTreeMap<String, String>,
+    left_out: &mut BTreeSet<String>,
+) -> Vec<Problem> {
+    let tools = Key::default().name("tools");
+    let list = root.map_mut(&tools).and_then(|tools| tools.get_mut(LIST));
+    let Some(Body::List(servers)) = list.map(|field| &mut field.node.body) else {
+        return Vec::new();
+    };
+    let mut warnings = Vec::new();
+    let mut index = 0;
+    servers.retain(|server| {
+        let key = tools.name(LIST).index(index);
+        index += 1;
+        let Some((place, mistake)) = unset(server, environment) else { return true };
+        let name = name(server).unwrap_or("?").to_owned();
+        let message = format!("the MCP server `{name}` is left out: {mistake}");
+        let hint = "set it, or write `${NAME:-text}`, which gives a default";
+        warnings.push(Problem::new(&place, &key, message).with_hint(hint));
+        left_out.insert(name);
+        false
+    });
+    warnings
+}
+
+/// Takes servers of these names out of all that the layers say together.
+pub(super) fn leave_out(effective: &mut Node, names: &BTreeSet<String>) {
+    let list = effective.map_mut(&Key::default().name("tools"));
+    let list = list.and_then(|tools| tools.get_mut(LIST));
+    if let Some(Body::List(servers)) = list.map(|field| &mut field.node.body) {
+        servers.retain(|server| !name(server).is_some_and(|name| names.contains(name)));
+    }
+}
+
+/// Returns the first text of a server in which a variable cannot be put, and why.
+fn unset(node: &Node, environment: &BTreeMap<String, String>) -> Option<(Place, String)> {
+    match &node.body {
+        Body::Map(fields) => fields.values().find_map(|field| unset(&field.node, environment)),
+        Body::List(items) => items.iter().find_map(|item| unset(item, environment)),
+        Body::Scalar(_) => {
+            let mistake = interpolate::replace(node.text()?, environment).err()?;
+            Some((node.origin.place.clone(), mistake))
+        }
+    }
 }
 
 /// Says which servers cannot be reached, or in two ways.

@@ -103,13 +103,15 @@ impl McpServers {
             listed.push(ListedServer { config, author, file: None, auth });
         }
         for file in &config.tools.mcp_files {
-            read_file(file, Author::User, variables, &mut listed, &mut warnings);
+            let known = Variables { given: variables, set: variables };
+            read_file(file, Author::User, known, &mut listed, &mut warnings);
         }
         if let Some(project) = &places.project {
             let file = project.join(PROJECT_SERVERS);
             if disk::exists(&file) {
                 // It gets what programs get, and no credentials.
-                read_file(&file, Author::Project, &inherited, &mut listed, &mut warnings);
+                let known = Variables { given: &inherited, set: variables };
+                read_file(&file, Author::Project, known, &mut listed, &mut warnings);
             }
         }
         let mut names = HashSet::new();
@@ -233,11 +235,38 @@ impl Sampler for RunModel {
     }
 }
 
+/// The variables that may be put into what a file says.
+#[derive(Clone, Copy)]
+struct Variables<'a> {
+    /// Those that the author of the file gets.
+    given: &'a BTreeMap<String, String>,
+    /// All that are set.
+    set: &'a BTreeMap<String, String>,
+}
+
+impl Variables<'_> {
+    /// Puts variables into a text. One that is set and not given is not taken for one that is not set: whoever
+    /// wrote a default did not mean this.
+    fn put_into(self, text: &mut String) -> Result<(), String> {
+        let withheld = interpolate::names(text)
+            .into_iter()
+            .find(|name| self.set.contains_key(*name) && !self.given.contains_key(*name));
+        if let Some(name) = withheld {
+            return Err(format!(
+                "the environment variable `{name}` is set, but it is not given to projects; \
+                 `tools.environment: [{name}]` in your own file gives it to programs and to projects"
+            ));
+        }
+        *text = interpolate::replace(text, self.given)?.text;
+        Ok(())
+    }
+}
+
 /// Reads servers as other programs write them.
 fn read_file(
     path: &Path,
     author: Author,
-    variables: &BTreeMap<String, String>,
+    variables: Variables<'_>,
     listed: &mut Vec<ListedServer>,
     warnings: &mut Vec<String>,
 ) {
@@ -274,11 +303,8 @@ fn read_file(
 }
 
 /// Puts variables into what a file says about a server.
-fn expanded(config: &mut ServerConfig, variables: &BTreeMap<String, String>) -> Result<(), String> {
-    let expand = |text: &mut String| -> Result<(), String> {
-        *text = interpolate::replace(text, variables)?.text;
-        Ok(())
-    };
+fn expanded(config: &mut ServerConfig, variables: Variables<'_>) -> Result<(), String> {
+    let expand = |text: &mut String| variables.put_into(text);
     match &mut config.transport {
         Transport::Program { command, args, env, cwd: _ } => {
             expand(command)?;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use convoke::agent::Task;
 use convoke_core::Part;
+use convoke_core::nearest::{did_you_mean, nearest};
 
 use super::super::run::attach;
 use crate::failure::Failure;
@@ -117,7 +118,12 @@ impl Mentioning {
             return Ok(());
         }
         if !places.path(name).exists() {
-            return Err(Failure::usage(format!("there is no file `{name}`"))
+            let server = name.split_once("://").and_then(|(before, _)| before.split_once(':'));
+            let nor = server.map_or_else(String::new, |(server, _)| {
+                let close = nearest(server, places.servers.iter().map(String::as_str));
+                format!(", and no MCP server `{server}`{}", did_you_mean(&close))
+            });
+            return Err(Failure::usage(format!("there is no file `{name}`{nor}"))
                 .hint(format!("write `\\@{name}` if no file is meant")));
         }
         self.files.push(Attached::read(name, places)?);
@@ -319,6 +325,11 @@ mod tests {
         assert!(said.text.contains("@docs:file:///guide.md,"), "{}", said.text);
         assert!(read("see @docs:").is_err(), "a file is meant");
         assert!(read("see @other:x").is_err(), "there is no such server");
+        let said = read("see @dosc:file:///guide.md").unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "there is no file `dosc:file:///guide.md`, and no MCP server `dosc`; did you mean `docs`?"
+        );
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use convoke::mcp::client::{ServerConfig, Severity, import};
+use convoke::mcp::client::{ServerConfig, Severity, import_in};
 use convoke_core::ExitCode;
 
 use super::add::{check_name, text_of, warn_of_secrets};
-use super::place::{PlaceFlag, open, warn_of_variables};
+use super::place::{PlaceFlag, known, open, warn_of_variables};
 use crate::failure::{self, Failure};
 use crate::files;
 use crate::output::Output;
@@ -15,7 +15,8 @@ use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 Reads what other programs write: `mcpServers` as in .mcp.json and in the settings of Claude and Gemini CLI, and \
-`servers` as in VS Code. Everything that is left out is said. ${NAME} is kept as it is. A server whose name is \
+`servers` as in VS Code, with comments. Of what Claude keeps for directories, that of this one is taken. Everything \
+that is left out is said. ${NAME} is kept as it is. A server whose name is \
 taken is left out, unless --force puts it in the place of the other.
 
 To use such a file as it is, name it in tools.mcpFiles.
@@ -50,11 +51,11 @@ impl Import {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let config = session.load(output)?.config;
+        let config = known(session, output).unwrap_or_default();
         let shown = self.file.display().to_string();
         let text = files::read(&session.absolute(&self.file))
             .map_err(|error| Failure::usage(format!("`{shown}` cannot be read")).because(&error))?;
-        let read = import(&text);
+        let read = import_in(&text, session.working_directory());
         let mut left_out = false;
         for problem in &read.problems {
             left_out |= problem.severity == Severity::Error;
