@@ -233,10 +233,17 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Says what there is to know about MCP servers that stops nothing.
-    pub(crate) fn warn_of_servers(runtime: &Runtime, output: &mut Output) {
+    /// Says what there is to know about MCP servers that stops nothing, and which of the project are not used.
+    pub(crate) fn warn_of_servers(&self, runtime: &Runtime, output: &mut Output) {
         for message in runtime.mcp().into_iter().flat_map(|servers| servers.warnings()) {
             failure::warning(output, &message);
+        }
+        if let Some(file) = self.untrusted_servers() {
+            let shown = file.display();
+            failure::warning(output, &format!("{shown} is not used: this project is not trusted"));
+            if let Some(how) = self.how_to_trust() {
+                failure::hint(output, &how);
+            }
         }
     }
 

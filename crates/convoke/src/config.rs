@@ -82,7 +82,7 @@ pub use digest::{Digest, NotADigest};
 pub use explain::{ExplainError, Explanation, Overridden};
 pub use facts::{FactsConfig, PriceConfig};
 pub use hook::{Author, HookConfig};
-pub use load::load;
+pub use load::{load, parse_file};
 pub use loaded::{ConfigFile, Entry, FileState, Loaded};
 pub use mcp::{McpAuthConfig, McpRevision, McpServerConfig};
 pub use model::ModelConfig;

@@ -37,6 +37,7 @@ mod rounds;
 mod sample;
 mod server;
 mod servers;
+mod setback;
 mod state;
 mod stderr;
 mod surroundings;
@@ -48,11 +49,13 @@ pub use config::{Revision, Sampling, ServerConfig, Transport, Trust};
 pub use elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
 pub use import::{
     Imported, Problem, Severity, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, import,
+    import_in,
 };
 pub use logins::Logins;
 pub use offer::{Prompt, PromptArgument, Resource, ResourceTemplate};
 pub use sample::{Sample, SampleRequest, Sampler, SamplerHandle};
 pub use servers::{ServerStanding, ServerStatus, Servers};
+pub use setback::Setback;
 pub use state::{Change, Changes, ServerState, Warning};
 pub use surroundings::Surroundings;
 pub use tool::McpTool;

@@ -11,6 +11,7 @@
 //! | `input` | the editor, or plain lines |
 //! | `line` | what a line is: a message or a command |
 //! | `mention` | `@path` in a message |
+//! | `prompt` | `/server:prompt`, and what is known of what servers have |
 //! | `complete`, `find` | what Tab offers |
 //! | `queue` | what is said while a run works |
 //! | `show` | what the chat says itself |
@@ -22,6 +23,7 @@ mod input;
 mod line;
 mod mention;
 mod perform;
+mod prompt;
 mod queue;
 mod resource;
 mod runs;
@@ -191,7 +193,7 @@ fn talk_in(
         servers: resource::servers(&runtime),
     };
     Session::warn_of_programs(&runtime, output);
-    Session::warn_of_servers(&runtime, output);
+    session.warn_of_servers(&runtime, output);
     if runtime.calls_agents() {
         Session::warn_of_agents_in_short(&runtime, output);
     }

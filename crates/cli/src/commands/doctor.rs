@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::output::{Output, Stream, Style, Table};
 use crate::session::Session;
 
-pub(super) use self::programs::find as find_program;
+pub(super) use self::programs::problem as program_problem;
 
 const AFTER_HELP: &str = "\
 Says also which model would be asked and why, whether there is a key for it, and whether a server on \

@@ -2,14 +2,18 @@
 
 mod add;
 mod advice;
+mod browser;
 mod edit;
+mod get;
 mod import;
 mod list;
 mod login;
 mod look;
+mod offers;
 mod place;
 mod remove;
 mod serve;
+mod switch;
 mod test;
 mod tools;
 
@@ -22,11 +26,11 @@ use convoke::{ListedServer, McpServers, Runtime};
 use convoke_core::ExitCode;
 use convoke_core::nearest::{did_you_mean, nearest};
 
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 
-pub(super) use self::list::age;
+pub(super) use self::list::{age, setback_json, setback_line};
 pub(super) use self::look::{Looked, end, look_at, unless_stopped};
 
 /// What can be done with MCP servers.
@@ -35,7 +39,13 @@ pub(crate) enum Mcp {
     List(list::List),
     Test(test::Test),
     Tools(tools::Tools),
+    Prompts(offers::Prompts),
+    Resources(offers::Resources),
+    Get(get::Get),
     Add(Box<add::Add>),
+    AddJson(add::AddJson),
+    Enable(switch::Enable),
+    Disable(switch::Disable),
     Remove(remove::Remove),
     Import(import::Import),
     Login(login::Login),
@@ -54,7 +64,13 @@ impl Mcp {
             Self::List(command) => command.run(session, output),
             Self::Test(command) => command.run(session, output),
             Self::Tools(command) => command.run(session, output),
+            Self::Prompts(command) => command.run(session, output),
+            Self::Resources(command) => command.run(session, output),
+            Self::Get(command) => command.run(session, output),
             Self::Add(command) => command.run(session, output),
+            Self::AddJson(command) => command.run(session, output),
+            Self::Enable(command) => command.run(session, output),
+            Self::Disable(command) => command.run(session, output),
             Self::Remove(command) => command.run(session, output),
             Self::Import(command) => command.run(session, output),
             Self::Login(command) => command.run(session, output),
@@ -67,26 +83,14 @@ impl Mcp {
 /// Makes a runtime, and says what there is to know about its servers.
 fn runtime(session: &Session<'_>, output: &mut Output) -> Result<Runtime, Failure> {
     let runtime = session.runtime(session.load(output)?.config)?;
-    Session::warn_of_servers(&runtime, output);
+    session.warn_of_servers(&runtime, output);
     Ok(runtime)
-}
-
-/// Says which servers of the project are not used.
-fn warn_of_untrusted(session: &Session<'_>, output: &mut Output) {
-    if let Some(file) = session.untrusted_servers() {
-        let shown = file.display();
-        failure::warning(output, &format!("{shown} is not used: this project is not trusted"));
-        if let Some(how) = session.how_to_trust() {
-            failure::hint(output, &how);
-        }
-    }
 }
 
 /// Finds a server by its name.
 fn find<'a>(
     name: &str,
     runtime: &'a Runtime,
-    session: &Session<'_>,
 ) -> Result<(&'a Arc<McpServers>, &'a ListedServer), Failure> {
     let servers = runtime.mcp();
     let found = servers.and_then(|servers| {
@@ -96,16 +100,8 @@ fn find<'a>(
     found.ok_or_else(|| {
         let names = servers.iter().flat_map(|servers| servers.listed());
         let close = nearest(name, names.map(|listed| listed.config.name.as_str()));
-        let failure =
-            Failure::usage(format!("there is no MCP server `{name}`{}", did_you_mean(&close)));
-        match session.untrusted_servers() {
-            Some(file) => {
-                let shown = file.display();
-                let hint = format!("{shown} is not used: this project is not trusted");
-                failure.hint(hint).any_hint(session.how_to_trust())
-            }
-            None => failure.hint("`convoke mcp list` shows them all"),
-        }
+        Failure::usage(format!("there is no MCP server `{name}`{}", did_you_mean(&close)))
+            .hint("`convoke mcp list` shows them all")
     })
 }
 

@@ -145,7 +145,7 @@ impl Run {
         let mode = self.flags.mode.unwrap_or(Mode::Default);
         let runtime = self.flags.runtime(session, mode, config, store, workspace)?;
         Session::warn_of_programs(&runtime, output);
-        Session::warn_of_servers(&runtime, output);
+        session.warn_of_servers(&runtime, output);
         let chosen = self.flags.choose(session, &runtime, threads, output)?;
         let mut approvals = Approvals::new(output, session);
         let agent = with_output(agent(&runtime, &chosen, &approvals), output_spec);

@@ -13,6 +13,7 @@ use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Category, ExitCode, Kind, Permission, ToolSpec};
 use serde::Serialize;
 
+pub(super) use self::servers::known_name;
 use crate::cli::one_of;
 use crate::failure::Failure;
 use crate::output::Output;

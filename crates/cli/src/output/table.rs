@@ -10,6 +10,8 @@ const GAP: usize = 2;
 const LAST: usize = 16;
 /// How narrow other columns get at most to make that room.
 const NARROWEST: usize = 6;
+/// How wide a column gets at most on a pipe, where what is longer makes only its own row longer.
+const PADDED: usize = 64;
 /// How much wider than others the first column stays: it has the names, which people type.
 const NAMES: usize = 24;
 
@@ -86,6 +88,7 @@ impl Table {
     pub(crate) fn print_with(&self, stream: &Stream, widths: &[usize]) {
         let widths = match (stream.width(), self.fit) {
             (Some(width), Fit::Cut) => self.narrowed(widths, width),
+            (None, _) => widths.iter().map(|width| (*width).min(PADDED)).collect(),
             _ => widths.to_vec(),
         };
         for row in &self.rows {
@@ -117,7 +120,11 @@ impl Table {
         let mut line = " ".repeat(self.indent);
         let mut taken = self.indent;
         for (cell, width) in others.iter().zip(widths) {
-            let text = cut(&cell.text, *width, stream.ellipsis());
+            let text = match stream.width() {
+                Some(_) => cut(&cell.text, *width, stream.ellipsis()),
+                // Whoever reads a pipe gets all of it.
+                None => cell.text.clone(),
+            };
             let padding = width.saturating_sub(columns(&text)) + GAP;
             line.push_str(&painted(&text, cell.style, stream));
             line.push_str(&" ".repeat(padding));
@@ -127,14 +134,16 @@ impl Table {
         line.push_str(&painted(&pieces.next().unwrap_or_default(), last.style, stream));
         stream.line(line.trim_end());
         for piece in pieces {
-            stream.line(format_args!("{:taken$}{}", "", painted(&piece, last.style, stream)));
+            let line = format!("{:taken$}{}", "", painted(&piece, last.style, stream));
+            stream.line(line.trim_end());
         }
     }
 
     /// Breaks or cuts the last column.
     fn fitted(&self, text: &str, taken: usize, stream: &Stream) -> Vec<String> {
         match (stream.width().map(|width| width.saturating_sub(taken)), self.fit) {
-            (None, _) => vec![text.to_owned()],
+            (None, Fit::Cut) => vec![text.to_owned()],
+            (None, Fit::Wrap) => text.lines().map(str::to_owned).collect(),
             (Some(room), Fit::Cut) => vec![cut(text, room, stream.ellipsis())],
             (Some(room), Fit::Wrap) => wrap(text, Some(room)),
         }
@@ -172,6 +181,28 @@ mod tests {
         let stream = Stream::in_memory();
         table().print(&stream);
         assert_eq!(stream.contents(), " a     first  the quick brown fox\n long\n");
+    }
+
+    #[test]
+    fn one_long_name_does_not_pad_every_row_of_a_pipe() {
+        let stream = Stream::in_memory();
+        let mut table = Table::default();
+        table.row([("x".repeat(200), None), ("long".into(), None)]);
+        table.row([("a".into(), None), ("short".into(), None)]);
+        table.print(&stream);
+        let lines: Vec<usize> = stream.contents().lines().map(columns).collect();
+        assert_eq!(lines, [206, PADDED + 2 + 5]);
+    }
+
+    #[test]
+    fn several_lines_stay_in_their_column() {
+        let facts = [("says", "one\n\n  two".to_owned()), ("empty", String::new())];
+        let stream = Stream::in_memory();
+        Table::facts(facts.clone(), &stream);
+        assert_eq!(stream.contents(), "  says   one\n\n           two\n  empty\n");
+        let stream = Stream::on_terminal(40).without_colour();
+        Table::facts(facts, &stream);
+        assert!(stream.contents().starts_with("  says   one\n"), "{}", stream.contents());
     }
 
     #[test]

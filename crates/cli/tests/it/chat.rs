@@ -579,3 +579,26 @@ fn a_chat_without_a_model_says_what_a_run_says() {
     assert_eq!((chat.code, chat.stderr), (Some(7), run.stderr));
     assert_eq!(run.code, Some(7));
 }
+
+#[test]
+fn a_prompt_of_a_server_is_filled_in_and_said() {
+    let places = ["/usr/bin/python3", "/usr/local/bin/python3"];
+    let Some(python) = places.into_iter().find(|place| std::path::Path::new(place).exists()) else {
+        return skip("python3", "the server of this test is written in it");
+    };
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/resources.py");
+    let world = World::new(vec![say("Hello.")]);
+    assert_eq!(world.scene.run(&["mcp", "add", "notes", "--", python, fixture]).code, Some(0));
+    let ran = world
+        .scene
+        .run_with(b"/notes:greet a.txt\n/notes:greet\n/notes:gret x\n/nots:greet x\n", MODEL);
+    assert_eq!(ran.stdout, "Hello.\n", "{ran:?}");
+    assert_eq!(world.last_request(), ["Greet @a.txt"], "a server's words attach no file");
+    for said in [
+        "this prompt needs `city`",
+        "has no prompt `gret`; did you mean `greet`?",
+        "there is no MCP server `nots`; did you mean `notes`?",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:?}");
+    }
+}

@@ -123,7 +123,7 @@ fn names_are_checked_and_nobody_is_replaced_by_accident() {
     assert_eq!(own_file(&scene), file, "what is refused changes nothing");
 }
 
-/// A variable that is not set makes the whole file unusable: whoever writes it down has to know.
+/// A variable that is not set keeps a server from being used: whoever writes it down has to know.
 #[test]
 fn a_variable_that_is_not_set_is_told_and_kept_as_it_is() {
     let scene = scene();
@@ -203,8 +203,8 @@ fn servers_of_other_programs_are_taken_over_and_every_problem_is_named() {
     let tried = scene.run(&["mcp", "import", "theirs.json", "--dry-run"]);
     assert_eq!((tried.code, own_file(&scene)), (Some(1), before), "{tried:?}");
     let ran = scene.run(&["mcp", "import", "theirs.json"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "files\n"), "{ran:?}");
-    for said in ["HTTP+SSE", "`a b` is left out", "`self` is left out", "unknown"] {
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "a-b\nfiles\n"), "{ran:?}");
+    for said in ["HTTP+SSE", "it is called `a-b` here", "`self` is left out", "unknown"] {
         assert!(ran.stderr.contains(said), "{said}: {ran:?}");
     }
     let file = own_file(&scene);

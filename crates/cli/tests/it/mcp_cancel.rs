@@ -60,7 +60,7 @@ fn an_interrupt_ends_the_waiting_for_what_a_message_mentions() {
     let mut server = lines.started();
     assert_eq!(server.next().as_deref(), Some("read"));
     chat.signal(Signal::INT);
-    chat.wait_for("not waited for");
+    chat.wait_for("stopped before it was done");
     chat.wait_until("the message", |text| text.ends_with("\n› see @slow:note://today"));
     chat.type_in("\u{15}/quit\r");
     assert_eq!(chat.end().1, Some(0));

@@ -51,6 +51,24 @@ pub(crate) fn asks_for_variables(text: &str) -> bool {
     !matches!(replace(text, &BTreeMap::new()), Ok(Replaced { used_variables: false, .. }))
 }
 
+/// Returns the names of the variables that a text asks for, with or without a default.
+pub(crate) fn names(text: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let (before, from) = rest.split_at(start);
+        rest = from.get(2..).unwrap_or_default();
+        if before.ends_with('$') {
+            continue;
+        }
+        let Some((reference, after)) = rest.split_once('}') else { break };
+        let name = reference.split_once(":-").map_or(reference, |(name, _)| name);
+        names.extend(Some(name).filter(|name| is_name(name)));
+        rest = after;
+    }
+    names
+}
+
 fn look_up<'a>(
     reference: &'a str,
     environment: &'a BTreeMap<String, String>,
@@ -120,6 +138,17 @@ mod tests {
             ("${A-x}", WITHOUT_NAME),
         ] {
             assert_eq!(replace(written, &environment()), Err(mistake.to_owned()), "{written}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_with_and_without_a_default() {
+        for (written, expected) in [
+            ("${A}-${B:-x}", &["A", "B"][..]),
+            ("$${A} ${_x1} ${1A} ${B", &["_x1"]),
+            ("plain", &[]),
+        ] {
+            assert_eq!(names(written), expected, "{written}");
         }
     }
 

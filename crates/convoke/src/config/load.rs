@@ -3,6 +3,7 @@
 //! Each layer is made right on its own before layers meet, and every problem of every layer is
 //! collected before loading gives up.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -43,11 +44,13 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         files: Vec::new(),
         standing: Standing::Untrusted,
         rules: Vec::new(),
+        left_out: BTreeSet::new(),
     };
     loader.check_directories();
     let layers = loader.layers();
-    let Loader { mut problems, mut warnings, files, standing, rules, .. } = loader;
-    let effective = merged(&layers);
+    let Loader { mut problems, mut warnings, files, standing, rules, left_out, .. } = loader;
+    let mut effective = merged(&layers);
+    servers::leave_out(&mut effective, &left_out);
     servers::check(&effective, &mut problems);
     if problems.is_empty() {
         match serde_json::from_value::<Config>(effective.to_json()) {
@@ -58,6 +61,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
                 let tools = Key::default().name("tools");
                 config.server_origins = item_origins(&effective, &tools.name("mcpServers"));
                 config.server_file_origins = item_origins(&effective, &tools.name("mcpFiles"));
+                config.servers_left_out = left_out;
                 warnings.extend(doubts::doubts(&rules, &config, sources.more_tools));
                 warnings.sort_by(|left, right| left.place.cmp(&right.place));
                 return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });
@@ -66,6 +70,15 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         }
     }
     Err(ConfigError::new(problems))
+}
+
+/// Reads the text of a configuration file as it is written: no key is checked, no variable is replaced.
+///
+/// # Errors
+///
+/// Returns why it is no YAML, or no mapping.
+pub fn parse_file(text: &str, path: &Path) -> Result<Value, Problem> {
+    yaml::parse(text, &path.into(), Layer::User).map(|root| root.to_json())
 }
 
 /// Returns where each item of a list was written.
@@ -99,6 +112,8 @@ struct Loader<'a> {
     /// Of the project's file.
     standing: Standing,
     rules: Vec<WrittenRule>,
+    /// Names of servers for which a variable is not set.
+    left_out: BTreeSet<String>,
 }
 
 impl<'a> Loader<'a> {
@@ -217,6 +232,9 @@ impl<'a> Loader<'a> {
     }
 
     fn file_layer(&mut self, mut root: Node, layer: Layer, path: &Path) -> LayerTree {
+        let environment = &self.sources.environment;
+        let warnings = servers::take_unset(&mut root, environment, &mut self.left_out);
+        self.warnings.extend(warnings);
         let mut problems =
             expand::replace_variables(&mut root, self.schema(), &self.sources.environment);
         self.problems.append(&mut problems);

@@ -4,10 +4,16 @@
 //! same name changes it, key by key, unless it is reached in another way. A project only ever uses less of a
 //! server of the user's, which [`narrow`](super::narrow) sees to; were it to change anything else, the server
 //! would be the project's.
+//!
+//! A server whose variables are not set is left out, with a warning, whatever other files say about its name:
+//! what one of them takes away from it must not come back because of that.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::interpolate;
 use super::key::Key;
 use super::node::{Body, Field, Node};
-use super::origin::Layer;
+use super::origin::{Layer, Place};
 use super::problem::Problem;
 
 const LIST: &str = "mcpServers";
@@ -53,6 +59,57 @@ fn changed(mut server: Node, change: Node) -> Node {
         server.origin = origin;
     }
     server
+}
+
+/// Takes servers out of a layer that ask for variables which are not set, and returns a warning for each. Their
+/// names are kept: see [`leave_out`].
+pub(super) fn take_unset(
+    root: &mut Node,
+    environment: &BTreeMap<String, String>,
+    left_out: &mut BTreeSet<String>,
+) -> Vec<Problem> {
+    let tools = Key::default().name("tools");
+    let list = root.map_mut(&tools).and_then(|tools| tools.get_mut(LIST));
+    let Some(Body::List(servers)) = list.map(|field| &mut field.node.body) else {
+        return Vec::new();
+    };
+    let mut warnings = Vec::new();
+    let mut index = 0;
+    servers.retain(|server| {
+        let key = tools.name(LIST).index(index);
+        index += 1;
+        let Some((place, mistake)) = unset(server, environment) else { return true };
+        let written = name(server).unwrap_or("?");
+        let name = interpolate::replace(written, environment).map(|name| name.text);
+        let name = name.unwrap_or_else(|_| written.to_owned());
+        let message = format!("the MCP server `{name}` is left out: {mistake}");
+        let hint = "set it, or write `${NAME:-text}`, which gives a default";
+        warnings.push(Problem::new(&place, &key, message).with_hint(hint));
+        left_out.insert(name);
+        false
+    });
+    warnings
+}
+
+/// Takes servers of these names out of all that the layers say together.
+pub(super) fn leave_out(effective: &mut Node, names: &BTreeSet<String>) {
+    let list = effective.map_mut(&Key::default().name("tools"));
+    let list = list.and_then(|tools| tools.get_mut(LIST));
+    if let Some(Body::List(servers)) = list.map(|field| &mut field.node.body) {
+        servers.retain(|server| !name(server).is_some_and(|name| names.contains(name)));
+    }
+}
+
+/// Returns the first text of a server in which a variable cannot be put, and why.
+fn unset(node: &Node, environment: &BTreeMap<String, String>) -> Option<(Place, String)> {
+    match &node.body {
+        Body::Map(fields) => fields.values().find_map(|field| unset(&field.node, environment)),
+        Body::List(items) => items.iter().find_map(|item| unset(item, environment)),
+        Body::Scalar(_) => {
+            let mistake = interpolate::replace(node.text()?, environment).err()?;
+            Some((node.origin.place.clone(), mistake))
+        }
+    }
 }
 
 /// Says which servers cannot be reached, or in two ways.

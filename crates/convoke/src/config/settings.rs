@@ -1,5 +1,6 @@
 //! The whole configuration as one value. Its `Default` is the built-in layer.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use convoke_core::{ModelFacts, ReflectionMode, RunSettings};
@@ -50,6 +51,9 @@ pub struct Config {
     /// Where the files with MCP servers come from, in their order; the user where nobody said.
     #[serde(skip)]
     pub(crate) server_file_origins: Vec<Origin>,
+    /// The names of MCP servers that are left out for a variable that is not set. No project gets them.
+    #[serde(skip)]
+    pub(crate) servers_left_out: BTreeSet<String>,
 }
 
 impl Config {

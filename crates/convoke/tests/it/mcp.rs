@@ -486,8 +486,9 @@ async fn a_file_that_a_project_lists_is_the_projects() {
     let Some(scene) = Scene::new() else { return };
     scene.file("server.py", &format!("{TAKES}{}", include_str!("server.py")));
     let script = scene.project().join("server.py");
-    let entry = json!({ "command": "python3", "args": [script], "env": { "K": "${MY_TOKEN:-none}" }, "trust": true });
-    scene.file("servers.json", &json!({ "mcpServers": { "calc": entry } }).to_string());
+    let entry = |word: &str| json!({ "command": "python3", "args": [script], "env": { "K": word }, "trust": true });
+    let servers = json!({ "calc": entry("${NOT_SET:-none}"), "nosy": entry("${MY_TOKEN:-none}") });
+    scene.file("servers.json", &json!({ "mcpServers": servers }).to_string());
     let config = scene.config_of_project("tools: {mcpFiles: [servers.json]}\n");
     let variables = BTreeMap::from([
         ("PATH".to_owned(), std::env::var("PATH").unwrap()),
@@ -496,13 +497,20 @@ async fn a_file_that_a_project_lists_is_the_projects() {
     ]);
     let builder = scene.builder("").config(config).environment(variables).mcp(scene.trusted());
     let runtime = builder.build().unwrap();
-    let listed = &runtime.mcp().unwrap().listed()[0];
+    let [listed] = runtime.mcp().unwrap().listed() else { panic!("one is left out") };
     assert_eq!((listed.author, listed.confined), (Author::Project, true));
+    let warnings = runtime.mcp().unwrap().warnings().join("\n");
+    assert!(
+        warnings.contains("`nosy` is left out") && warnings.contains("`MY_TOKEN`"),
+        "{warnings}"
+    );
     if !is_confined(&runtime) {
         return;
     }
-    let said = asked(&runtime, "recall", json!({ "variable": "K" })).await;
-    assert!(said.contains("none in "), "{said}");
+    for (variable, said) in [("K", "none in "), ("MY_TOKEN", "None in ")] {
+        let answer = asked(&runtime, "recall", json!({ "variable": variable })).await;
+        assert!(answer.contains(said), "{answer}");
+    }
     assert!(!scene.root.join("home/taken").exists(), "it runs as programs do");
 }
 

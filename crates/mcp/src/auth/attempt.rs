@@ -138,7 +138,7 @@ impl Attempt<'_> {
         let login = async {
             let mut answer = pin!(async {
                 tokio::select! {
-                    answer = listener.wait(expected) => answer,
+                    answer = listener.wait(expected, self.consent) => answer,
                     answer = pasted(self.consent, expected) => answer,
                 }
             });

@@ -23,7 +23,7 @@ pub trait Consent: Send + Sync + Debug {
         pending().await
     }
 
-    /// Says why a pasted address was of no use.
+    /// Says why what came back was of no use, pasted or from a browser. The login goes on.
     async fn unusable(&self, why: &str) {
         let _ = why;
     }

@@ -12,7 +12,7 @@ use super::store::StoreError;
 pub enum AuthError {
     /// Somebody has to log in, and nobody can be asked here.
     #[error(
-        "`{server}` wants a login, and nobody can be asked here; run `convoke mcp login {server}` in a \
+        "nobody is logged in to it, and nobody can be asked here; run `convoke mcp login {server}` in a \
          terminal, then try again"
     )]
     LoginNeeded {
@@ -96,7 +96,7 @@ pub enum AuthError {
     /// The authorization server knows no way to register that we know.
     #[error(
         "the authorization server `{issuer}` lets no client register itself; register one there by hand \
-         and put its id into the configuration of `{server}`"
+         and put its id into the configuration of `{server}`, as `auth: {{clientId: ID}}`"
     )]
     NoRegistration {
         /// The server.

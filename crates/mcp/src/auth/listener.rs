@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::answer::{Answer, Expected};
+use super::consent::Consent;
 use super::error::AuthError;
 use super::secret::Secret;
 
@@ -65,15 +66,23 @@ impl Listener {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the answer.
-    pub(super) async fn wait(&self, expected: &Expected) -> Result<Secret, AuthError> {
+    /// Waits for the answer. The person hears of the first that is none: anybody on this machine can send more.
+    pub(super) async fn wait(
+        &self,
+        expected: &Expected,
+        consent: &dyn Consent,
+    ) -> Result<Secret, AuthError> {
         let mut connections = FuturesUnordered::new();
+        let mut was_told = false;
         loop {
             tokio::select! {
                 Some(served) = connections.next() => match served {
-                    Some(Ok(code)) => return Ok(code),
-                    Some(Err(error)) => return Err(error),
-                    None => {}
+                    Some(Came::Answer(answer)) => return answer,
+                    Some(Came::NotOurs(why)) if !was_told => {
+                        was_told = true;
+                        consent.unusable(why).await;
+                    }
+                    Some(Came::NotOurs(_)) | None => {}
                 },
                 accepted = self.listener.accept(), if connections.len() < MOST_CONNECTIONS => {
                     // A connection that breaks before it begins is nobody's.
@@ -86,14 +95,23 @@ impl Listener {
     }
 }
 
-/// Serves one connection; returns how the login ended, if it did.
-async fn serve(mut stream: TcpStream, expected: &Expected) -> Option<Result<Secret, AuthError>> {
+/// What a browser brought.
+enum Came {
+    /// How the login ended.
+    Answer(Result<Secret, AuthError>),
+    /// Nothing to do with this login, for this reason.
+    NotOurs(&'static str),
+}
+
+/// Serves one connection; returns what came of it, if anything did.
+async fn serve(mut stream: TcpStream, expected: &Expected) -> Option<Came> {
     let target = timeout(CONNECTION, read_target(&mut stream)).await.ok().flatten()?;
     let query = target.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?'));
     let (status, text, ended) = match query.map(|query| expected.read(query)) {
         None => ("404 Not Found", "There is nothing here.".to_owned(), None),
         Some(Ok(Answer::NotOurs(why))) => {
-            ("400 Bad Request", format!("This is of no use here: {why}."), None)
+            let text = format!("This is of no use here: {why}.");
+            ("400 Bad Request", text, Some(Came::NotOurs(why)))
         }
         Some(Ok(Answer::Code(code))) => {
             // The code is still to be exchanged, which may go wrong.
@@ -101,12 +119,12 @@ async fn serve(mut stream: TcpStream, expected: &Expected) -> Option<Result<Secr
                 "Thank you. You can close this window; the program that began the login says \
                         whether it worked."
                     .to_owned();
-            ("200 OK", text, Some(Ok(code)))
+            ("200 OK", text, Some(Came::Answer(Ok(code))))
         }
         Some(Err(error)) => {
             let text = "The login did not work. The program that began it says why. You can close \
                         this window.";
-            ("400 Bad Request", text.to_owned(), Some(Err(error)))
+            ("400 Bad Request", text.to_owned(), Some(Came::Answer(Err(error))))
         }
     };
     // The login counts, whether or not the browser waits for the page.

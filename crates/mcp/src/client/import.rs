@@ -1,17 +1,22 @@
 //! Servers as users have configured them elsewhere.
 //!
-//! The text is JSON in one of three dialects, told apart by what is in it. Nothing is expanded: `${VAR}` and
-//! `${VAR:-x}` stay as they are, for whoever knows the environment, and so do [`WORKSPACE_FOLDER`] and its kin, which
-//! editors know. `${env:VAR}`, as editors write it, becomes `${VAR}`. Every problem names the key it is about;
+//! The text is JSON, comments and all, in one of three dialects, told apart by what is in it. Nothing is
+//! expanded: `${VAR}` and `${VAR:-x}` stay as they are, for whoever knows the environment, and so do
+//! [`WORKSPACE_FOLDER`] and its kin, which editors know. `${env:VAR}`, as editors write it, becomes `${VAR}`. Every problem names the key it is about;
 //! a server with a problem is left out only if it could not be used, and the others are read.
+
+mod habits;
+mod relaxed;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use convoke_core::nearest::{did_you_mean, nearest};
 use serde_json::{Map, Value};
 
+use self::relaxed::strict;
 use super::config::{ServerConfig, Transport, Trust};
 
 /// What editors call the directory that is worked in, in `${…}`.
@@ -80,8 +85,19 @@ impl fmt::Display for Problem {
 /// assert!(read.problems.is_empty());
 /// ```
 pub fn import(text: &str) -> Imported {
+    read(text, None)
+}
+
+/// Reads the servers of a configuration that somebody uses in this directory: those that Claude keeps for it are read
+/// as well, before the others, and those of other directories are counted.
+pub fn import_in(text: &str, directory: &Path) -> Imported {
+    read(text, Some(directory))
+}
+
+fn read(text: &str, directory: Option<&Path>) -> Imported {
     let mut read = Imported::default();
-    let value: Value = match serde_json::from_str(text) {
+    let parsed = serde_json::from_str(text).or_else(|_| serde_json::from_str(&strict(text)));
+    let value: Value = match parsed {
         Ok(value) => value,
         Err(error) => {
             let (line, column) = (error.line(), error.column());
@@ -92,8 +108,18 @@ pub fn import(text: &str) -> Imported {
             return read;
         }
     };
+    if let Some(directory) = directory {
+        read.projects(&value, directory);
+    }
     let Some((dialect, servers)) = servers_of(&value) else {
-        read.error("", "there is neither `mcpServers` nor `servers` in it".to_owned());
+        let key = ["mcpServers", "servers"].into_iter().find(|key| value.get(key).is_some());
+        match key {
+            Some(key) => read.error(key, "this has to be an object, a key a server".to_owned()),
+            None if !read.servers.is_empty() => {}
+            None => {
+                read.error("", "there is neither `mcpServers` nor `servers` in it".to_owned());
+            }
+        }
         return read;
     };
     let place = if dialect == Dialect::VsCode { "servers" } else { "mcpServers" };
@@ -102,12 +128,9 @@ pub fn import(text: &str) -> Imported {
                        environment and write `${NAME}`";
         read.warning("inputs", message.to_owned());
     }
-    for (name, entry) in servers {
-        let key = format!("{place}.{name}");
-        match entry.as_object() {
-            Some(entry) => read.server(dialect, name, &key, &plain_map(entry)),
-            None => read.error(&key, "this has to be an object".to_owned()),
-        }
+    read.entries(dialect, place, servers);
+    if dialect == Dialect::Gemini {
+        read.switch_off(&value);
     }
     read
 }
@@ -117,7 +140,7 @@ fn servers_of(value: &Value) -> Option<(Dialect, &Map<String, Value>)> {
         let gemini = ["httpUrl", "includeTools", "excludeTools", "trust"];
         let is_gemini = |entry: &Value| gemini.iter().any(|key| entry.get(key).is_some());
         let plain = servers.values().all(|entry| entry.get("type").is_some());
-        let dialect = if !plain && servers.values().any(is_gemini) {
+        let dialect = if habits::is_gemini(value) || (!plain && servers.values().any(is_gemini)) {
             Dialect::Gemini
         } else {
             Dialect::Common
@@ -139,6 +162,21 @@ fn plain(value: &Value) -> Value {
         Value::Object(fields) => Value::Object(plain_map(fields)),
         other => other.clone(),
     }
+}
+
+/// Returns the name of a server as it is written here: letters, digits, `_` and `-`.
+fn plain_name(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let plain = |letter: char| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => letter,
+        _ => '-',
+    };
+    let plain: String = name.chars().map(plain).take(LONGEST).collect();
+    let has_sense = |name: &str| name.contains(|letter: char| letter.is_ascii_alphanumeric());
+    if plain == name {
+        return if has_sense(name) { plain } else { String::new() };
+    }
+    plain.trim_matches('-').to_owned()
 }
 
 /// The keys of each dialect.
@@ -179,6 +217,34 @@ impl Imported {
         self.problems.push(Problem { key: key.to_owned(), message, severity: Severity::Warning });
     }
 
+    /// Reads a list of servers. Of two of one name the first counts.
+    fn entries(&mut self, dialect: Dialect, place: &str, servers: &Map<String, Value>) {
+        for (name, entry) in servers {
+            let key = format!("{place}.{name}");
+            let Some(entry) = entry.as_object() else {
+                self.error(&key, "this has to be an object".to_owned());
+                continue;
+            };
+            let own = plain_name(name);
+            if own.is_empty() {
+                self.error(&key, "this is no name: it has neither letters nor digits".to_owned());
+                continue;
+            }
+            if self.servers.iter().any(|server| server.name == own) {
+                self.warning(&key, format!("left out, since another is called `{own}`"));
+                continue;
+            }
+            if own != *name {
+                self.warning(&key, format!("it is called `{own}` here"));
+            }
+            let mut entry = plain_map(entry);
+            if dialect == Dialect::Gemini {
+                entry = habits::of_gemini(&entry);
+            }
+            self.server(dialect, &own, &key, &entry);
+        }
+    }
+
     fn server(&mut self, dialect: Dialect, name: &str, key: &str, entry: &Map<String, Value>) {
         for unknown in entry.keys().filter(|own| !known_keys(dialect).contains(&own.as_str())) {
             let close = nearest(unknown, known_keys(dialect).iter().copied());
@@ -206,6 +272,14 @@ impl Imported {
             }
         }
         self.warn_of_inputs(key, entry);
+        if dialect == Dialect::VsCode && entry.contains_key("envFile") {
+            let message =
+                "files of variables are not read here: put what the server needs into `env`";
+            self.warning(&format!("{key}.envFile"), message.to_owned());
+        }
+        if dialect != Dialect::Gemini {
+            self.warn_of_dollars(key, &config);
+        }
         self.servers.push(config);
     }
 

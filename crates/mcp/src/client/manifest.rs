@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use super::config::{ServerConfig, Transport};
 use super::name::{file_name, hex};
 use super::offer::{Prompt, Resource, ResourceTemplate, ToolEntry};
+use super::setback::SetbackFile;
 use super::surroundings::Surroundings;
 
 /// The form of the file. Another one is not read.
@@ -30,7 +31,7 @@ const SHORTEST_LIFETIME: Duration = Duration::from_mins(1);
 /// How long the lists of a server hold that does not say how long they do.
 const USUAL_LIFETIME: Duration = Duration::from_hours(24);
 /// A server that was not seen for so long may offer anything by now.
-const OLDEST: Duration = Duration::from_hours(24 * 30);
+pub(super) const OLDEST: Duration = Duration::from_hours(24 * 30);
 const MAX_INSTRUCTIONS_BYTES: usize = 16 * 1024;
 const MAX_NAME_BYTES: usize = 200;
 /// How many digits tell directories apart in the name of a file.
@@ -182,18 +183,9 @@ impl Cache {
 
     /// Returns what was kept, if it still means anything.
     pub(super) fn read(&self, now: Timestamp) -> Option<Manifest> {
-        let mut options = OpenOptions::new();
-        // A pipe is not waited for.
-        options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-        let mut file = options.open(self.path.as_ref()?).ok()?;
-        if !file.metadata().ok()?.is_file() {
-            return None;
-        }
-        let mut text = Vec::new();
-        let length = (&mut file).take(MAX_FILE_BYTES + 1).read_to_end(&mut text).ok()?;
+        let text = read_file(self.path.as_deref()?, MAX_FILE_BYTES)?;
         let kept: Manifest = serde_json::from_slice(&text).ok()?;
-        let usable = length as u64 <= MAX_FILE_BYTES
-            && kept.form == FORM
+        let usable = kept.form == FORM
             && kept.fingerprint == self.fingerprint
             // A clock may have been wrong.
             && (kept.at..=kept.at.after(OLDEST)).contains(&now);
@@ -205,18 +197,43 @@ impl Cache {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        let directory = path.parent().unwrap_or(Path::new("."));
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        // Such a file is for its owner alone from the beginning.
         let text = serde_json::to_vec(manifest)?;
         if text.len() as u64 > MAX_FILE_BYTES {
             return Err(io::Error::other("it is too long to be kept"));
         }
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(&text)?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        write_file(path, &text)
     }
+
+    /// Returns where it is kept that the server could not be started.
+    pub(super) fn setbacks(&self) -> SetbackFile {
+        let path = self.path.as_ref().map(|path| path.with_extension("failed.json"));
+        SetbackFile { path, fingerprint: self.fingerprint.clone() }
+    }
+}
+
+/// Reads a file that is not longer than this.
+pub(super) fn read_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    // A pipe is not waited for.
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let mut file = options.open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    let length = (&mut file).take(limit + 1).read_to_end(&mut text).ok()?;
+    (length as u64 <= limit).then_some(text)
+}
+
+/// Writes a file for its owner alone, whole or not at all.
+pub(super) fn write_file(path: &Path, text: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    // Such a file is for its owner alone from the beginning.
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    file.write_all(text)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 #[cfg(test)]

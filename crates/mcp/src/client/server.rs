@@ -25,6 +25,7 @@ use super::handler::List;
 use super::manifest::{Cache, Manifest};
 use super::offer::ToolEntry;
 use super::rounds::{Answers, ask};
+use super::setback::{Setback, kept_reason};
 use super::state::{Change, News, ServerState};
 use super::surroundings::Surroundings;
 use super::task::Background;
@@ -46,6 +47,8 @@ pub(super) struct Server {
     cache: Cache,
     slot: Mutex<Slot>,
     offer: Mutex<Arc<Offer>>,
+    /// How the last try to start it failed, here or in another process.
+    setback: Mutex<Option<Setback>>,
     /// Held while lists are read.
     refreshing: tokio::sync::Mutex<()>,
 }
@@ -98,9 +101,12 @@ impl Server {
             *time = FOREVER.min(*time);
         }
         let cache = Cache::of(&config, &surroundings);
-        let known = config.enabled.then(|| cache.read(surroundings.clock.now())).flatten();
+        let now = surroundings.clock.now();
+        let known = config.enabled.then(|| cache.read(now)).flatten();
+        let setback = Mutex::new(cache.setbacks().read(now));
         let (slot, offer, refreshing) = Default::default();
-        let server = Arc::new(Self { config, surroundings, news, cache, slot, offer, refreshing });
+        let server = Self { config, surroundings, news, cache, slot, offer, setback, refreshing };
+        let server = Arc::new(server);
         if let Some(manifest) = known {
             server.offers(manifest, None, false);
         }
@@ -186,6 +192,7 @@ impl Server {
         let server = Arc::clone(self);
         let work = Background::spawn(async move {
             let started = server.start().await;
+            server.remember(started.as_ref().err()).await;
             server.started(started, &tell);
         });
         slot.phase = Phase::Starting { outcome: outcome.clone(), _work: work };
@@ -261,6 +268,28 @@ impl Server {
         self.tell_state(state);
         // This is the work itself: it goes last.
         drop(before);
+    }
+
+    /// Returns how the last try to start it failed, if it did.
+    pub(super) fn setback(&self) -> Option<Setback> {
+        self.setback.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps how a start ended, for whoever asks later. It is no harm if that is not possible.
+    pub(super) async fn remember(&self, failure: Option<&Failure>) {
+        let setback = failure.map(|failure| Setback {
+            at: self.surroundings.clock.now(),
+            why: kept_reason(&failure.reason(self.name()), &self.config),
+            wants_login: matches!(failure, Failure::Unauthorized(_)),
+        });
+        let before = std::mem::replace(
+            &mut *self.setback.lock().unwrap_or_else(PoisonError::into_inner),
+            setback.clone(),
+        );
+        if before.is_some() || setback.is_some() {
+            let file = self.cache.setbacks();
+            drop(tokio::task::spawn_blocking(move || file.write(setback.as_ref())).await);
+        }
     }
 
     /// Finds out whether a connection that was ready has ended.

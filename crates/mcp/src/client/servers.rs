@@ -12,11 +12,13 @@ use convoke_tool::{Tool, ToolRegistry};
 
 use super::attach::{Attachment, desired};
 use super::config::ServerConfig;
+use super::failure::Failure;
 use super::name::is_about;
 use super::offer::{Prompt, Resource, ResourceTemplate};
 use super::read::{get_prompt, read_resource};
 use super::reading_tools::ReadingTools;
 use super::server::Server;
+use super::setback::Setback;
 use super::state::{Changes, News, ServerState, Warning};
 use super::stderr::Logs;
 use super::surroundings::Surroundings;
@@ -91,6 +93,10 @@ pub struct ServerStatus {
     pub prompts: usize,
     /// Tools that it lists and that cannot be called, with the reason.
     pub unusable: BTreeMap<String, String>,
+    /// How many of the tools that it lists are not wanted, by what is configured.
+    pub unwanted: usize,
+    /// How the last try to start it failed, here or in another process; nothing, if it worked.
+    pub setback: Option<Setback>,
 }
 
 impl Servers {
@@ -292,6 +298,38 @@ impl Servers {
         get_prompt(self.find(server)?, name, arguments, None).await
     }
 
+    /// Returns what is known of what can be read from a server, and starts nothing.
+    pub fn known_resources(&self, server: &str) -> (Vec<Resource>, Vec<ResourceTemplate>) {
+        self.find(server).map_or_else(
+            |_| Default::default(),
+            |server| {
+                let offer = server.offer();
+                (offer.manifest.resources.clone(), offer.manifest.templates.clone())
+            },
+        )
+    }
+
+    /// Returns what is known of the prompts of a server, and starts nothing.
+    pub fn known_prompts(&self, server: &str) -> Vec<Prompt> {
+        self.find(server)
+            .map_or_else(|_| Vec::new(), |server| server.offer().manifest.prompts.clone())
+    }
+
+    /// Forgets how the last try to start a server failed: what it failed for was put right.
+    pub async fn forget_setback(&self, server: &str) {
+        if let Ok(server) = self.find(server) {
+            server.remember(None).await;
+        }
+    }
+
+    /// Takes note that nobody waited any longer for a server to be ready, for whoever asks later.
+    pub async fn not_waited_for(&self, server: &str) {
+        if let Ok(server) = self.find(server) {
+            let why = "it was not ready in time".to_owned();
+            server.remember(Some(&Failure::NotStarted(why))).await;
+        }
+    }
+
     /// Starts one server, if need be, and reads all that it offers.
     pub async fn look(&self, server: &str) -> Result<ServerStatus, ToolError> {
         self.ready(server).await.map(|server| status(server))
@@ -362,6 +400,8 @@ fn status(server: &Server) -> ServerStatus {
         resources: manifest.resources.len() + manifest.templates.len(),
         prompts: manifest.prompts.len(),
         unusable: manifest.tools.iter().filter_map(unusable).collect(),
+        unwanted: manifest.tools.iter().filter(|tool| !server.config.takes(&tool.name)).count(),
+        setback: server.setback(),
     }
 }
 

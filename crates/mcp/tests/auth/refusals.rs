@@ -23,7 +23,7 @@ async fn nobody_to_ask_is_said_at_once_with_what_to_do() {
     let error = ask(&user.alone(), &world).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`files` wants a login, and nobody can be asked here; run `convoke mcp login files` in a \
+        "nobody is logged in to it, and nobody can be asked here; run `convoke mcp login files` in a \
          terminal, then try again"
     );
     assert!(user.alone().login().await.is_err());

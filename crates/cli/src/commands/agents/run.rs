@@ -97,7 +97,7 @@ impl Run {
         let mode = self.flags.mode.unwrap_or(Mode::Default);
         let runtime = self.flags.runtime(session, mode, config, store, workspace)?;
         Session::warn_of_programs(&runtime, output);
-        Session::warn_of_servers(&runtime, output);
+        session.warn_of_servers(&runtime, output);
         let agent = runtime.find_agent(&self.name);
         let agent = agent.map_err(|error| explained(&error, &runtime, session))?;
         Session::warn_of_agent(&self.name, &runtime, output);

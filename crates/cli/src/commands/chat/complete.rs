@@ -1,4 +1,5 @@
-//! What Tab offers: commands of the chat, their arguments, and agents, MCP servers and files after `@`.
+//! What Tab offers: commands of the chat, their arguments, prompts of MCP servers, and agents, MCP servers with what they
+//! have and files after `@`.
 
 use convoke_core::Mode;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
@@ -6,12 +7,15 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 use super::find::{files, find};
 use super::line::COMMANDS;
 use super::mention::Places;
+use super::prompt::Served;
 
 /// Completes the line that is being written.
 #[derive(Clone, Debug)]
 pub(super) struct Complete {
     places: Places,
     models: Vec<String>,
+    /// What servers have.
+    served: Vec<Served>,
     /// The files of the project, once somebody asked for them. A clone that never asked looks again.
     project: Option<Vec<String>>,
 }
@@ -21,19 +25,27 @@ pub(super) struct Complete {
 struct Offer {
     start: usize,
     value: String,
-    about: Option<&'static str>,
+    about: Option<String>,
     /// Whether it is whole, so that the next word may begin.
     whole: bool,
 }
 
 impl Complete {
     pub(super) const fn new(places: Places, models: Vec<String>) -> Self {
-        Self { places, models, project: None }
+        Self { places, models, served: Vec::new(), project: None }
+    }
+
+    /// Learns what servers have.
+    pub(super) fn know(&mut self, served: Vec<Served>) {
+        self.served = served;
     }
 
     /// Returns what can stand at the end of this text.
     fn offers(&mut self, text: &str) -> Vec<Offer> {
         if let Some((start, wanted)) = mention(text) {
+            if let Some(offers) = self.resources(start, wanted) {
+                return offers;
+            }
             let mut offers = self.agents(text, start, wanted);
             offers.extend(self.servers(start, wanted));
             offers.extend(self.files(start, wanted));
@@ -43,7 +55,11 @@ impl Complete {
             return Vec::new();
         };
         match rest.split_once(' ') {
-            None => commands(rest),
+            None => {
+                let mut offers = commands(rest);
+                offers.extend(self.prompts(rest));
+                offers
+            }
             Some((name, argument)) => self.arguments(name, argument.trim_start(), text.len()),
         }
     }
@@ -71,7 +87,7 @@ impl Complete {
         let offer = |name: &String| Offer {
             start,
             value: format!("@{name}"),
-            about: Some("agent"),
+            about: Some("agent".to_owned()),
             whole: true,
         };
         fits.map(offer).collect()
@@ -83,8 +99,51 @@ impl Complete {
         let offer = |name: &String| Offer {
             start,
             value: format!("@{name}:"),
-            about: Some("MCP server"),
+            about: Some("MCP server".to_owned()),
             whole: false,
+        };
+        fits.map(offer).collect()
+    }
+
+    /// What can be read from a server comes after its name and a colon.
+    fn resources(&self, start: usize, wanted: &str) -> Option<Vec<Offer>> {
+        let (server, wanted) = wanted.split_once(':')?;
+        self.places.servers.iter().find(|known| *known == server)?;
+        let served = self.served.iter().filter(|served| served.server == server);
+        let resources = served.flat_map(|served| &served.resources);
+        let fits = resources.filter(|(uri, name)| {
+            uri.contains(wanted) || name.as_ref().is_some_and(|name| name.contains(wanted))
+        });
+        let offer = |(uri, name): &(String, Option<String>)| Offer {
+            start,
+            value: format!("@{server}:{uri}"),
+            about: name.clone(),
+            // What stands in braces is to be filled in.
+            whole: !uri.contains('{'),
+        };
+        let mut offers: Vec<Offer> = fits.map(offer).collect();
+        if offers.is_empty() {
+            // It stays as it is, and nobody is told in capitals that there is nothing.
+            let (value, about) = (format!("@{server}:{wanted}"), None);
+            offers.push(Offer { start, value, about, whole: false });
+        }
+        Some(offers)
+    }
+
+    /// Prompts of servers are written like commands.
+    fn prompts(&self, wanted: &str) -> Vec<Offer> {
+        let all = self.served.iter().flat_map(|served| {
+            served
+                .prompts
+                .iter()
+                .map(move |(name, about)| (format!("{}:{name}", served.server), about))
+        });
+        let fits = all.filter(|(name, _)| name.starts_with(wanted));
+        let offer = |(name, about): (String, &Option<String>)| Offer {
+            start: 0,
+            value: format!("/{name}"),
+            about: about.clone(),
+            whole: true,
         };
         fits.map(offer).collect()
     }
@@ -132,7 +191,7 @@ fn commands(wanted: &str) -> Vec<Offer> {
     fits.map(|usage| Offer {
         start: 0,
         value: format!("/{}", usage.name),
-        about: Some(usage.about),
+        about: Some(usage.about.to_owned()),
         whole: true,
     })
     .collect()
@@ -143,7 +202,7 @@ impl Completer for Complete {
         let text = line.get(..position).unwrap_or(line);
         let suggestion = |offer: Offer| Suggestion {
             value: offer.value,
-            description: offer.about.map(str::to_owned),
+            description: offer.about,
             span: Span { start: offer.start, end: text.len() },
             append_whitespace: offer.whole,
             ..Suggestion::default()
@@ -205,6 +264,22 @@ mod tests {
         let (_directory, mut complete) = project();
         assert_eq!(values(&mut complete, "see @track")[0], "@tracker:");
         assert!(!complete.offers("see @track")[0].whole);
+    }
+
+    #[test]
+    fn what_servers_have_is_offered_after_the_colon() {
+        let (_directory, mut complete) = project();
+        assert_eq!(values(&mut complete, "@tracker:is"), ["@tracker:is"], "nothing is known yet");
+        complete.know(vec![Served {
+            server: "tracker".into(),
+            prompts: vec![("triage".into(), Some("Sort it".into()))],
+            resources: vec![("issue://1".into(), Some("one".into())), ("user://{id}".into(), None)],
+        }]);
+        assert_eq!(values(&mut complete, "see @tracker:iss"), ["@tracker:issue://1"]);
+        assert_eq!(complete.offers("see @tracker:iss")[0].start, 4);
+        assert!(!complete.offers("@tracker:user")[0].whole);
+        assert_eq!(values(&mut complete, "/tracker:"), ["/tracker:triage"]);
+        assert_eq!(values(&mut complete, "/tr"), ["/tracker:triage"]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use convoke_core::Cause;
 
 pub(super) use self::editor::{Editor, History};
 pub(super) use self::lines::Lines;
+use super::prompt::Served;
 use crate::failure::Failure;
 use crate::signals::Signals;
 
@@ -46,6 +47,13 @@ impl Input {
         threads: &tokio::runtime::Runtime,
     ) -> Result<Heard, Failure> {
         threads.block_on(self.next(draft))
+    }
+
+    /// Learns what servers have, for whoever completes a line.
+    pub(super) fn know(&mut self, served: Vec<Served>) {
+        if let Self::Editor(editor) = self {
+            editor.know(served);
+        }
     }
 
     async fn next(&mut self, draft: String) -> Result<Heard, Failure> {

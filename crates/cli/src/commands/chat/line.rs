@@ -1,11 +1,12 @@
 //! What a line is: a message, or one of the chat's own commands.
 //!
 //! A line that begins with one slash and a word is a command; two slashes are a message that begins
-//! with one. What looks like a path (`/usr/bin …`) is a message.
+//! with one. A word with a colon is a prompt of an MCP server. What looks like a path (`/usr/bin …`) is a message.
 
 use convoke_core::Mode;
 use convoke_core::nearest::{did_you_mean, nearest};
 
+use super::prompt::Named;
 use crate::failure::Failure;
 
 /// A line, understood.
@@ -17,6 +18,8 @@ pub(super) enum Line {
     Message(String),
     /// Something for the chat itself.
     Command(Command),
+    /// A prepared message of a server.
+    Prompt(Named),
 }
 
 /// What the chat itself can do.
@@ -96,6 +99,10 @@ impl Line {
             return Ok(Self::Message(rest.to_owned()));
         }
         let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if let Some((server, prompt)) = name.split_once(':').filter(|pair| is_prompt(*pair)) {
+            let (server, prompt) = (server.to_owned(), prompt.to_owned());
+            return Ok(Self::Prompt(Named { server, prompt, written: argument.trim().to_owned() }));
+        }
         if !is_name(name) {
             return Ok(Self::Message(line.to_owned()));
         }
@@ -108,8 +115,14 @@ impl Line {
     }
 }
 
+/// A typo in a command is no message either: whatever is one word may be one.
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphabetic())
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    name.starts_with(|first: char| first.is_ascii_alphabetic()) && name.chars().all(is_word)
+}
+
+fn is_prompt((server, prompt): (&str, &str)) -> bool {
+    is_name(server) && !prompt.is_empty() && !prompt.contains('/')
 }
 
 fn command(name: &str, argument: &str) -> Result<Command, Failure> {
@@ -194,6 +207,25 @@ mod tests {
         assert_eq!(said, "there is no mode `plna`; did you mean `plan`?");
         assert!(Line::read("/fork x").is_err() && Line::read("/tools x").is_err());
         assert!(Line::is_command("/hepl") && !Line::is_command("//help"));
+    }
+
+    #[test]
+    fn a_word_with_a_dash_is_no_message() {
+        for line in ["/no-command", "/foo_bar", "/model2 x"] {
+            assert!(Line::read(line).is_err(), "{line}");
+        }
+        assert_eq!(Line::read("/2 of them").unwrap(), message("/2 of them"));
+    }
+
+    #[test]
+    fn a_server_and_its_prompt_are_named_with_a_colon() {
+        let (server, prompt) = ("my-docs".to_owned(), "code.review".to_owned());
+        let named = Named { server, prompt, written: "a b=c".to_owned() };
+        assert_eq!(Line::read("/my-docs:code.review  a b=c ").unwrap(), Line::Prompt(named));
+        assert!(Line::is_command("/a:b"));
+        for line in ["/etc: what is it", "/c:/windows", "/:x"] {
+            assert_eq!(Line::read(line).unwrap(), message(line), "{line}");
+        }
     }
 
     #[test]

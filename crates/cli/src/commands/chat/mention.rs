@@ -140,7 +140,12 @@ impl Mentioning {
             return Ok(());
         }
         if !places.path(name).exists() {
-            return Err(Failure::usage(format!("there is no file `{name}`"))
+            let server = name.split_once("://").and_then(|(before, _)| before.split_once(':'));
+            let nor = server.map_or_else(String::new, |(server, _)| {
+                let close = nearest(server, places.servers.iter().map(String::as_str));
+                format!(", and no MCP server `{server}`{}", did_you_mean(&close))
+            });
+            return Err(Failure::usage(format!("there is no file `{name}`{nor}"))
                 .hint(format!("write `\\@{name}` if no file is meant")));
         }
         self.files.push(Attached::read(name, places)?);
@@ -380,6 +385,11 @@ mod tests {
         assert_eq!(uris, ["file:///a_(b)", "file:///a_(b"], "quotes say where it ends");
         assert!(read("see @docs:").is_err(), "a file is meant");
         assert!(read("see @other:x").is_err(), "there is no such server");
+        let said = read("see @dosc:file:///guide.md").unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "there is no file `dosc:file:///guide.md`, and no MCP server `dosc`; did you mean `docs`?"
+        );
     }
 
     #[test]

@@ -20,6 +20,7 @@ const RECAP: usize = 70;
 const KEYS: &[(&str, &str)] = &[
     ("@FILE", "Attach a file; Tab completes its name"),
     ("@SERVER:URI", "Attach what an MCP server lets be read"),
+    ("/SERVER:PROMPT", "Say what an MCP server has prepared, filled in"),
     ("@AGENT …", "At the beginning of a line: hand what follows to an agent"),
     ("Enter", "Send; after a \\, or with Alt, begin a new line"),
     ("Up, Ctrl-R", "Go back in what was said, or search it"),

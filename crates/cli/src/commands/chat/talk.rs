@@ -21,8 +21,9 @@ use super::complete::Complete;
 use super::input::{Editor, Heard, History, Input, Lines};
 use super::line::Line;
 use super::mention::{Attached, Mentioning, Places};
+use super::prompt::{Asked as Filling, Named};
 use super::queue::Queue;
-use super::{has_company, resource, show};
+use super::{has_company, prompt, resource, show};
 use crate::failure::Failure;
 use crate::output::{Output, Style};
 use crate::session::Session;
@@ -153,13 +154,14 @@ impl Talk<'_> {
         if input.is_terminal() {
             output.err.gap();
         }
+        input.know(prompt::served(&self.runtime));
         input.read(std::mem::take(&mut self.draft), threads)
     }
 
     fn line(
         &mut self,
         line: &str,
-        input: &Input,
+        input: &mut Input,
         threads: &tokio::runtime::Runtime,
         output: &mut Output,
     ) -> Next {
@@ -167,6 +169,7 @@ impl Talk<'_> {
             Ok(Line::Nothing) => Ok(Next::GoOn),
             Ok(Line::Message(text)) => self.message(&text, line, input, threads, output),
             Ok(Line::Command(command)) => self.command(command, output),
+            Ok(Line::Prompt(named)) => self.prompt(&named, line, input, threads, output),
             Err(failure) => Err(failure),
         };
         done.unwrap_or_else(|failure| {
@@ -196,6 +199,46 @@ impl Talk<'_> {
                 return Err(failure);
             }
         };
+        self.say(task, input, threads, output)
+    }
+
+    /// Has a server fill in a prompt, and says that.
+    fn prompt(
+        &mut self,
+        named: &Named,
+        line: &str,
+        input: &mut Input,
+        threads: &tokio::runtime::Runtime,
+        output: &mut Output,
+    ) -> Result<Next, Failure> {
+        let filled = threads.block_on(named.find(&self.runtime)).and_then(|prompt| {
+            let given = prompt::arguments(&prompt, &named.written)?;
+            prompt::ask(&prompt, given, input, threads, output)
+        });
+        let task = match filled {
+            Ok(Filling::Filled(given)) => threads.block_on(named.task(given, &self.runtime)),
+            Ok(Filling::Not(Heard::Stop(cause))) => return Ok(Next::Stop(cause.exit_code())),
+            Ok(Filling::Not(_)) => return Ok(Next::GoOn),
+            Err(failure) => Err(failure),
+        };
+        match task {
+            Ok(task) => self.say(task, input, threads, output),
+            Err(failure) => {
+                // It need not be written again.
+                line.trim_end().clone_into(&mut self.draft);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Hands a message over, and shows what comes of it.
+    fn say(
+        &mut self,
+        task: Task,
+        input: &Input,
+        threads: &tokio::runtime::Runtime,
+        output: &mut Output,
+    ) -> Result<Next, Failure> {
         let before = self.before();
         let mut run = self.start(task)?;
         if input.is_terminal() && !output.is_quiet() {

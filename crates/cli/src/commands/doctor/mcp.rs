@@ -4,7 +4,7 @@ use convoke::Runtime;
 use convoke::mcp::client::{ServerStatus, Transport};
 use serde_json::json;
 
-use super::super::mcp::age;
+use super::super::mcp::{age, setback_json, setback_line};
 use super::{Check, programs};
 use crate::session::Session;
 use crate::view::amounts;
@@ -17,16 +17,18 @@ pub(super) fn check(runtime: &Runtime, session: &Session<'_>) -> Check {
     let statuses = runtime.mcp().map(|servers| servers.servers().status()).unwrap_or_default();
     let count = amounts::count(statuses.len() as u64, "server");
     let line = |status: &ServerStatus| {
-        let known = match status.asked {
+        let known = match (&status.setback, status.asked) {
             _ if !status.enabled => "off".to_owned(),
-            Some(asked) => {
+            (Some(setback), _) => setback_line(setback, now, runtime),
+            (None, Some(asked)) => {
                 let tools = amounts::count(status.tools as u64, "tool");
                 format!("{tools}, asked {}", age(asked, now))
             }
-            None => "not asked yet".to_owned(),
+            (None, None) => "not asked yet".to_owned(),
         };
         format!("{}: {known}", status.name)
     };
+    let failed = statuses.iter().any(|status| status.enabled && status.setback.is_some());
     let mut problems: Vec<String> =
         runtime.mcp().into_iter().flat_map(|servers| servers.warnings()).collect();
     problems.extend(missing(runtime, session));
@@ -35,8 +37,11 @@ pub(super) fn check(runtime: &Runtime, session: &Session<'_>) -> Check {
         problems.push(format!("{} is not used: this project is not trusted", file.display()));
     }
     let message = if statuses.is_empty() { "none".to_owned() } else { count };
-    let check =
-        if problems.is_empty() { Check::ok(NAME, message) } else { Check::warn(NAME, message) };
+    let check = if problems.is_empty() && !failed {
+        Check::ok(NAME, message)
+    } else {
+        Check::warn(NAME, message)
+    };
     let check = statuses.iter().map(line).chain(problems).fold(check, Check::note);
     let check = match untrusted.and_then(|_| session.how_to_trust()) {
         Some(how) => check.hint(how),
@@ -51,6 +56,7 @@ pub(super) fn check(runtime: &Runtime, session: &Session<'_>) -> Check {
             "enabled": status.enabled,
             "tools": status.asked.map(|_| status.tools),
             "askedAt": status.asked,
+            "setback": setback_json(status, runtime),
         })
     });
     check.hint("`convoke mcp test` starts them all").details(details.collect())
@@ -61,13 +67,11 @@ fn missing(runtime: &Runtime, session: &Session<'_>) -> Vec<String> {
     let listed = runtime.mcp().into_iter().flat_map(|servers| servers.listed());
     let listed = listed.filter(|listed| listed.config.enabled);
     let missing = listed.filter_map(|listed| match &listed.config.transport {
-        Transport::Program { command, .. }
-            if !command.contains('/')
-                && programs::find(command, session.environment()).is_none() =>
-        {
-            Some(format!("{}: there is no program `{command}` in PATH", listed.config.name))
+        Transport::Program { command, cwd, .. } => {
+            let problem = programs::problem(command, cwd.as_deref(), session)?;
+            Some(format!("{}: {problem}", listed.config.name))
         }
-        _ => None,
+        Transport::Http { .. } => None,
     });
     missing.collect()
 }

@@ -1,11 +1,12 @@
 //! Programs that tools can use.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use convoke_core::Permission;
 
 use super::Check;
 use crate::environment::Environment;
+use crate::session::Session;
 
 /// Whether `run_command` has a shell, and whether it may use it.
 pub(super) fn shell(environment: &Environment, execute: Permission) -> Check {
@@ -31,8 +32,34 @@ pub(super) fn git(environment: &Environment) -> Check {
 
 /// Looks for a program as a shell would.
 pub(in crate::commands) fn find(name: &str, environment: &Environment) -> Option<PathBuf> {
-    let runs = |path: &PathBuf| {
-        path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-    };
-    environment.program_directories().into_iter().map(|path| path.join(name)).find(runs)
+    let mut paths = environment.program_directories().into_iter().map(|path| path.join(name));
+    paths.find(|path| path.is_file() && is_executable(path))
+}
+
+/// Says why a program cannot be started in a directory, or where we work, as far as can be seen from here.
+pub(in crate::commands) fn problem(
+    command: &str,
+    start: Option<&Path>,
+    session: &Session<'_>,
+) -> Option<String> {
+    // What stands in a variable is not known here.
+    if command.contains("${") {
+        return None;
+    }
+    if !command.contains('/') {
+        let is_missing = find(command, session.environment()).is_none();
+        return is_missing.then(|| format!("there is no program `{command}` in PATH"));
+    }
+    let start = start.filter(|start| start.is_absolute()).map(|start| start.join(command));
+    let path = start.unwrap_or_else(|| session.absolute(Path::new(command)));
+    match path.metadata() {
+        Err(_) => Some(format!("there is no program `{command}`")),
+        Ok(metadata) if metadata.is_dir() => Some(format!("`{command}` is a directory")),
+        Ok(_) if !is_executable(&path) => Some(format!("`{command}` is not executable")),
+        Ok(_) => None,
+    }
+}
+
+fn is_executable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }

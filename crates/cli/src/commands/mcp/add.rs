@@ -1,24 +1,28 @@
-//! `convoke mcp add`: a server more.
+//! `convoke mcp add` and `add-json`: a server more.
+
+mod check;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use convoke::config::{Timeout, WORKSPACE};
-use convoke::mcp::client::{ServerConfig, Transport, Trust};
+use convoke::mcp::client::{ServerConfig, Severity, Transport, Trust, import};
 use convoke_core::ExitCode;
 use convoke_core::secret::holds_token;
+use serde_json::{Value, json};
 
-use super::place::{PlaceFlag, open, warn_of_variables};
-use crate::cli::key_and_value;
+use self::check::{address_problem, doubts, header, is_address, variable};
+use super::import::adapt;
+use super::place::{PlaceFlag, known, open, warn_of_variables};
 use crate::duration;
 use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-A server is a program that is started here, written after --, or one at an address (--url). ${NAME} in what is \
-written stands for a variable and is kept as it is: put keys there, and not into the file. Comments and layout \
-of the file stay as they are.
+A server is a program that is started here, or one at an address. After --, all words are the program's; without it, \
+words that are options of this command are not. ${NAME} in what is written stands for a variable and is kept as it is: \
+put keys there, and not into the file. Comments and layout of the file stay as they are.
 
 A program of yours runs in your home directory, so that no project chooses what it runs. One that is given . or \
 ./… needs the directory that is worked in, and gets it (cwd: workspace); --workdir workspace says so for others. \
@@ -26,9 +30,16 @@ In a folder that is not trusted such a program is confined as a project's is.
 
 Examples:
   convoke mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
-  convoke mcp add tracker --url https://mcp.example.com/mcp --header 'Authorization=Bearer ${TRACKER_TOKEN}'
+  convoke mcp add tracker https://mcp.example.com/mcp --header 'Authorization: Bearer ${TRACKER_TOKEN}'
   convoke mcp add db --project --env 'DATABASE_URL=${DATABASE_URL}' -- mcp-database
   convoke mcp test files";
+
+const AFTER_JSON: &str = "\
+Takes what other programs have in a file for one server: what stands behind its name in `mcpServers`.
+
+Examples:
+  convoke mcp add-json time '{\"command\": \"mcp-server-time\", \"args\": [\"--local-timezone\", \"UTC\"]}'
+  convoke mcp add-json tracker '{\"type\": \"http\", \"url\": \"https://mcp.example.com/mcp\"}'";
 
 /// Add a server
 #[derive(Debug, Args)]
@@ -37,18 +48,16 @@ pub(crate) struct Add {
     /// What it is called: letters, digits, _ and -
     name: String,
     /// Its address
-    #[arg(
-        long,
-        value_name = "URL",
-        conflicts_with = "command",
-        required_unless_present = "command"
-    )]
+    #[arg(long, value_name = "URL", conflicts_with = "target")]
     url: Option<String>,
-    /// A header of every request to the address; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = key_and_value, requires = "url")]
+    /// How it is reached, where that is to be checked
+    #[arg(long, value_name = "HOW", value_parser = ["stdio", "http"])]
+    transport: Option<String>,
+    /// A header of every request to the address, as NAME=VALUE or 'NAME: VALUE'; may be repeated
+    #[arg(long, value_name = "HEADER", value_parser = header)]
     header: Vec<(String, String)>,
     /// A variable that the program gets; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = key_and_value, conflicts_with = "url")]
+    #[arg(long, short = 'e', value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
     /// The directory the program runs in: workspace for where Convoke works, or one of yours
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
@@ -56,6 +65,9 @@ pub(crate) struct Add {
     /// How long a call may be silent
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     timeout: Option<Timeout>,
+    /// How long it may take to start
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    start_timeout: Option<Timeout>,
     /// Believe what it says about its tools: that one only reads, for instance
     #[arg(long)]
     trust: bool,
@@ -70,9 +82,57 @@ pub(crate) struct Add {
     /// Put it in the place of another of its name
     #[arg(long)]
     force: bool,
-    /// The program and its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    /// The program, or the address
+    #[arg(value_name = "PROGRAM | URL")]
+    target: Option<String>,
+    /// The arguments of the program
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Add a server, as other programs write it
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_JSON)]
+pub(crate) struct AddJson {
+    /// What it is called: letters, digits, _ and -
+    name: String,
+    /// The server, as a JSON object
+    json: String,
+    #[command(flatten)]
+    place: PlaceFlag,
+    /// Put it in the place of another of its name
+    #[arg(long)]
+    force: bool,
+}
+
+impl AddJson {
+    /// Runs the command.
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
+        check_name(&self.name).map_err(Failure::usage)?;
+        let entry: Value = serde_json::from_str(&self.json)
+            .map_err(|error| Failure::usage("this is not JSON").because(&error))?;
+        let read = import(&json!({ "mcpServers": { (self.name.as_str()): entry } }).to_string());
+        for problem in &read.problems {
+            let message = problem.to_string();
+            let message = message.trim_start_matches("mcpServers.");
+            if problem.severity == Severity::Error {
+                return Err(Failure::usage(message));
+            }
+            failure::doubt(output, message);
+        }
+        let server = read.servers.into_iter().next();
+        let mut server = server.ok_or_else(|| Failure::usage("there is no server in it"))?;
+        let is_said = matches!(&server.transport, Transport::Program { cwd: Some(_), .. });
+        adapt(&mut server, self.place).map_err(Failure::usage)?;
+        put(&server, self.place, self.force, session, output)?;
+        tell_start(&server, self.place, is_said, session, output);
+        finish(&server, self.place, output);
+        Ok(ExitCode::Done)
+    }
 }
 
 impl Add {
@@ -83,51 +143,33 @@ impl Add {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         check_name(&self.name).map_err(Failure::usage)?;
-        let config = session.load(output)?.config;
-        let path = self.place.file(session)?;
         let server = self.server(session)?;
-        let mut edit = open(&path, session)?;
-        let is_here = edit.has(&self.name)?;
-        let is_known = config.tools.mcp_servers.iter().any(|server| server.name == self.name);
-        if (is_here || is_known) && !self.force {
-            let name = &self.name;
-            let message = format!("there is an MCP server `{name}` already");
-            return Err(Failure::usage(message)
-                .hint("`--force` puts this one in its place; `convoke mcp list` shows it"));
-        }
-        if is_here {
-            edit.replace(&server)?;
-        } else {
-            edit.add(&server)?;
-        }
-        edit.write()?;
-        if !output.is_quiet() {
-            let line = format!("added {} to {}", self.name, path.display());
-            output.err.line(output.err.printable(&line));
-        }
-        self.warn(&server, session, output);
+        put(&server, self.place, self.force, session, output)?;
+        tell_start(&server, self.place, self.workdir.is_some(), session, output);
+        finish(&server, self.place, output);
         Ok(ExitCode::Done)
     }
 
     fn server(&self, session: &Session<'_>) -> Result<ServerConfig, Failure> {
-        let transport = match (&self.url, self.command.split_first()) {
-            (Some(url), _) => {
-                let headers = self.header.iter().cloned().collect();
-                Transport::Http { url: url.clone(), headers }
+        let transport = match (&self.url, &self.target) {
+            (Some(url), _) => self.remote(url)?,
+            (None, Some(target)) if is_address(target) => self.remote(target)?,
+            (None, Some(command)) => self.program(command, session)?,
+            (None, None) => {
+                let name = &self.name;
+                return Err(Failure::usage("there is neither a program nor an address")
+                    .hint(format!("`convoke mcp add {name} -- PROGRAM ARGUMENTS…` is a program"))
+                    .hint(format!("`convoke mcp add {name} https://…` is one at an address")));
             }
-            (None, Some((command, args))) => Transport::Program {
-                command: command.clone(),
-                args: args.to_vec(),
-                env: self.env.iter().cloned().collect(),
-                cwd: self.start(session),
-            },
-            (None, None) => return Err(Failure::usage("there is neither a program nor a --url")),
         };
         let mut server = ServerConfig::new(&self.name, transport)
             .include(self.include.clone())
             .exclude(self.exclude.clone());
         if let Some(timeout) = self.timeout {
             server.timeout = timeout.duration();
+        }
+        if let Some(timeout) = self.start_timeout {
+            server.start_timeout = timeout.duration();
         }
         if self.trust {
             server.trust = Trust::Annotations;
@@ -145,40 +187,120 @@ impl Add {
             Some(place) if place.starts_with(WORKSPACE) => Some(place.clone()),
             Some(place) => Some(session.absolute(place)),
             None if self.place.is_projects() => None,
-            None => self.command.iter().any(is_here).then(|| WORKSPACE.into()),
+            None => {
+                self.target.iter().chain(&self.arguments).any(is_here).then(|| WORKSPACE.into())
+            }
         }
     }
 
-    /// Says where the program runs, where that is not what its words seem to mean.
-    fn tell_start(&self, server: &ServerConfig, session: &Session<'_>, output: &mut Output) {
-        let Transport::Program { cwd, .. } = &server.transport else { return };
-        let chosen = cwd.is_some() && self.workdir.is_none();
-        if chosen && !output.is_quiet() {
-            failure::hint(output, "it runs in the directory that is worked in (cwd: workspace)");
+    fn remote(&self, url: &str) -> Result<Transport, Failure> {
+        if let Some(problem) = address_problem(url) {
+            return Err(Failure::usage(problem));
         }
-        let is_file = |word: &&String| {
-            Path::new(word).is_relative() && session.absolute(Path::new(word)).is_file()
-        };
-        let named = self.command.iter().find(is_file);
-        if let Some(word) = named.filter(|_| cwd.is_none() && !self.place.is_projects()) {
-            let message =
-                format!("`{word}` is a file here, and the program runs in your home directory");
-            failure::warning(output, &message);
-            failure::hint(output, "write the whole path, or pass `--workdir workspace`");
+        let is_program = self.transport.as_deref() == Some("stdio");
+        let for_programs = [
+            ("--transport stdio", is_program),
+            ("--env", !self.env.is_empty()),
+            ("--workdir", self.workdir.is_some()),
+        ];
+        refuse(&for_programs, "is for programs, and this is an address")?;
+        if let Some(word) = self.arguments.first() {
+            let message = format!("an address takes no arguments, and there is `{word}`");
+            return Err(Failure::usage(message).hint("options of this command begin with --"));
         }
+        let headers = self.header.iter().cloned().collect();
+        Ok(Transport::Http { url: url.to_owned(), headers })
     }
 
-    fn warn(&self, server: &ServerConfig, session: &Session<'_>, output: &mut Output) {
-        warn_of_secrets(server, self.place, output);
-        warn_of_variables(&text_of(server), session, output);
-        self.tell_start(server, session, output);
-        self.place.warn(output);
-        if !output.is_quiet() {
-            failure::hint(
-                output,
-                &format!("`convoke mcp test {}` says whether it works", self.name),
-            );
-        }
+    fn program(&self, command: &str, session: &Session<'_>) -> Result<Transport, Failure> {
+        let is_remote = self.transport.as_deref() == Some("http");
+        let for_addresses =
+            [("--transport http", is_remote), ("--header", !self.header.is_empty())];
+        refuse(&for_addresses, "is for addresses, and this is a program")?;
+        Ok(Transport::Program {
+            command: command.to_owned(),
+            args: self.arguments.clone(),
+            env: self.env.iter().cloned().collect(),
+            cwd: self.start(session),
+        })
+    }
+}
+
+/// Says no to what was given and does not go with the rest.
+fn refuse(given: &[(&str, bool)], why: &str) -> Result<(), Failure> {
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(Failure::usage(format!("`{flag}` {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// Writes a server into a file, and says what there is to know about it.
+fn put(
+    server: &ServerConfig,
+    place: PlaceFlag,
+    force: bool,
+    session: &Session<'_>,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let name = &server.name;
+    let config = known(session, output).unwrap_or_default();
+    let path = place.file(session)?;
+    let mut edit = open(&path, session)?;
+    let is_here = edit.has(name)?;
+    let is_known = config.tools.mcp_servers.iter().any(|server| server.name == *name);
+    if (is_here || is_known) && !force {
+        let message = format!("there is an MCP server `{name}` already");
+        return Err(Failure::usage(message)
+            .hint("`--force` puts this one in its place; `convoke mcp list` shows it"));
+    }
+    if is_here {
+        edit.replace(server)?;
+    } else {
+        edit.add(server)?;
+    }
+    edit.write()?;
+    if !output.is_quiet() {
+        let line = format!("added {name} to {}", path.display());
+        output.err.line(output.err.printable(&line));
+    }
+    for doubt in doubts(server, session) {
+        failure::warning(output, &doubt);
+    }
+    warn_of_secrets(server, place, output);
+    warn_of_variables(&text_of(server), session, output);
+    Ok(())
+}
+
+/// Says where the program runs, where that is not what its words seem to mean.
+fn tell_start(
+    server: &ServerConfig,
+    place: PlaceFlag,
+    is_said: bool,
+    session: &Session<'_>,
+    output: &mut Output,
+) {
+    let Transport::Program { command, args, cwd, .. } = &server.transport else { return };
+    if cwd.is_some() && !is_said && !output.is_quiet() {
+        failure::hint(output, "it runs in the directory that is worked in (cwd: workspace)");
+    }
+    let is_file = |word: &&String| {
+        Path::new(word).is_relative() && session.absolute(Path::new(word)).is_file()
+    };
+    let named = std::iter::once(command).chain(args).find(is_file);
+    if let Some(word) = named.filter(|_| cwd.is_none() && !place.is_projects()) {
+        let message =
+            format!("`{word}` is a file here, and the program runs in your home directory");
+        failure::warning(output, &message);
+        failure::hint(output, "write the whole path, or pass `--workdir workspace`");
+    }
+}
+
+/// Says what to do next.
+fn finish(server: &ServerConfig, place: PlaceFlag, output: &mut Output) {
+    place.warn(output);
+    if !output.is_quiet() {
+        let name = &server.name;
+        failure::hint(output, &format!("`convoke mcp test {name}` says whether it works"));
     }
 }
 

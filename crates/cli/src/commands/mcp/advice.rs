@@ -1,12 +1,10 @@
 //! What to do about a server that does not work.
 
-use std::path::Path;
-
 use convoke::mcp::client::Transport;
 use convoke::{ListedServer, Programs, Runtime};
 use convoke_core::{ErrorKind, ToolError};
 
-use super::super::doctor::find_program;
+use super::super::doctor::program_problem;
 use crate::session::Session;
 
 /// Returns what may help, the likeliest first.
@@ -21,16 +19,19 @@ pub(super) fn advice(
     match &listed.config.transport {
         Transport::Http { headers, .. } => {
             if error.kind == ErrorKind::Permission {
-                hints.push(format!("`convoke mcp login {name}` signs you in"));
+                let command = format!("convoke mcp login {name}");
+                if !error.message.contains(&command) {
+                    hints.push(format!("`{command}` signs you in"));
+                }
                 if !headers.is_empty() {
                     hints.push("or one of its `headers` is wrong".to_owned());
                 }
             }
         }
-        Transport::Program { command, .. } => {
-            if is_missing(command, session) {
+        Transport::Program { command, cwd, .. } => {
+            if let Some(problem) = program_problem(command, cwd.as_deref(), session) {
                 hints.push(if command.contains('/') {
-                    format!("there is no program `{command}`")
+                    problem
                 } else {
                     format!("is `{command}` installed, and in a directory of PATH?")
                 });
@@ -63,11 +64,4 @@ fn confined(runtime: &Runtime) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-fn is_missing(command: &str, session: &Session<'_>) -> bool {
-    if command.contains('/') {
-        return !session.absolute(Path::new(command)).exists();
-    }
-    find_program(command, session.environment()).is_none()
 }

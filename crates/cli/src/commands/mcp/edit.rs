@@ -1,8 +1,8 @@
 //! Changes the servers in a configuration file, and nothing else of it.
 //!
-//! The file is changed as text, so that comments and layout stay as somebody made them. Then it is read as the
-//! configuration would be: unless it says what it said before and the change beside it, it is not written at all,
-//! and whoever asked is told what to write by hand.
+//! The file is changed as text, so that comments and layout stay as somebody made them. Then it is read again: unless
+//! it says what it said before and the change beside it, it is not written at all, and whoever asked is told what to
+//! write by hand. The rest of the file may have mistakes, as long as it can be read; what is added may not.
 
 mod entry;
 mod list;
@@ -10,12 +10,13 @@ mod list;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use convoke::config::{Config, McpServerConfig, Sources, VARIABLE_PREFIX, load};
+use convoke::config::{Loaded, Sources, VARIABLE_PREFIX, load, parse_file};
 use convoke::mcp::client::ServerConfig;
 use convoke_core::Cause;
+use serde_json::Value;
 
 use self::list::ServerList;
-use crate::failure::Failure;
+use crate::failure::{Failure, headline};
 use crate::files;
 
 pub(super) use self::entry::variables;
@@ -43,35 +44,62 @@ impl<'a> Edit<'a> {
         })?;
         let text = before.clone().unwrap_or_default();
         let edit = Self { path, before, text, reader };
-        edit.config()?;
+        edit.tree()?;
         Ok(edit)
     }
 
     /// Tells whether the file has a server of this name.
     pub(super) fn has(&self, name: &str) -> Result<bool, Failure> {
-        Ok(self.config()?.tools.mcp_servers.iter().any(|server| server.name == name))
+        Ok(servers_in(&self.tree()?).iter().any(|server| is_called(server, name)))
     }
 
     /// Adds a server at the end of the list.
     pub(super) fn add(&mut self, server: &ServerConfig) -> Result<(), Failure> {
         let lines = entry::lines(server);
         let alone = list::written(&lines);
-        let added = self.reader.read(&alone).map_err(|why| {
+        self.reader.check(&alone).map_err(|why| {
             Failure::usage(format!("the server `{}` cannot be used", server.name)).causes(why)
         })?;
+        let added = servers_in(&self.parsed(&alone)?);
         let text = ServerList::of(&self.text).map(|list| list.with(&lines));
         let by_hand = || format!("write this into it:\n{alone}");
-        self.change(text, &by_hand, |servers| servers.extend(added.tools.mcp_servers))
+        self.change(text, &by_hand, |servers| servers.extend(added))
     }
 
     /// Takes a server out of the list.
     pub(super) fn remove(&mut self, name: &str) -> Result<(), Failure> {
-        let servers = self.config()?.tools.mcp_servers;
-        let place = servers.iter().position(|server| server.name == name);
+        let servers = servers_in(&self.tree()?);
+        let place = servers.iter().position(|server| is_called(server, name));
         let text =
             place.and_then(|place| ServerList::of(&self.text)?.without(place, servers.len()));
         let by_hand = || format!("take `{name}` out of tools.mcpServers by hand");
-        self.change(text, &by_hand, |servers| servers.retain(|server| server.name != name))
+        self.change(text, &by_hand, |servers| {
+            if let Some(place) = place {
+                servers.remove(place);
+            }
+        })
+    }
+
+    /// Says of a server that it is used, or not.
+    pub(super) fn switch(&mut self, name: &str, on: Switch) -> Result<(), Failure> {
+        let servers = servers_in(&self.tree()?);
+        let place = servers.iter().position(|server| is_called(server, name));
+        let line = (on == Switch::Off).then_some("enabled: false");
+        let text = place.and_then(|place| {
+            ServerList::of(&self.text)?.with_key(place, servers.len(), "enabled", line)
+        });
+        let by_hand = || match on {
+            Switch::On => format!("take `enabled: false` of `{name}` out by hand"),
+            Switch::Off => format!("write `enabled: false` to `{name}` by hand"),
+        };
+        self.change(text, &by_hand, |servers| {
+            let server = place.and_then(|place| servers.get_mut(place)?.as_object_mut());
+            match (server, on) {
+                (Some(server), Switch::On) => drop(server.remove("enabled")),
+                (Some(server), Switch::Off) => drop(server.insert("enabled".into(), false.into())),
+                (None, _) => {}
+            }
+        })
     }
 
     /// Puts a server in the place of the one that has its name: both happens, or neither.
@@ -89,13 +117,15 @@ impl<'a> Edit<'a> {
         &mut self,
         text: Option<String>,
         by_hand: &dyn Fn() -> String,
-        meant: impl FnOnce(&mut Vec<McpServerConfig>),
+        meant: impl FnOnce(&mut Vec<Value>),
     ) -> Result<(), Failure> {
-        let mut expected = self.config()?;
-        meant(&mut expected.tools.mcp_servers);
-        let found = text.as_ref().and_then(|text| self.reader.read(text).ok());
+        let before = self.tree()?;
+        let mut servers = servers_in(&before);
+        meant(&mut servers);
+        let expected = with_servers(before, servers);
+        let found = text.as_ref().and_then(|text| self.parsed(text).ok());
         match (text, found) {
-            (Some(text), Some(found)) if says_the_same(&expected, &found) => {
+            (Some(text), Some(found)) if found == expected => {
                 self.text = text;
                 Ok(())
             }
@@ -121,11 +151,15 @@ impl<'a> Edit<'a> {
     }
 
     /// Reads the file as it is now.
-    fn config(&self) -> Result<Config, Failure> {
-        self.reader.read(&self.text).map_err(|why| {
+    fn tree(&self) -> Result<Value, Failure> {
+        self.parsed(&self.text)
+    }
+
+    fn parsed(&self, text: &str) -> Result<Value, Failure> {
+        parse_file(text, self.path).map_err(|problem| {
             let shown = self.path.display();
-            Failure::configuration(format!("{shown} has mistakes, and is left as it is"))
-                .causes(why)
+            Failure::configuration(format!("{shown} cannot be read, and is left as it is"))
+                .causes([headline(&problem)])
                 .hint(format!("`convoke config check {shown}` says more"))
         })
     }
@@ -136,13 +170,34 @@ impl<'a> Edit<'a> {
     }
 }
 
-fn says_the_same(expected: &Config, found: &Config) -> bool {
-    let rest = |config: &Config| {
-        let mut config = config.clone();
-        config.tools.mcp_servers.clear();
-        serde_json::to_value(config).ok()
-    };
-    expected.tools.mcp_servers == found.tools.mcp_servers && rest(expected) == rest(found)
+/// Whether a server is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+/// Returns the servers of a file.
+fn servers_in(tree: &Value) -> Vec<Value> {
+    tree.pointer("/tools/mcpServers").and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
+/// Returns what a file says with other servers. Where there were none and are none, nothing is said of them.
+fn with_servers(mut tree: Value, servers: Vec<Value>) -> Value {
+    let tools = tree.as_object_mut().map(|tree| tree.entry("tools").or_insert(Value::Null));
+    if let Some(tools) = tools {
+        if tools.is_null() {
+            *tools = Value::Object(serde_json::Map::new());
+        }
+        if let Some(tools) = tools.as_object_mut() {
+            tools.insert("mcpServers".to_owned(), Value::Array(servers));
+        }
+    }
+    tree
+}
+
+fn is_called(server: &Value, name: &str) -> bool {
+    server.get("name").and_then(Value::as_str) == Some(name)
 }
 
 /// Reads texts as the user's file would be read, always at the same place.
@@ -157,8 +212,17 @@ impl Reader {
         Ok(Self { directory: tempfile::tempdir()?, environment })
     }
 
+    /// Says what is wrong with a file in which one server stands.
+    fn check(&self, text: &str) -> Result<(), Vec<String>> {
+        let loaded = self.read(text)?;
+        if loaded.config.tools.mcp_servers.is_empty() {
+            return Err(loaded.warnings().iter().map(|problem| problem.message.clone()).collect());
+        }
+        Ok(())
+    }
+
     /// Variables that are not set have some value here: that they are missing is another matter.
-    fn read(&self, text: &str) -> Result<Config, Vec<String>> {
+    fn read(&self, text: &str) -> Result<Loaded, Vec<String>> {
         let file = self.directory.path().join("convoke.yml");
         files::write_private(&file, text).map_err(|error| vec![error.to_string()])?;
         let mut sources = Sources::new(self.directory.path());
@@ -173,8 +237,8 @@ impl Reader {
         }
         sources.user_file = Some(file);
         let place = self.directory.path().display().to_string();
-        load(&sources).map(|loaded| loaded.config).map_err(|error| {
-            let problems = error.problems().iter().map(crate::failure::headline);
+        load(&sources).map_err(|error| {
+            let problems = error.problems().iter().map(headline);
             problems.map(|text| text.replace(&format!("{place}/"), "")).collect()
         })
     }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use convoke::config::WORKSPACE;
 use convoke::mcp::client::{
-    ServerConfig, Severity, Transport, USER_HOME, WORKSPACE_FOLDER, import,
+    ServerConfig, Severity, Transport, USER_HOME, WORKSPACE_FOLDER, import_in,
 };
 use convoke_core::ExitCode;
 
 use super::add::{check_name, text_of, warn_of_secrets};
-use super::place::{PlaceFlag, open, warn_of_variables};
+use super::place::{PlaceFlag, known, open, warn_of_variables};
 use crate::failure::{self, Failure};
 use crate::files;
 use crate::output::Output;
@@ -18,10 +18,11 @@ use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 Reads what other programs write: `mcpServers` as in .mcp.json and in the settings of Claude and Gemini CLI, and \
-`servers` as in VS Code. Everything that is left out is said. ${NAME} is kept as it is. A server whose name is \
-taken is left out, unless --force puts it in the place of the other. Those programs start servers in the directory \
-that is worked in, so what is taken says `cwd: workspace`; without it a program of yours runs in your home directory, \
-which suits servers that do not look at the project.
+`servers` as in VS Code, with comments. Of what Claude keeps for directories, that of this one is taken. Everything \
+that is left out is said. ${NAME} is kept as it is. A server whose name is taken is left out, unless --force puts it \
+in the place of the other. Those programs start servers in the directory that is worked in, so what is taken says \
+`cwd: workspace`; without it a program of yours runs in your home directory, which suits servers that do not look at \
+the project.
 
 To use such a file as it is, name it in tools.mcpFiles.
 
@@ -49,7 +50,7 @@ pub(crate) struct Import {
 }
 
 /// Writes a server down as it is written here: where its program starts, and what editors know by other names.
-fn adapt(server: &mut ServerConfig, place: PlaceFlag) -> Result<(), String> {
+pub(super) fn adapt(server: &mut ServerConfig, place: PlaceFlag) -> Result<(), String> {
     let folder = format!("${{{WORKSPACE_FOLDER}}}");
     let home = format!("${{{USER_HOME}}}");
     let in_home = |text: &mut String| *text = text.replace(&home, "${HOME}");
@@ -89,11 +90,11 @@ impl Import {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let config = session.load(output)?.config;
+        let config = known(session, output).unwrap_or_default();
         let shown = self.file.display().to_string();
         let text = files::read(&session.absolute(&self.file))
             .map_err(|error| Failure::usage(format!("`{shown}` cannot be read")).because(&error))?;
-        let read = import(&text);
+        let read = import_in(&text, session.working_directory());
         let mut left_out = false;
         for problem in &read.problems {
             left_out |= problem.severity == Severity::Error;

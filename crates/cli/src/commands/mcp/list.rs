@@ -4,24 +4,26 @@ use std::time::Duration;
 
 use clap::Args;
 use convoke::config::Timeout;
-use convoke::mcp::client::{ServerConfig, ServerStatus, Transport};
+use convoke::mcp::client::{ServerConfig, ServerStatus, Setback, Transport};
 use convoke::{ListedServer, McpServers, Runtime};
-use convoke_core::{ExitCode, Millis, Timestamp};
+use convoke_core::{ErrorKind, ExitCode, Millis, Timestamp};
 use serde_json::{Value, json};
 
 use super::super::run::watch::threads;
 use super::advice::advice;
-use super::{Looked, end, look_at, reached, runtime, warn_of_untrusted, whose};
+use super::{Looked, end, look_at, reached, runtime, whose};
 use crate::duration;
 use crate::failure::{self, Failure};
 use crate::output::{Output, Style, Table};
 use crate::session::Session;
 use crate::view::amounts;
+use crate::view::brief::one_line;
 
 const AFTER_HELP: &str = "\
 Servers come from tools.mcpServers of your file and of the project's, from the files that tools.mcpFiles names, \
 and from .mcp.json of the project; the project's are there if the project is trusted. Nothing is started: what \
-is known is from the last time each was asked. --check starts all of them.
+is known is from the last time each was asked; one that could not be started the last time says why. --check starts \
+all of them.
 
 The columns are: the name; whose it is; what is known of it; how it is reached.
 
@@ -62,7 +64,6 @@ impl List {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = runtime(session, output)?;
-        warn_of_untrusted(session, output);
         let Some(servers) = runtime.mcp() else {
             return Ok(nothing(self.json, output));
         };
@@ -126,7 +127,7 @@ struct Row<'a> {
 impl Row<'_> {
     fn add(&self, table: &mut Table, now: Timestamp, runtime: &Runtime, output: &Output) {
         let out = &output.out;
-        let (state, style) = self.state(now);
+        let (state, style) = self.state(now, runtime);
         let how = reached(&self.listed.config, runtime);
         table.row([
             (self.listed.config.name.clone(), Some(Style::Name)),
@@ -136,14 +137,22 @@ impl Row<'_> {
         ]);
     }
 
-    fn state(&self, now: Timestamp) -> (String, Option<Style>) {
+    fn state(&self, now: Timestamp, runtime: &Runtime) -> (String, Option<Style>) {
         let tools = amounts::count(self.status.tools as u64, "tool");
         match self.looked.map(|looked| (looked, &looked.result)) {
             Some((looked, Ok(_))) => {
                 (format!("ready in {} ms, {tools}", looked.time.as_millis()), Some(Style::Good))
             }
+            Some((_, Err(error))) if error.kind == ErrorKind::Permission => {
+                ("wants a login".to_owned(), Some(Style::Bad))
+            }
             Some((_, Err(_))) => ("failed".to_owned(), Some(Style::Bad)),
             None if !self.status.enabled => ("off".to_owned(), Some(Style::Dim)),
+            None if self.status.setback.is_some() => {
+                let setback = self.status.setback.as_ref();
+                let line = setback.map(|setback| setback_line(setback, now, runtime));
+                (line.unwrap_or_default(), Some(Style::Bad))
+            }
             None => match (&self.status.revision, self.status.asked) {
                 (Some(revision), Some(asked)) => {
                     let age = age(asked, now);
@@ -188,8 +197,35 @@ impl Row<'_> {
             "resources": status.asked.map(|_| status.resources),
             "prompts": status.asked.map(|_| status.prompts),
             "unusable": status.unusable,
+            "setback": setback_json(status, runtime),
         })
     }
+}
+
+/// Says how the last try to start a server failed, in a line.
+pub(in crate::commands) fn setback_line(
+    setback: &Setback,
+    now: Timestamp,
+    runtime: &Runtime,
+) -> String {
+    const LONGEST: usize = 100;
+    let age = age(setback.at, now);
+    if setback.wants_login {
+        return format!("wants a login, asked {age}");
+    }
+    let why = runtime.secrets().hide(&setback.why);
+    format!("failed {age}: {}", one_line(&why, LONGEST))
+}
+
+/// Returns the same for programs.
+pub(in crate::commands) fn setback_json(status: &ServerStatus, runtime: &Runtime) -> Value {
+    status.setback.as_ref().map_or(Value::Null, |setback| {
+        json!({
+            "at": setback.at,
+            "why": runtime.secrets().hide(&setback.why),
+            "wantsLogin": setback.wants_login,
+        })
+    })
 }
 
 /// Returns how a server is reached for programs. Of variables and headers only the names are told.

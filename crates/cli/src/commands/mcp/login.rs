@@ -12,13 +12,14 @@ use convoke_core::{Cause, ExitCode};
 
 use super::super::run::watch::threads;
 use super::look::unless_stopped;
-use super::{find, runtime};
+use super::{browser, find, runtime};
 use crate::failure::Failure;
 use crate::output::{Output, Stream, Style};
 use crate::session::Session;
 
 const AFTER_LOGIN: &str = "\
-An address is shown: open it in a browser, and say yes there. The browser then comes back to this machine. If it \
+An address is shown: open it in a browser, and say yes there. On a desktop the browser is opened, but not in CI nor \
+over SSH. The browser then comes back to this machine. If it \
 runs on another one, it ends at a page that cannot be shown: paste its address here.
 
 What the server gives is kept in a file that only you can read, and that no tool and no program of an agent can.
@@ -58,14 +59,24 @@ impl Login {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = runtime(session, output)?;
-        let person = Arc::new(Person { stream: output.err.clone() });
+        let opener = browser::opener(session.environment());
+        let person = Arc::new(Person { stream: output.err.clone(), opener });
         let login = login(&self.name, Some(person), &runtime, session)?;
         let threads = threads()?;
-        let done = threads.block_on(unless_stopped(login.login()));
+        let (servers, _) = find(&self.name, &runtime)?;
+        let done = threads.block_on(unless_stopped(async {
+            let done = login.login().await;
+            if done.is_ok() {
+                servers.servers().forget_setback(&self.name).await;
+            }
+            done
+        }));
         // A line that nobody pasted is not waited for.
         threads.shutdown_timeout(Duration::from_millis(200));
         done?.map_err(|error| {
-            Failure::failed(format!("you are not signed in to `{}`", self.name)).because(&error)
+            // It says itself what led to it.
+            Failure::failed(format!("you are not signed in to `{}`", self.name))
+                .causes([error.to_string()])
         })?;
         say(&format!("signed in to {}", self.name), output);
         Ok(ExitCode::Done)
@@ -103,7 +114,7 @@ fn login(
     runtime: &Runtime,
     session: &Session<'_>,
 ) -> Result<OAuth, Failure> {
-    let (servers, _) = find(name, runtime, session)?;
+    let (servers, _) = find(name, runtime)?;
     let logins = session.logins().ok_or_else(|| {
         Failure::new(Cause::State, "there is no home directory, so no place for logins")
             .hint("set HOME or XDG_DATA_HOME to an absolute path")
@@ -123,13 +134,20 @@ fn login(
 #[derive(Debug)]
 struct Person {
     stream: Stream,
+    /// The program that opens pages, where there is a desktop.
+    opener: Option<&'static str>,
 }
 
 #[async_trait]
 impl Consent for Person {
     async fn show(&self, url: &str) {
         let shown = self.stream.printable(url).to_string();
-        self.stream.line("open this address in a browser, and say yes there:");
+        let is_open = self.opener.is_some_and(|opener| browser::show(url, opener));
+        self.stream.line(if is_open {
+            "your browser opens this address; say yes there:"
+        } else {
+            "open this address in a browser, and say yes there:"
+        });
         self.stream.line(format_args!("  {}", self.stream.paint(Style::Name, shown)));
         self.stream.line("if the browser cannot come back here, paste the address it ended at:");
         self.stream.flush();
@@ -148,6 +166,7 @@ impl Consent for Person {
     }
 
     async fn unusable(&self, why: &str) {
-        self.stream.line(format_args!("that is of no use: {}", self.stream.printable(why)));
+        let why = self.stream.printable(why);
+        self.stream.line(format_args!("what came back is of no use: {why}; the login still waits"));
     }
 }

@@ -36,10 +36,13 @@ pub(in crate::commands) async fn look_at(
     let look = async |name: String| {
         let begun = Instant::now();
         let looking = tokio::time::timeout(patience, servers.servers().look(&name));
-        let result = looking.await.unwrap_or_else(|_| {
+        let result = if let Ok(result) = looking.await {
+            result
+        } else {
+            servers.servers().not_waited_for(&name).await;
             let message = format!("MCP server `{name}` was not ready in time");
             Err(ToolError { message, ..ToolError::timeout(patience) })
-        });
+        };
         Looked { name, time: begun.elapsed(), result }
     };
     unless_stopped(join_all(names.into_iter().map(look))).await
@@ -53,7 +56,7 @@ pub(in crate::commands) async fn unless_stopped<T>(
         .map_err(|error| Failure::failed("signals cannot be heard").because(&error))?;
     tokio::select! {
         done = work => Ok(done),
-        cause = signals.next() => Err(Failure::new(cause, "the servers were not waited for")),
+        cause = signals.next() => Err(Failure::new(cause, "stopped before it was done")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use convoke::config::Config;
 
 use super::edit::{Edit, variables};
 use crate::failure::{self, Failure};
@@ -48,13 +49,24 @@ pub(super) fn open<'a>(path: &'a Path, session: &Session<'_>) -> Result<Edit<'a>
     Edit::open(path, session.environment().variables())
 }
 
-/// Says which variables a server asks for and nobody has set: without them no command works.
+/// Returns the configuration, as far as it can be used: a file can be put right also where it is not.
+pub(super) fn known(session: &Session<'_>, output: &mut Output) -> Option<Config> {
+    match session.load(output) {
+        Ok(loaded) => Some(loaded.config),
+        Err(failure) => {
+            failure::doubt(output, &failure.to_string());
+            None
+        }
+    }
+}
+
+/// Says which variables a server asks for and nobody has set: without them it is left out.
 pub(super) fn warn_of_variables(text: &str, session: &Session<'_>, output: &mut Output) {
     let set = session.environment().variables();
     for name in variables(text).into_iter().filter(|name| !set.contains_key(name)) {
         failure::warning(
             output,
-            &format!("the variable {name} is not set: until it is, the file cannot be used"),
+            &format!("the variable {name} is not set: until it is, the server is left out"),
         );
         failure::hint(output, &format!("`${{{name}:-}}` stands for nothing where it is not set"));
     }

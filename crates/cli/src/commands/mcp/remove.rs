@@ -3,14 +3,14 @@
 use clap::Args;
 use convoke_core::ExitCode;
 
-use super::place::{PlaceFlag, open};
+use super::place::{PlaceFlag, known, open};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
 Only what stands in tools.mcpServers of that file is taken out. A server of .mcp.json or of tools.mcpFiles is \
-taken out there, by hand; `enabled: false` switches one off.
+taken out there, by hand. `convoke mcp disable` switches one off and keeps it.
 
 Examples:
   convoke mcp remove files
@@ -33,7 +33,7 @@ impl Remove {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        session.load(output)?;
+        known(session, output);
         let path = self.place.file(session)?;
         let shown = path.display();
         let mut edit = open(&path, session)?;

@@ -99,7 +99,7 @@ impl Serve {
         let mode = self.mode.unwrap_or(Mode::Default);
         let runtime = session.runtime_in(mode, config, store, None)?;
         Session::warn_of_programs(&runtime, output);
-        Session::warn_of_servers(&runtime, output);
+        session.warn_of_servers(&runtime, output);
         let threads = threads()?;
         let service = self.service(&runtime, session, &threads, output)?;
         let served = threads.block_on(async {
@@ -151,8 +151,13 @@ impl Serve {
             (true, true) => offered(),
             _ => self.tool.clone(),
         };
-        runtime.callable().select(&Selection::only(names)).map_err(|error| {
-            Failure::usage(error.to_string()).hint("`convoke tools list` shows the tools there are")
+        let callable = runtime.callable();
+        callable.select(&Selection::only(names.clone())).map_err(|error| {
+            let is_unknown = |name: &&String| !name.contains('*') && callable.get(name).is_none();
+            let unknown = names.iter().find(is_unknown);
+            let message = unknown.map(|name| callable.unknown(name).message);
+            Failure::usage(message.unwrap_or_else(|| error.to_string()))
+                .hint("`convoke tools list` shows the tools there are")
         })
     }
 

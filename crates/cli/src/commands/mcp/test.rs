@@ -11,8 +11,8 @@ use serde_json::json;
 
 use super::super::run::watch::threads;
 use super::advice::advice;
-use super::list::{List, transport};
-use super::{Looked, end, find, look_at, reached, runtime, whose};
+use super::list::{List, setback_line, transport};
+use super::{Looked, end, find, look_at, reached, runtime, status, whose};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table};
@@ -56,7 +56,7 @@ impl Test {
             return List::checking(self.timeout, self.json).run(session, output);
         };
         let runtime = runtime(session, output)?;
-        let (servers, listed) = find(name, &runtime, session)?;
+        let (servers, listed) = find(name, &runtime)?;
         if !self.json {
             let out = &output.out;
             let how = reached(&listed.config, &runtime);
@@ -64,6 +64,7 @@ impl Test {
             out.line(format_args!("{name}  {whose}  {}", out.printable(&how)));
             out.flush();
         }
+        let before = status(servers, name).and_then(|status| status.setback);
         let looked = look(name, servers, self.timeout.duration())?;
         if self.json {
             output.json(&report(listed, &looked, &runtime));
@@ -71,7 +72,11 @@ impl Test {
         }
         match &looked.result {
             Ok(status) => {
-                Table::facts(facts(listed, status, looked.time), &output.out);
+                let now = runtime.context().clock().now();
+                let before = before.map(|setback| setback_line(&setback, now, &runtime));
+                let mut facts = facts(listed, status, looked.time);
+                facts.extend(before.map(|line| ("before", line)));
+                Table::facts(facts, &output.out);
                 Ok(ExitCode::Done)
             }
             Err(error) => {
@@ -127,7 +132,13 @@ fn offers(status: &ServerStatus) -> String {
     let counts =
         [(status.tools, "tool"), (status.resources, "resource"), (status.prompts, "prompt")];
     let counts = counts.map(|(count, what)| amounts::count(count as u64, what));
-    counts.join(", ")
+    match status.unwanted {
+        0 => counts.join(", "),
+        unwanted => {
+            let tools = amounts::count(unwanted as u64, "tool");
+            format!("{}; {tools} more, left out by include and exclude", counts.join(", "))
+        }
+    }
 }
 
 fn report(listed: &ListedServer, looked: &Looked, runtime: &Runtime) -> serde_json::Value {
@@ -150,5 +161,6 @@ fn report(listed: &ListedServer, looked: &Looked, runtime: &Runtime) -> serde_js
         "resources": status.map(|status| status.resources),
         "prompts": status.map(|status| status.prompts),
         "unusable": status.map(|status| &status.unusable),
+        "unwanted": status.map(|status| status.unwanted),
     })
 }

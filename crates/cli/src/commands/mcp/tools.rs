@@ -14,6 +14,7 @@ use crate::duration;
 use crate::failure::{self, Failure};
 use crate::output::{Output, Style, Table, first_sentence, wrap};
 use crate::session::Session;
+use crate::view::amounts;
 
 const AFTER_HELP: &str = "\
 Starts the server and asks for its tools. The columns are: the name, as the server has it; what it takes, with \
@@ -49,7 +50,7 @@ impl Tools {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = runtime(session, output)?;
-        let (servers, listed) = find(&self.name, &runtime, session)?;
+        let (servers, listed) = find(&self.name, &runtime)?;
         let looked = test::look(&self.name, servers, self.timeout.duration())?;
         if let Err(error) = &looked.result {
             let failure = Failure::failed(runtime.secrets().hide(&error.message));
@@ -70,7 +71,17 @@ impl Tools {
         } else {
             list(&tools, output);
         }
-        for (tool, why) in status(servers, &self.name).into_iter().flat_map(|one| one.unusable) {
+        let status = status(servers, &self.name);
+        if tools.is_empty() && !output.is_quiet() {
+            output.err.line(match status.as_ref().map_or(0, |status| status.unwanted) {
+                0 => "it has no tools".to_owned(),
+                unwanted => {
+                    let tools = amounts::count(unwanted as u64, "tool");
+                    format!("it has {tools}, and include and exclude leave none of them")
+                }
+            });
+        }
+        for (tool, why) in status.into_iter().flat_map(|one| one.unusable) {
             failure::warning(output, &format!("`{tool}` cannot be used: {why}"));
         }
         Ok(ExitCode::Done)
@@ -106,9 +117,6 @@ fn list(tools: &[McpTool], output: &Output) {
         ]);
     }
     table.print(out);
-    if tools.is_empty() && !output.is_quiet() {
-        output.err.line("it has no tools");
-    }
 }
 
 /// Returns the names of what a tool takes.

@@ -7,7 +7,7 @@ use convoke_core::policy::{Decision, Source};
 use convoke_core::{AgentPath, ExitCode, Mode, Permission, ToolError};
 use serde_json::{Value, json};
 
-use super::super::agents;
+use super::super::{agents, tools};
 use super::mode_parser;
 use crate::failure::Failure;
 use crate::hooks::{self, Called};
@@ -67,8 +67,10 @@ impl Check {
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
         let (name, arguments) = self.call()?;
+        let runtime = session.runtime_in(self.mode, config.clone(), None, None)?;
+        let known = tools::known_name(name, &runtime)?;
+        let name = known.as_str();
         let hooks = hooks::called_for(&config, name);
-        let runtime = session.runtime_in(self.mode, config, None, None)?;
         let standing = runtime.standing(&self.agent);
         let standing = standing.map_err(|error| agents::explained(&error, &runtime, session))?;
         let tool = runtime.tool_at(name, &standing).ok_or_else(|| {

@@ -91,7 +91,7 @@ impl Call {
         let consent = Consent::new(&config.policy, &self.allow);
         consent.apply(&mut config.policy);
         let runtime = session.runtime(config)?;
-        Session::warn_of_servers(&runtime, output);
+        session.warn_of_servers(&runtime, output);
         let threads = threads()?;
         let name = servers::brought(&self.name, &runtime, &threads, output)?;
         let tool = runtime.callable().get(&name);

@@ -55,7 +55,7 @@ impl List {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
-        Session::warn_of_servers(&runtime, output);
+        session.warn_of_servers(&runtime, output);
         let started = match self.category {
             None | Some(Category::Mcp) => servers::ask(&runtime, self.refresh, output)?,
             Some(_) => Started::default(),

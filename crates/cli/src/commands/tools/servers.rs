@@ -68,6 +68,21 @@ pub(super) fn ask(runtime: &Runtime, all: bool, output: &mut Output) -> Result<S
     Ok(Started(Some(threads)))
 }
 
+/// Returns the name that a tool is known by, as far as it is known what servers offer. None is started.
+pub(in crate::commands) fn known_name(name: &str, runtime: &Runtime) -> Result<String, Failure> {
+    let servers = runtime.mcp().filter(|_| !runtime.registry().has(name));
+    let Some(servers) = servers else { return Ok(name.to_owned()) };
+    let Some((server, tool)) = split(name, servers) else { return Ok(name.to_owned()) };
+    match find(&server, &tool, name, servers) {
+        Some(known) => Ok(known),
+        None if name.starts_with(PREFIX) => Ok(name.to_owned()),
+        None => {
+            Err(Failure::usage(format!("no tool `{tool}` of the MCP server `{server}` is known"))
+                .hint(format!("`convoke mcp tools {server}` asks it, and shows them all")))
+        }
+    }
+}
+
 /// Returns the name that a tool is known by, and asks its server for it if need be.
 pub(super) fn known_as(
     name: &str,

@@ -39,7 +39,7 @@ impl Show {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
-        Session::warn_of_servers(&runtime, output);
+        session.warn_of_servers(&runtime, output);
         let (name, started) = servers::known_as(&self.name, &runtime, output)?;
         let tool = runtime.registry().get(&name);
         let tool = tool.ok_or_else(|| unknown_tool(&name, &runtime))?;

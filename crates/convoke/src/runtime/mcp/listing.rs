@@ -2,7 +2,7 @@
 //!
 //! What is the user's goes first, so that no project takes the name of a server of the user's.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use convoke_mcp::client::{
@@ -17,7 +17,8 @@ use crate::config::{
 
 /// Lists the servers, and says what there is to know about files they were not taken from.
 pub(super) fn list(around: Around<'_>) -> (Vec<ListedServer>, Vec<String>) {
-    let mut listing = Listing { around, listed: Vec::new(), warnings: Vec::new() };
+    let left_out = around.config.servers_left_out.clone();
+    let mut listing = Listing { around, listed: Vec::new(), left_out, warnings: Vec::new() };
     for (server, author) in around.config.servers_by_author() {
         let mut config = server_config(server);
         if let Transport::Program { cwd, .. } = &mut config.transport {
@@ -89,6 +90,8 @@ impl Around<'_> {
 struct Listing<'a> {
     around: Around<'a>,
     listed: Vec<ListedServer>,
+    /// Servers that are left out and keep their names: what was said of their tools is not said of a project's.
+    left_out: BTreeSet<String>,
     warnings: Vec<String>,
 }
 
@@ -144,9 +147,10 @@ impl Listing<'_> {
             };
             self.warnings.push(format!("{shown}: {problem}{word}"));
         }
-        let variables = self.around.variables_for(author);
+        let given = self.around.variables_for(author);
+        let variables = Variables { given: &given, set: self.around.variables };
         for mut config in read.servers {
-            match expanded(&mut config, &variables) {
+            match expanded(&mut config, variables) {
                 Ok(()) => {
                     self.keep_in_workspace(&mut config);
                     self.add(config, author, Some(file.to_owned()), None);
@@ -155,6 +159,9 @@ impl Listing<'_> {
                     let name = &config.name;
                     let warning = format!("{shown}: the MCP server `{name}` is left out: {why}");
                     self.warnings.push(warning);
+                    if author == Author::User {
+                        self.left_out.insert(config.name);
+                    }
                 }
             }
         }
@@ -172,9 +179,11 @@ impl Listing<'_> {
     fn one_of_each_name(&mut self) {
         self.listed.sort_by_key(|server| server.author == Author::Project);
         let mut names = HashSet::new();
+        let left_out = &self.left_out;
         let warnings = &mut self.warnings;
-        self.listed.retain(|ListedServer { config, file, .. }| {
-            let is_new = names.insert(config.name.clone());
+        self.listed.retain(|ListedServer { config, file, author, .. }| {
+            let is_taken = *author == Author::Project && left_out.contains(&config.name);
+            let is_new = names.insert(config.name.clone()) && !is_taken;
             if !is_new {
                 let name = &config.name;
                 let whose = file.as_ref().map(|file| file.display().to_string());
@@ -188,12 +197,36 @@ impl Listing<'_> {
     }
 }
 
-/// Puts variables into what a file says about a server.
-fn expanded(config: &mut ServerConfig, variables: &BTreeMap<String, String>) -> Result<(), String> {
-    let expand = |text: &mut String| -> Result<(), String> {
-        *text = interpolate::replace(text, variables)?.text;
+/// The variables that may be put into what a file says.
+#[derive(Clone, Copy)]
+struct Variables<'a> {
+    /// Those that the author of the file gets.
+    given: &'a BTreeMap<String, String>,
+    /// All that are set.
+    set: &'a BTreeMap<String, String>,
+}
+
+impl Variables<'_> {
+    /// Puts variables into a text. One that is set and not given is not taken for one that is not set: whoever
+    /// wrote a default did not mean this.
+    fn put_into(self, text: &mut String) -> Result<(), String> {
+        let withheld = interpolate::names(text)
+            .into_iter()
+            .find(|name| self.set.contains_key(*name) && !self.given.contains_key(*name));
+        if let Some(name) = withheld {
+            return Err(format!(
+                "the environment variable `{name}` is set, but it is not given to projects; \
+                 `tools.environment: [{name}]` in your own file gives it to programs and to projects"
+            ));
+        }
+        *text = interpolate::replace(text, self.given)?.text;
         Ok(())
-    };
+    }
+}
+
+/// Puts variables into what a file says about a server.
+fn expanded(config: &mut ServerConfig, variables: Variables<'_>) -> Result<(), String> {
+    let expand = |text: &mut String| variables.put_into(text);
     match &mut config.transport {
         Transport::Program { command, args, env, cwd } => {
             expand(command)?;

@@ -104,3 +104,107 @@ fn what_is_not_json_is_said_with_its_place() {
     assert!(said.starts_with("line 2, column 18: this is not JSON"), "{said}");
     assert!(import("[]").problems[0].message.contains("neither `mcpServers` nor `servers`"));
 }
+
+#[test]
+fn comments_and_last_commas_are_no_mistakes() {
+    let read = import("// mine\n{ \"servers\": { \"a\": { \"command\": \"x\", /* y */ }, }, }\n");
+    assert_eq!((read.servers.len(), read.problems.len()), (1, 0), "{:?}", read.problems);
+}
+
+#[test]
+fn settings_of_gemini_mean_here_what_they_mean_there() {
+    insta::assert_snapshot!(shown(
+        r#"{ "mcp": { "allowed": ["a", "b", "d"], "excluded": ["b"] }, "mcpServers": {
+            "a": { "command": "$HOME/bin/x", "args": ["$1", "a$", "${B}$C-d"], "env": { "A": "$TOKEN" } },
+            "b": { "httpUrl": "https://b.example/mcp" },
+            "c": { "command": "y" },
+            "d": { "httpUrl": "https://$HOST/mcp", "headers": { "x": "Bearer $T" } }
+        } }"#
+    ), @r#"
+    a: ${HOME}/bin/x ["$1", "a$", "${B}${C}-d"] env {"A": "${TOKEN}"} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    b: https://b.example/mcp {} 60s
+    c: y [] env {} cwd None enabled false include [] exclude [] trust Nothing timeout 60s
+    d: https://${HOST}/mcp {"x": "Bearer ${T}"} 60s
+    Warning mcp: `b`, `c` switched off there, and so here
+    "#);
+}
+
+#[test]
+fn what_stays_as_it_stands_is_said() {
+    insta::assert_snapshot!(shown(
+        r#"{ "mcpServers": { "a": { "command": "x", "env": { "A": "$TOKEN", "B": "a$b", "C": "$5" } } } }"#
+    ), @r#"
+    a: x [] env {"A": "$TOKEN", "B": "a$b", "C": "$5"} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    Warning mcpServers.a: `$TOKEN` is taken as it stands; write `${TOKEN}` if the variable is meant
+    "#);
+    insta::assert_snapshot!(shown(
+        r#"{ "servers": { "a": { "command": "x", "envFile": "${workspaceFolder}/.env" } } }"#
+    ), @r"
+    a: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    Warning servers.a.envFile: files of variables are not read here: put what the server needs into `env`
+    ");
+    assert_eq!(
+        shown(r#"{ "mcpServers": [1, 2] }"#),
+        "Error mcpServers: this has to be an object, a key a server"
+    );
+}
+
+#[test]
+fn what_claude_keeps_for_a_directory_is_read_there() {
+    let text = r#"{
+        "mcpServers": { "a": { "command": "top" }, "b": { "command": "top" } },
+        "projects": {
+            "/w": { "mcpServers": { "a": { "command": "own" }, "c": { "command": "own" } } },
+            "/v": { "mcpServers": { "d": { "command": "own" } } },
+            "/u": { "mcpServers": {} }
+        }
+    }"#;
+    let read = import_in(text, Path::new("/w"));
+    let command = |server: &ServerConfig| match &server.transport {
+        Transport::Program { command, .. } => format!("{} {command}", server.name),
+        Transport::Http { .. } => String::new(),
+    };
+    let mut servers: Vec<String> = read.servers.iter().map(command).collect();
+    servers.sort();
+    assert_eq!(servers, ["a own", "b top", "c own"]);
+    let problems: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "projects./w.mcpServers: 2 servers of this directory too",
+            "projects: 1 server of 1 directory left out; import again where they are wanted",
+            "mcpServers.a: left out, since another is called `a`",
+        ]
+    );
+    let elsewhere = import_in(
+        r#"{ "projects": { "/w": { "mcpServers": { "a": { "command": "x" } } } } }"#,
+        Path::new("/w"),
+    );
+    assert_eq!(elsewhere.servers.len(), 1);
+    assert_eq!(import(text).servers.len(), 2, "nobody is in a directory");
+}
+
+#[test]
+fn odd_names_are_written_plainly() {
+    for (name, own) in [
+        ("files", "files"),
+        ("bad name!", "bad-name"),
+        ("io.github.x/y", "io-github-x-y"),
+        ("-", ""),
+        ("!!", ""),
+        ("a_-1", "a_-1"),
+    ] {
+        assert_eq!(plain_name(name), own, "{name}");
+    }
+    let read =
+        import(r#"{ "mcpServers": { "a b": { "command": "x" }, "a-b": { "command": "y" } } }"#);
+    assert_eq!(read.servers.len(), 1);
+    let problems: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "mcpServers.a b: it is called `a-b` here",
+            "mcpServers.a-b: left out, since another is called `a-b`",
+        ]
+    );
+}

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use super::super::complete::Complete;
 use super::super::line::Line;
 use super::super::mention::{Piece, pieces};
+use super::super::prompt::Served;
 use super::Heard;
 use crate::files;
 use crate::output::Stream;
@@ -88,6 +89,11 @@ impl Editor {
         let line = Box::new(remembering(line, history.0));
         let sign = PromptSign(sign);
         Self { line: Some(line), reading: None, sign, complete, continued, stop }
+    }
+
+    /// Learns what servers have. A line that is being written is completed as before.
+    pub(super) fn know(&mut self, served: Vec<Served>) {
+        self.complete.know(served);
     }
 
     /// Waits for a message.

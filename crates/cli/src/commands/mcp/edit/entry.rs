@@ -32,9 +32,12 @@ pub(super) fn lines(server: &ServerConfig) -> Vec<String> {
             lines.push(format!("{key}: {}", sequence(patterns)));
         }
     }
-    let usual = ServerConfig::http("", "").timeout;
-    if server.timeout != usual {
+    let usual = ServerConfig::http("", "");
+    if server.timeout != usual.timeout {
         lines.push(format!("timeout: {}", duration::show(server.timeout)));
+    }
+    if server.start_timeout != usual.start_timeout {
+        lines.push(format!("startTimeout: {}", duration::show(server.start_timeout)));
     }
     if server.trust == Trust::Annotations {
         lines.push("trust: true".to_owned());

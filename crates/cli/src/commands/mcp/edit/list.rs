@@ -70,17 +70,60 @@ impl<'a> ServerList<'a> {
         }
     }
 
-    /// Returns the text without one of so many items.
+    /// Returns the text without one of so many items, and without the comment right above it, which is about it.
     pub(super) fn without(&self, place: usize, count: usize) -> Option<String> {
         let Place::Items { key, items, .. } = &self.place else { return None };
         let item = items.get(place).filter(|_| items.len() == count)?;
         let mut lines: Vec<String> = self.lines.iter().map(|line| (*line).to_owned()).collect();
-        lines.drain(item.from..item.to);
+        let from = self.comment_above(item.from, key + 1);
+        let is_blank = |line: Option<&&str>| line.is_some_and(|line| line.trim().is_empty());
+        let begins = from == key + 1 || is_blank(self.lines.get(from - 1));
+        let gap = usize::from(begins && is_blank(self.lines.get(item.to)));
+        lines.drain(from..item.to + gap);
         if count == 1 {
             let key = lines.get_mut(*key)?;
             *key = key.replacen("mcpServers:", "mcpServers: []", 1);
         }
         Some(lines.concat())
+    }
+
+    /// Returns where the comment begins that stands right above a line, no further up than this.
+    fn comment_above(&self, line: usize, first: usize) -> usize {
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let own = self.lines.get(line).map(|line| indent(line));
+        let mut from = line;
+        while from > first
+            && let Some(above) = self.lines.get(from - 1)
+            && above.trim_start().starts_with('#')
+            && Some(indent(above)) == own
+        {
+            from -= 1;
+        }
+        from
+    }
+
+    /// Returns the text with one key of one of so many items written as this; without it, the key is taken out.
+    pub(super) fn with_key(
+        &self,
+        place: usize,
+        count: usize,
+        name: &str,
+        written: Option<&str>,
+    ) -> Option<String> {
+        let Place::Items { indent, items, .. } = &self.place else { return None };
+        let item = items.get(place).filter(|_| items.len() == count)?;
+        let first = self.lines.get(item.from)?;
+        let after = first.get(indent + 1..)?;
+        let inside = indent + 1 + (after.len() - after.trim_start().len());
+        let new = written.map(|text| format!("{:inside$}{text}\n", "")).unwrap_or_default();
+        let own = (item.from..item.to).find(|number| {
+            self.lines.get(*number).is_some_and(|line| key(line, inside, name).is_some())
+        });
+        match own {
+            Some(number) => Some(self.replace(number, &new)),
+            None if written.is_none() => Some(self.lines.concat()),
+            None => Some(self.insert(item.to - 1, &new)),
+        }
     }
 
     fn insert(&self, after: usize, more: &str) -> String {

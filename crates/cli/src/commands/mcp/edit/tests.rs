@@ -128,8 +128,6 @@ fn comments_and_layout_stay() {
     tools:
       timeout: 5s
       mcpServers:   # all of them
-      # the first
-
       # the second
       - command: b   # odd order
         name: two
@@ -216,4 +214,51 @@ fn one_is_replaced_or_stays() {
     assert_eq!(edit.text(), before);
     edit.replace(&program("new")).unwrap();
     assert!(edit.text().contains("npx") && !edit.text().contains("old"), "{}", edit.text());
+}
+
+#[test]
+fn a_file_with_mistakes_elsewhere_can_be_changed() {
+    let text = "agent:\n  maxTurnz: 3\ntools:\n  mcpServers:\n    - name: a\n      command: ${NOT_SET}\n      \
+                args: ['${input:x}']\n    - name: b\n      colour: red\n";
+    let scene = scene(text);
+    let mut edit = scene.edit();
+    assert!(edit.has("a").unwrap() && edit.has("b").unwrap());
+    edit.remove("a").unwrap();
+    edit.add(&program("new")).unwrap();
+    edit.remove("b").unwrap();
+    assert!(edit.text().starts_with("agent:\n  maxTurnz: 3\n"), "{}", edit.text());
+    let bad = ServerConfig::program("bad", "x", ["${input:x}"]);
+    assert!(edit.add(&bad).is_err(), "what could never be used is not added");
+}
+
+#[test]
+fn a_server_is_switched_off_and_on() {
+    let scene = scene(TWO);
+    let mut edit = scene.edit();
+    edit.switch("one", Switch::Off).unwrap();
+    edit.switch("two", Switch::Off).unwrap();
+    assert_snapshot!(edit.text(), @"
+    # mine
+    tools:
+      timeout: 5s
+      mcpServers:   # all of them
+      # the first
+      - name: one
+        command: a
+        # inside
+        args: [x]
+        enabled: false
+
+      # the second
+      - command: b   # odd order
+        name: two
+        enabled: false
+      # the end
+      maxConcurrent: 2
+    ");
+    edit.switch("two", Switch::Off).unwrap();
+    for name in ["one", "two", "two"] {
+        edit.switch(name, Switch::On).unwrap();
+    }
+    assert_eq!(edit.text(), TWO);
 }

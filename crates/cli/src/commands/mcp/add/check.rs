@@ -1,0 +1,142 @@
+//! What can be said of a server before it is tried: what cannot work at all, and what may not.
+
+use convoke::mcp::client::{ServerConfig, Transport};
+use convoke_core::secret::holds_token;
+
+use crate::session::Session;
+
+use super::super::super::doctor::program_problem;
+
+/// Reads a header, as NAME=VALUE or as it is sent, NAME: VALUE.
+pub(in crate::commands::mcp) fn header(text: &str) -> Result<(String, String), String> {
+    let at = text.find(['=', ':']).ok_or("write it as NAME=VALUE, or as NAME: VALUE")?;
+    let (name, rest) = text.split_at(at);
+    let value = rest.get(1..).unwrap_or_default();
+    let value = if rest.starts_with(':') { value.trim() } else { value };
+    let is_token =
+        |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err(format!("`{name}` is no name of a header"));
+    }
+    if value.contains(char::is_control) {
+        return Err("a header has one line, without control characters".to_owned());
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Reads a variable.
+pub(in crate::commands::mcp) fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = crate::cli::key_and_value(text)?;
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if name.starts_with(|first: char| first.is_ascii_digit()) || !name.chars().all(is_word) {
+        return Err(format!("`{name}` is no name of a variable: it has letters, digits and _"));
+    }
+    Ok((name, value))
+}
+
+/// Tells whether a word is an address, and not a program.
+pub(in crate::commands::mcp) fn is_address(word: &str) -> bool {
+    word.starts_with("http://") || word.starts_with("https://")
+}
+
+/// Says what is wrong with an address.
+pub(in crate::commands::mcp) fn address_problem(url: &str) -> Option<String> {
+    let Some((_, rest)) = url.split_once("://").filter(|_| is_address(url)) else {
+        return Some(format!("`{url}` is no address: it begins with https:// or http://"));
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    if host.is_empty() || host.starts_with(':') || url.contains(char::is_whitespace) {
+        return Some(format!("`{url}` is no address: it names no host"));
+    }
+    None
+}
+
+/// Says what may keep a server from working, or is better done otherwise.
+pub(in crate::commands::mcp) fn doubts(
+    server: &ServerConfig,
+    session: &Session<'_>,
+) -> Vec<String> {
+    match &server.transport {
+        Transport::Program { command, cwd, .. } => {
+            let problem = program_problem(command, cwd.as_deref(), session);
+            let mut doubts: Vec<String> = problem.into_iter().collect();
+            let place = cwd.as_deref().filter(|place| place.is_absolute() && !place.is_dir());
+            doubts
+                .extend(place.map(|place| format!("there is no directory `{}`", place.display())));
+            doubts
+        }
+        Transport::Http { url, headers } if is_open(url) => {
+            let secret = headers.iter().find(|(name, value)| {
+                name.eq_ignore_ascii_case("authorization")
+                    || convoke_tool::looks_like_credential(name)
+                    || holds_token(value)
+            });
+            let doubt = secret.map(|(name, _)| {
+                format!("headers.{name} can be read on its way: the address is http, not https")
+            });
+            doubt.into_iter().collect()
+        }
+        Transport::Http { .. } => Vec::new(),
+    }
+}
+
+/// Tells whether what is sent to an address can be read on its way there: it is http, and of another machine.
+fn is_open(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let name =
+        host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
+    let is_here = name.parse().is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback());
+    !is_here && !["localhost", "[::1]"].contains(&name) && !host.starts_with("${")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_in_both_spellings() {
+        let read = |text: &str| header(text).unwrap();
+        assert_eq!(read("A: b=c"), ("A".into(), "b=c".into()));
+        assert_eq!(read("A=b: c"), ("A".into(), "b: c".into()));
+        assert_eq!(read("X-Key:x"), ("X-Key".into(), "x".into()));
+        for bad in ["A", "=b", ": b", "A B=c", "A: b\nc", "ä=b"] {
+            assert!(header(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn variables_have_names_that_a_program_can_ask_for() {
+        assert_eq!(variable("_A1=x=y"), Ok(("_A1".into(), "x=y".into())));
+        for bad in ["1A=x", "A-B=x", "A", "=x"] {
+            assert!(variable(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_names_a_host() {
+        for good in ["https://x", "http://127.0.0.1:80/mcp", "https://${HOST}/mcp", "http://[::1]/"]
+        {
+            assert_eq!(address_problem(good), None, "{good}");
+        }
+        for bad in ["http://", "https:///mcp", "ftp://x", "x", "http://:80", "https://a b"] {
+            assert!(address_problem(bad).is_some(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_goes_over_the_net_in_the_open_is_known() {
+        for (url, open) in [
+            ("http://x.example/", true),
+            ("http://localhost.evil.example", true),
+            ("http://localhost:80/mcp", false),
+            ("http://[::1]:80/mcp", false),
+            ("http://127.0.0.1:3/", false),
+            ("https://x.example/", false),
+        ] {
+            assert_eq!(is_open(url), open, "{url}");
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! MCP as somebody meets it who has used another program before: adding, importing, trying, and what is said when it
+//! does not work.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::{Scene, skip};
+
+const CONVOKE: &str = env!("CARGO_BIN_EXE_convoke");
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/resources.py");
+
+fn own_file(scene: &Scene) -> String {
+    std::fs::read_to_string(scene.root().join("home/.config/convoke/convoke.yml")).unwrap()
+}
+
+fn find<'a>(rows: &'a Value, name: &str) -> &'a Value {
+    let found = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {rows}"))
+}
+
+/// A scene with a server that has a prompt and something to read.
+fn notes() -> Option<Scene> {
+    let places = ["/usr/bin/python3", "/usr/local/bin/python3"];
+    let python = places.into_iter().find(|place| std::path::Path::new(place).exists())?;
+    let scene = Scene::new();
+    let added = scene.run(&["mcp", "add", "notes", "--", python, FIXTURE]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    Some(scene)
+}
+
+#[test]
+fn one_server_that_lacks_a_variable_keeps_nothing_else_from_working() {
+    let scene = Scene::new().user(
+        "tools:\n  mcpServers:\n    - name: lacking\n      command: x\n      env: {K: \"${NOT_SET}\"}\n    \
+         - name: odd\n      command: \"${input:x}\"\n    - name: fine\n      command: y\n",
+    );
+    let listed = scene.run(&["mcp", "list"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(listed.stdout.starts_with("fine  user"), "{listed:?}");
+    let said =
+        "the MCP server `lacking` is left out: the environment variable `NOT_SET` is not set";
+    assert!(listed.stderr.contains(said), "{listed:?}");
+    assert!(listed.stderr.contains("the MCP server `odd` is left out"), "{listed:?}");
+    for words in [
+        &["mcp", "add", "more", "--", "z"][..],
+        &["mcp", "remove", "odd"],
+        &["mcp", "remove", "lacking"],
+        &["tools", "list"],
+        &["config", "check"],
+    ] {
+        let ran = scene.run(words);
+        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+    }
+    assert!(!own_file(&scene).contains("NOT_SET"), "{}", own_file(&scene));
+    let other = Scene::new().user("tools:\n  exclude: [\"${NOT_SET}\"]\n");
+    assert_eq!(other.run(&["mcp", "list"]).code, Some(7), "other keys are as strict as ever");
+}
+
+/// What a layer above takes away from a server must not come back because that layer lacks a variable.
+#[test]
+fn a_server_is_left_out_whole() {
+    let scene = Scene::new()
+        .user("tools:\n  mcpServers:\n    - name: s\n      command: x\n")
+        .file(
+            "convoke.yml",
+            "tools:\n  mcpServers:\n    - name: s\n      enabled: false\n      exclude: [\"${NOT_SET}\"]\n",
+        );
+    let rows = scene.json(&["--trust-project", "mcp", "list", "--json"]);
+    assert_eq!(rows, json!([]));
+}
+
+/// What was said of its tools, in rules for instance, was not said of a project's.
+#[test]
+fn a_server_that_is_left_out_keeps_its_name() {
+    let servers = json!({ "mcpServers": { "s": { "command": "x" }, "t": { "command": "x" } } });
+    let scene = Scene::new()
+        .user("tools:\n  mcpServers:\n    - name: s\n      command: \"${NOT_SET}\"\n")
+        .file("convoke.yml", "")
+        .file(".mcp.json", servers.to_string());
+    let ran = scene.run(&["--trust-project", "mcp", "list"]);
+    assert!(ran.stdout.starts_with("t  project") && ran.stdout.lines().count() == 1, "{ran:?}");
+    assert!(ran.stderr.contains("there is another of that name"), "{ran:?}");
+}
+
+#[test]
+fn a_variable_that_projects_do_not_get_is_told_as_such() {
+    let servers = json!({ "mcpServers": {
+        "plain": { "command": "x", "env": { "X": "${PLAINV}" } },
+        "default": { "command": "x", "env": { "X": "${PLAINV:-none}" } },
+        "missing": { "command": "x", "env": { "X": "${NOT_SET}" } },
+        "fine": { "command": "x", "env": { "X": "${NOT_SET:-none}" } },
+    } });
+    let scene = Scene::new()
+        .file("convoke.yml", "")
+        .file(".mcp.json", servers.to_string())
+        .variable("PLAINV", "hello");
+    let ran = scene.run(&["--trust-project", "mcp", "list"]);
+    assert!(ran.stdout.starts_with("fine  project") && ran.stdout.lines().count() == 1, "{ran:?}");
+    let withheld = "the environment variable `PLAINV` is set, but it is not given to projects; \
+                    `tools.environment: [PLAINV]`";
+    assert_eq!(ran.stderr.matches(withheld).count(), 2, "{ran:?}");
+    assert!(ran.stderr.contains("the environment variable `NOT_SET` is not set"), "{ran:?}");
+    let given = ["--trust-project", "--set", "tools.environment=[\"PLAINV\"]", "mcp", "list"];
+    assert_eq!(scene.stdout(&given).lines().count(), 3);
+}
+
+#[test]
+fn what_came_of_the_last_try_is_remembered() {
+    let scene = Scene::new().file("s.sh", format!("#!/bin/sh\nexec {CONVOKE} mcp serve\n"));
+    let script = scene.project().join("s.sh").display().to_string();
+    for (name, command) in [("m", &["sh", &script][..]), ("dead", &["no-such-program-at-all"])] {
+        let ran = scene.run(&[&["mcp", "add", name, "--"], command].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    scene.run(&["mcp", "list", "--check"]);
+    let row = find(&scene.json(&["mcp", "list", "--json"]), "m").clone();
+    assert_eq!((&row["tools"], &row["setback"]), (&json!(4), &Value::Null), "{row}");
+    let listed = scene.stdout(&["mcp", "list"]);
+    assert!(listed.contains("failed just now: "), "{listed}");
+
+    std::fs::write(scene.project().join("s.sh"), "echo sorry >&2; exit 3\n").unwrap();
+    scene.run(&["mcp", "test", "m"]);
+    let row = find(&scene.json(&["mcp", "list", "--json"]), "m").clone();
+    assert!(row["setback"]["why"].as_str().unwrap().contains("sorry"), "{row}");
+    let doctor = scene.run(&["doctor"]);
+    assert!(doctor.stdout.contains("m: failed just now: "), "{doctor:?}");
+    assert!(!doctor.stdout.contains("Everything is in order"), "{doctor:?}");
+
+    std::fs::write(scene.project().join("s.sh"), format!("exec {CONVOKE} mcp serve\n")).unwrap();
+    let again = scene.stdout(&["mcp", "test", "m"]);
+    assert!(again.contains("  before    failed just now: "), "{again}");
+    let row = find(&scene.json(&["mcp", "list", "--json"]), "m").clone();
+    assert_eq!(row["setback"], Value::Null, "it works again: {row}");
+}
+
+#[test]
+fn doctor_looks_at_programs_that_are_named_in_full() {
+    let scene = Scene::new().file("plain.txt", "x");
+    let plain = scene.project().join("plain.txt").display().to_string();
+    for (name, command) in [("a", "/nope/program"), ("b", plain.as_str()), ("c", "/tmp")] {
+        let ran = scene.run(&["mcp", "add", name, "--", command]);
+        assert!(ran.code == Some(0) && ran.stderr.contains("warning: "), "{ran:?}");
+    }
+    let doctor = scene.stdout(&["doctor"]);
+    for said in
+        ["a: there is no program `/nope/program`", "is not executable", "c: `/tmp` is a directory"]
+    {
+        assert!(doctor.contains(said), "{said}: {doctor}");
+    }
+}
+
+#[test]
+fn servers_are_added_as_other_programs_have_it() {
+    let scene = Scene::new();
+    for words in [
+        &["one", "npx", "-y", "server", "--port", "3"][..],
+        &["two", "https://x.example/mcp", "--header", "Authorization: Bearer ${TOKEN:-}"],
+        &["three", "--transport", "http", "https://y.example/mcp"],
+        &[
+            "four",
+            "-e",
+            "A=b",
+            "--transport",
+            "stdio",
+            "--start-timeout",
+            "2m",
+            "--",
+            "prog",
+            "--trust",
+        ],
+    ] {
+        let ran = scene.run(&[&["mcp", "add"], words].concat());
+        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+    }
+    let json = r#"{"type": "stdio", "command": "five", "args": ["x"]}"#;
+    assert_eq!(scene.run(&["mcp", "add-json", "five", json]).code, Some(0));
+    assert_snapshot!(own_file(&scene), @r#"
+    tools:
+      mcpServers:
+        - name: one
+          command: npx
+          args: ["-y", "server", "--port", "3"]
+        - name: two
+          url: "https://x.example/mcp"
+          headers:
+            Authorization: "Bearer ${TOKEN:-}"
+        - name: three
+          url: "https://y.example/mcp"
+        - name: four
+          command: prog
+          args: ["--trust"]
+          env:
+            A: "b"
+          startTimeout: 2m
+        - name: five
+          command: five
+          args: ["x"]
+          cwd: workspace
+    "#);
+}
+
+#[test]
+fn what_can_never_work_is_not_added() {
+    let scene = Scene::new();
+    for words in [
+        &["x"][..],
+        &["x", "--url", "http://"],
+        &["x", "https:///mcp"],
+        &["x", "https://x.example", "--header", "A B=c"],
+        &["x", "https://x.example", "--header", "A=b\nc"],
+        &["x", "https://x.example", "--env", "A=b"],
+        &["x", "--header", "A=b", "--", "prog"],
+        &["x", "--env", "1A-B=v", "--", "prog"],
+        &["x", "--transport", "stdio", "https://x.example"],
+        &["x", "--transport", "http", "--", "prog"],
+        &["x", "--transport", "sse", "https://x.example"],
+    ] {
+        let ran = scene.run(&[&["mcp", "add"], words].concat());
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:?}");
+    }
+    let nothing = scene.run(&["mcp", "add", "x"]);
+    assert!(nothing.stderr.contains("convoke mcp add x -- PROGRAM"), "{nothing:?}");
+    for json in ["{", "{}", "[]", r#"{"type": "sse", "url": "https://x.example"}"#] {
+        assert_eq!(scene.run(&["mcp", "add-json", "x", json]).code, Some(2), "{json}");
+    }
+    let open = ["mcp", "add", "o", "http://x.example/mcp", "--header", "Authorization: Bearer abc"];
+    let ran = scene.run(&open);
+    assert!(ran.stderr.contains("headers.Authorization can be read on its way"), "{ran:?}");
+}
+
+#[test]
+fn a_server_is_shown_switched_off_and_on() {
+    let scene = Scene::new();
+    let add = ["mcp", "add", "s", "--env", "KEY=correct-horse-7", "--exclude", "x*", "--", "sh"];
+    assert_eq!(scene.run(&add).code, Some(0));
+    let shown = scene.run(&["mcp", "get", "s"]);
+    assert_snapshot!(shown.shown(), @"
+    s  user  sh
+      variables  KEY
+      runs in    [root]/home
+      exclude    x*
+      offers     not asked yet
+    --- stderr
+    --- exit 0
+    ");
+    assert_eq!(scene.run(&["mcp", "disable", "s"]).code, Some(0));
+    assert_eq!(scene.json(&["mcp", "get", "s", "--json"])["enabled"], false);
+    assert!(scene.stdout(&["mcp", "list"]).contains("s  user  off"));
+    assert_eq!(scene.run(&["mcp", "enable", "s"]).code, Some(0));
+    assert!(!own_file(&scene).contains("enabled"), "{}", own_file(&scene));
+    assert_eq!(scene.run(&["mcp", "disable", "t"]).code, Some(2));
+}
+
+#[test]
+fn what_claude_keeps_for_this_directory_is_imported_here() {
+    let scene = Scene::new();
+    let here = scene.project().display().to_string();
+    let settings = json!({ "projects": {
+        here: { "mcpServers": { "own": { "command": "x" } } },
+        "/elsewhere": { "mcpServers": { "other": { "command": "y" } } },
+    } });
+    let scene = scene.file("claude.json", format!("// mine\n{settings}"));
+    let ran = scene.run(&["mcp", "import", "claude.json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "own\n"), "{ran:?}");
+    assert!(ran.stderr.contains("1 server of this directory too"), "{ran:?}");
+    assert!(ran.stderr.contains("1 server of 1 directory left out"), "{ran:?}");
+}
+
+#[test]
+fn prompts_and_resources_are_listed() {
+    let Some(scene) = notes() else { return skip("python3", "the server is written in it") };
+    assert_eq!(scene.stdout(&["mcp", "prompts", "notes"]), "greet  city tone?  Say hello\n");
+    assert_eq!(scene.stdout(&["mcp", "resources", "notes"]).trim(), "note://today  today");
+    let rows = scene.json(&["mcp", "prompts", "notes", "--json"]);
+    assert_eq!(rows[0]["arguments"][0], json!({ "name": "city", "required": true }));
+}
+
+#[test]
+fn an_untrusted_project_with_servers_says_so_wherever_tools_are_used() {
+    let json = r#"{"mcpServers": {"pt": {"command": "x"}}}"#;
+    let scene = Scene::new().file(".mcp.json", json).file("a.txt", "one\n");
+    for words in [
+        &["tools", "list"][..],
+        &["tools", "call", "pt.x"],
+        &["tools", "show", "ls"],
+        &["mcp", "test", "pt"],
+    ] {
+        let ran = scene.run(words);
+        assert!(
+            ran.stderr.contains(".mcp.json is not used: this project is not trusted"),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn tools_that_are_all_left_out_are_counted() {
+    let scene = Scene::new();
+    let words = ["mcp", "add", "self", "--include", "gr*", "--exclude", "grep", "--", CONVOKE];
+    assert_eq!(scene.run(&[&words[..], &["mcp", "serve"]].concat()).code, Some(0));
+    let ran = scene.run(&["mcp", "tools", "self"]);
+    assert_eq!(
+        ran.stderr, "it has 4 tools, and include and exclude leave none of them\n",
+        "{ran:?}"
+    );
+    let tried = scene.stdout(&["mcp", "test", "self"]);
+    assert!(tried.contains("4 tools more, left out by include and exclude"), "{tried}");
+}
+
+#[test]
+fn a_tool_is_named_in_the_same_way_to_call_it_and_to_ask_about_it() {
+    let scene = Scene::new();
+    let add = ["mcp", "add", "self", "--", CONVOKE, "mcp", "serve"];
+    assert_eq!(scene.run(&add).code, Some(0));
+    let unknown = scene.run(&["policy", "check", "self.grep", r#"{"pattern": "x"}"#]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    assert!(unknown.stderr.contains("convoke mcp tools self"), "{unknown:?}");
+    scene.run(&["mcp", "test", "self"]);
+    let known = scene.run(&["policy", "check", "self.grep", r#"{"pattern": "x"}"#]);
+    assert_eq!(known.code, Some(3), "it is asked about: {known:?}");
+}
