@@ -11,6 +11,7 @@ use super::ToolExecutor;
 use super::ask::Heard;
 use super::end::for_event;
 use crate::approve::{Answer, Consent, Objection, Question};
+use crate::environment::looks_like_credential;
 use crate::form::Form;
 use crate::inquire::{Inquirer, Inquiry};
 use crate::record::RecordError;
@@ -98,7 +99,8 @@ impl ToolExecutor {
         let limit = self.0.limits.max_event_bytes;
         let (accepted, values, message, by) = match &answer {
             Answer::Yes(Consent { arguments, by, .. }) => {
-                let values = arguments.as_ref().map(|values| for_event(values, limit));
+                let values = arguments.as_ref().map(without_credentials);
+                let values = values.map(|values| for_event(&values, limit));
                 (true, values, None, by.clone())
             }
             Answer::No(Objection { message, by }) => (false, None, message.clone(), by.clone()),
@@ -108,5 +110,35 @@ impl ToolExecutor {
         let answered = EventBody::InquiryAnswered { tool_name, who, accepted, values, message, by };
         self.0.recorder.record(Some(call), answered)?;
         Ok(answer)
+    }
+}
+
+/// Returns what was entered without what nobody but the server should ever read.
+fn without_credentials(values: &Value) -> Value {
+    let Value::Object(fields) = values else { return values.clone() };
+    let shown = |(name, value): (&String, &Value)| {
+        let hides = looks_like_credential(name) && !matches!(value, Value::Null | Value::Bool(_));
+        let value = if hides { format!("[secret {name}]").into() } else { value.clone() };
+        (name.clone(), value)
+    };
+    Value::Object(fields.iter().map(shown).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Journals, audits and exports are read by others.
+    #[test]
+    fn a_password_that_was_entered_is_not_recorded() {
+        let entered =
+            json!({ "password": "MyPassw0rd", "api_token": 7, "user": "ada", "token": null });
+        let kept = json!({
+            "password": "[secret password]", "api_token": "[secret api_token]", "user": "ada", "token": null,
+        });
+        assert_eq!(without_credentials(&entered), kept);
+        assert_eq!(without_credentials(&json!("text")), json!("text"));
     }
 }
