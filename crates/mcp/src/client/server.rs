@@ -203,7 +203,8 @@ impl Server {
     /// Returns a connection, and starts the server for that if need be.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Failure> {
         let rest = self.slot().rest();
-        if rest <= SHORT_REST {
+        // Not even a sleep of no time at all: it lasts a millisecond.
+        if !rest.is_zero() && rest <= SHORT_REST {
             // Whoever needs it now would rather wait a moment than be told to come back in a moment.
             tokio::time::sleep(rest).await;
         }
