@@ -32,6 +32,8 @@ use crate::table::Table;
 const MANY: usize = 1_000;
 /// How long a model takes to answer.
 const LATENCY: Duration = Duration::from_millis(50);
+/// How long agents may take to begin, before something is wrong.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -107,7 +109,8 @@ fn main_agent(
         0 => call_many(count),
         _ => Turn::text("All of them are done."),
     });
-    let model = model.forgetful();
+    let all = ModelFacts { max_calls: Some(u32::try_from(count)?), ..ModelFacts::default() };
+    let model = model.forgetful().with_facts(all);
     Ok(AgentExecutor::builder(model, tools()?).budget(budget()).team(team()?).build()?)
 }
 
@@ -118,6 +121,19 @@ async fn finished(agent: &AgentExecutor) -> Result<()> {
     } else {
         Err(format!("{:?}", report.outcome).into())
     }
+}
+
+/// Waits until so many agents have asked their model.
+async fn reached(asked: &AtomicU64, count: usize) -> Result<()> {
+    let began = Instant::now();
+    while asked.load(Ordering::Relaxed) < count as u64 {
+        if began.elapsed() > PATIENCE {
+            let asked = asked.load(Ordering::Relaxed);
+            return Err(format!("only {asked} of {count} agents asked their model").into());
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
 }
 
 /// What it costs to call one agent, beside a run of its own that does the same.
@@ -202,9 +218,7 @@ fn memory(table: &mut Table, threads: &Threads) -> Result<()> {
     let handle = run.handle();
     let used = threads.block_on(async {
         let task = tokio::spawn(run.finish());
-        while waiting.load(Ordering::Relaxed) < MANY as u64 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        reached(&waiting, MANY).await?;
         let used = Memory::own()?.now.saturating_sub(before);
         handle.cancel();
         task.await?;
@@ -333,9 +347,7 @@ fn cancelling(table: &mut Table, threads: &Threads) -> Result<()> {
         let handle = run.handle();
         samples.push(threads.block_on(async {
             let task = tokio::spawn(run.finish());
-            while waiting.load(Ordering::Relaxed) < MANY as u64 {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            reached(&waiting, MANY).await?;
             let began = Instant::now();
             handle.cancel();
             let report = task.await?;
@@ -369,13 +381,12 @@ fn resuming(table: &mut Table, threads: &Threads) -> Result<()> {
     })?;
     threads.block_on(async {
         let run = tokio::spawn(first.start_as(id.clone(), "Go.").finish());
-        while started.load(Ordering::Relaxed) < (ENDED + OPEN) as u64 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        reached(&started, ENDED + OPEN).await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
         run.abort();
         drop(run.await);
-    });
+        Ok::<_, Box<dyn std::error::Error>>(())
+    })?;
     let file = state.path().join("runs/tree/journal.jsonl");
     let ours = || {
         // The same tree every time: taking it up writes to it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use convoke_core::hook::Moment;
 use convoke_core::ledger::Wish;
-use convoke_core::run::{COMPLETE_TASK, MAX_CALLS, estimate};
+use convoke_core::run::{COMPLETE_TASK, estimate};
 use convoke_core::{Cause, Ending, EventBody, Limit, Message, Millis, Purpose, Role, Usage};
 use convoke_model::{
     Answer, Chunk, ModelError, ModelErrorKind, ModelStream, OutputSchema, Request, ToolChoice,
@@ -258,7 +258,7 @@ impl Driver {
     fn answered(&self, purpose: Purpose, answer: Answer) -> Result<(), Unrecorded> {
         let Answer { mut message, usage, stop, .. } = answer;
         let usage = self.priced(self.known(usage, &message));
-        let dropped_calls = message.drop_calls_after(MAX_CALLS);
+        let dropped_calls = message.drop_calls_after(self.agent.model.facts().calls_taken());
         self.state.lock().name_calls(&mut message);
         self.record(EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls })?;
         let total = *self.state.lock().spent();

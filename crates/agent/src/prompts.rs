@@ -121,7 +121,7 @@ pub(crate) fn remind() -> String {
     fill(REMIND, &[])
 }
 
-pub(crate) fn dropped_calls(taken: usize, dropped: u32) -> String {
+pub(crate) fn dropped_calls(taken: u32, dropped: u32) -> String {
     let (taken, dropped) = (taken.to_string(), dropped.to_string());
     fill(DROPPED_CALLS, &[("taken", &taken), ("dropped", &dropped)])
 }

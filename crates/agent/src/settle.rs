@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use convoke_core::event::Rescue;
-use convoke_core::run::{COMPLETE_TASK, MAX_CALLS, Refusal, Told};
+use convoke_core::run::{COMPLETE_TASK, Refusal, Told};
 use convoke_core::{
     CallId, Effect, ErrorKind, EventBody, Millis, Part, Purpose, Run, ToolCall, ToolError,
 };
@@ -26,7 +26,7 @@ pub(crate) fn settled(effect: &Effect, run: &Run, completion: Option<&Completion
         Effect::StartTurn(turn) => one(EventBody::TurnStarted { turn: *turn }),
         Effect::EndTurn(turn) => one(EventBody::TurnEnded { turn: *turn }),
         Effect::Exceed(budget) => one(EventBody::BudgetExceeded { budget: *budget, of: None }),
-        Effect::Tell(told) => one(tell(told)),
+        Effect::Tell(told) => one(tell(told, run)),
         Effect::Shorten { kept_from, summary } => one(shorten(run, *kept_from, summary)),
         Effect::Reflect(words) => one(EventBody::Reflection(read_reflection(words))),
         Effect::Plan(words) => one(EventBody::Plan { steps: read_plan(words) }),
@@ -116,7 +116,7 @@ fn answer(call: &ToolCall, answer: Result<Value, ToolError>) -> [Settled; 2] {
     [(Some(call.id.clone()), requested), (Some(call.id.clone()), answered)]
 }
 
-fn tell(told: &Told) -> EventBody {
+fn tell(told: &Told, run: &Run) -> EventBody {
     match told {
         Told::BudgetIsShort { limit, used } => {
             let (budget, used) = (*limit, *used);
@@ -135,7 +135,7 @@ fn tell(told: &Told) -> EventBody {
         Told::YouWereCutOff => EventBody::Notice { message: prompts::cut_off() },
         Told::CallCompleteTask => EventBody::Notice { message: prompts::remind() },
         Told::CallsWereDropped { dropped } => {
-            EventBody::Notice { message: prompts::dropped_calls(MAX_CALLS, *dropped) }
+            EventBody::Notice { message: prompts::dropped_calls(run.settings().model.calls_taken(), *dropped) }
         }
     }
 }

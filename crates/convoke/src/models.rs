@@ -148,11 +148,7 @@ impl Resolved {
 /// Puts together what is known about a model: what is said first counts.
 fn joined(said: &[(String, ModelFacts)], others: [ModelFacts; 2]) -> ModelFacts {
     let said = said.iter().map(|(_, facts)| *facts);
-    said.chain(others).fold(ModelFacts::default(), |known, further| ModelFacts {
-        window: known.window.or(further.window),
-        max_output: known.max_output.or(further.max_output),
-        price: known.price.or(further.price),
-    })
+    said.chain(others).fold(ModelFacts::default(), ModelFacts::or)
 }
 
 #[cfg(test)]

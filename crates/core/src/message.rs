@@ -61,7 +61,7 @@ impl Message {
     }
 
     /// Leaves out all calls after the first `count`; returns how many those were.
-    pub fn drop_calls_after(&mut self, count: usize) -> u32 {
+    pub fn drop_calls_after(&mut self, count: u32) -> u32 {
         let (mut taken, mut dropped) = (0, 0);
         self.parts.retain(|part| match part {
             Part::ToolCall(_) if taken == count => {

@@ -73,9 +73,6 @@ pub use self::task::{ActionResult, Ledger, TaskContext};
 /// The tool by which a run says that its task is done.
 pub const COMPLETE_TASK: &str = "complete_task";
 
-/// How many calls are taken of one answer. Providers accept no more of them in a conversation.
-pub const MAX_CALLS: usize = 128;
-
 /// How long the answer to a call is at least, in tokens, where room is kept for it.
 const ANSWER_TOKENS: u64 = 128;
 

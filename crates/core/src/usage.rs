@@ -195,9 +195,34 @@ pub struct ModelFacts {
     /// The longest answer it gives, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
+    /// How many calls of tools are taken of one of its answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_calls: Option<u32>,
     /// What it costs. Absent means unknown, never free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
+}
+
+impl ModelFacts {
+    /// How many calls are taken of one answer where nobody says. Providers accept no more of them in a
+    /// conversation.
+    const CALLS: u32 = 128;
+
+    /// Returns how many calls of tools are taken of one of its answers.
+    pub fn calls_taken(&self) -> u32 {
+        self.max_calls.unwrap_or(Self::CALLS)
+    }
+
+    /// Returns these facts, with what another source says where they say nothing.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            window: self.window.or(other.window),
+            max_output: self.max_output.or(other.max_output),
+            max_calls: self.max_calls.or(other.max_calls),
+            price: self.price.or(other.price),
+        }
+    }
 }
 
 impl AddAssign for Usage {

@@ -46,12 +46,7 @@ impl Catalogue {
             .max_by_key(|(pattern, _)| letters(pattern))
             .map(|(_, facts)| *facts)
             .unwrap_or_default();
-        let shipped = self.shipped(name);
-        ModelFacts {
-            window: own.window.or(shipped.window),
-            max_output: own.max_output.or(shipped.max_output),
-            price: own.price.or(shipped.price),
-        }
+        own.or(self.shipped(name))
     }
 
     fn shipped(&self, name: &ModelName) -> ModelFacts {
@@ -101,7 +96,7 @@ struct PriceText<'a> {
 impl Entry<'_> {
     fn facts(&self) -> ModelFacts {
         let price = self.price.as_ref().and_then(PriceText::read);
-        ModelFacts { window: self.window, max_output: self.max_output, price }
+        ModelFacts { window: self.window, max_output: self.max_output, max_calls: None, price }
     }
 }
 

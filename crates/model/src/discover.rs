@@ -51,7 +51,7 @@ impl ListedModel {
 
     /// Returns what the provider says about it.
     pub fn facts(&self) -> ModelFacts {
-        ModelFacts { window: self.window, max_output: self.max_output, price: None }
+        ModelFacts { window: self.window, max_output: self.max_output, ..ModelFacts::default() }
     }
 }
 

@@ -1055,3 +1055,22 @@ async fn of_too_many_calls_the_first_are_taken() {
     let told = model.requests()[1].messages.last().unwrap().words();
     assert!(told.contains("the first 128 were taken, 72 were not run"), "{told}");
 }
+
+/// Whoever runs a model of their own says how many calls of one answer it can be told the results of.
+#[tokio::test(start_paused = true)]
+async fn how_many_calls_are_taken_is_a_fact_of_the_model() {
+    for (max_calls, taken) in [(2, 2), (199, 199), (200, 200), (1_000, 200)] {
+        let many = (1..200).fold(Turn::call("echo", json!({ "word": "0" })), |turn, index| {
+            turn.and_call("echo", json!({ "word": index.to_string() }))
+        });
+        let facts = ModelFacts { max_calls: Some(max_calls), ..ModelFacts::default() };
+        let model = Cast::new().says("main", [many, Turn::text("ok")]).model_with(facts);
+        let main = main_with(&model, [agent("a")]).build().unwrap();
+        let (events, report) = read(main.start("go")).await;
+        assert_eq!((report.outcome.cause, report.tool_calls), (Cause::Goal, taken));
+        assert_eq!(answers(&events, "main").len(), taken as usize);
+        let told = model.requests()[1].messages.last().unwrap().words();
+        let says = format!("the first {taken} were taken, {} were not run", 200 - taken);
+        assert_eq!(told.contains(&says), taken < 200, "{told}");
+    }
+}

@@ -19,6 +19,11 @@ pub struct FactsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_output: Option<u64>,
+    /// How many calls of tools are taken of one of its answers; 128 where it is not set. The model is told
+    /// of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_024))]
+    pub max_calls: Option<u32>,
     /// What a million tokens cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<PriceConfig>,
@@ -47,6 +52,7 @@ impl FactsConfig {
         ModelFacts {
             window: self.window,
             max_output: self.max_output,
+            max_calls: self.max_calls,
             price: self.price.as_ref().map(PriceConfig::price),
         }
     }

@@ -388,14 +388,14 @@ fn settings_limits_and_the_network_come_along() {
 
 #[test]
 fn what_a_server_says_counts_where_nobody_else_knows() {
-    let listed = ModelFacts { window: Some(4096), max_output: Some(100), price: None };
+    let listed = ModelFacts { window: Some(4096), max_output: Some(100), ..ModelFacts::default() };
     let model = json!({ "facts": { "ollama/*": { "maxOutput": 50 } } });
     let config: Config = serde_json::from_value(json!({ "model": model })).unwrap();
     let variables = BTreeMap::new();
     let sources = ModelSources::new(&config, &variables);
     let mut resolved = sources.resolve(Some("ollama/some-model")).unwrap();
     resolved.listed = listed;
-    let expected = ModelFacts { window: Some(4096), max_output: Some(50), price: None };
+    let expected = ModelFacts { window: Some(4096), max_output: Some(50), ..ModelFacts::default() };
     assert_eq!(resolved.facts_over(ModelFacts::default()), expected);
     let known = sources.facts_of_listed(&resolved.name, listed);
     assert_eq!((known.window, known.max_output), (Some(4096), Some(50)));
@@ -414,7 +414,7 @@ fn facts_of_the_closest_pattern_count() {
     let found = resolve(&model, &[], Some("ollama/llama3")).unwrap();
     let patterns: Vec<&str> = found.facts.iter().map(|(pattern, _)| pattern.as_str()).collect();
     assert_eq!(patterns, ["ollama/llama*", "ollama/*", "*/*"]);
-    let built_in = ModelFacts { window: Some(100), max_output: Some(100), price: None };
+    let built_in = ModelFacts { window: Some(100), max_output: Some(100), ..ModelFacts::default() };
     let facts = found.facts_over(built_in);
     assert_eq!((facts.window, facts.max_output), (Some(3), Some(2)));
     assert_eq!(facts.price.unwrap().input, "9".parse().unwrap());

@@ -105,6 +105,7 @@ fn settings() -> impl Strategy<Value = RunSettings> {
             model: ModelFacts {
                 window,
                 max_output: Some(4_000),
+                max_calls: None,
                 price: priced.then(|| Price {
                     input: "3".parse().unwrap(),
                     cached_input: None,
