@@ -134,9 +134,9 @@ fn tell(told: &Told, run: &Run) -> EventBody {
         }
         Told::YouWereCutOff => EventBody::Notice { message: prompts::cut_off() },
         Told::CallCompleteTask => EventBody::Notice { message: prompts::remind() },
-        Told::CallsWereDropped { dropped } => {
-            EventBody::Notice { message: prompts::dropped_calls(run.settings().model.calls_taken(), *dropped) }
-        }
+        Told::CallsWereDropped { dropped } => EventBody::Notice {
+            message: prompts::dropped_calls(run.settings().model.calls_taken(), *dropped),
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keeps a registry in step with what the servers offer.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_tool::{Tool, ToolRegistry};
 use tokio::sync::watch;
@@ -23,13 +23,14 @@ pub(super) fn desired(servers: &Arc<[Arc<Server>]>, reading: &ReadingTools) -> V
 const GROUP: &str = "mcp_";
 
 /// A registry, and what of it is ours.
+#[derive(Clone)]
 pub(super) struct Attachment {
     registry: ToolRegistry,
     servers: Arc<[Arc<Server>]>,
     reading: Arc<ReadingTools>,
     news: Arc<News>,
     /// What was registered last.
-    ours: Vec<Arc<dyn Tool>>,
+    ours: Arc<Mutex<Vec<Arc<dyn Tool>>>>,
 }
 
 impl Attachment {
@@ -39,26 +40,28 @@ impl Attachment {
         reading: Arc<ReadingTools>,
         news: Arc<News>,
     ) -> Self {
-        Self { registry, servers, reading, news, ours: Vec::new() }
+        Self { registry, servers, reading, news, ours: Arc::default() }
     }
 
     /// Follows every change.
-    pub(super) async fn follow(mut self, mut generation: watch::Receiver<u64>) {
+    pub(super) async fn follow(self, mut generation: watch::Receiver<u64>) {
         while generation.changed().await.is_ok() {
             self.bring_in_step();
         }
     }
 
     /// Registers what is new, replaces what has changed and removes what is gone.
-    pub(super) fn bring_in_step(&mut self) {
+    pub(super) fn bring_in_step(&self) {
         self.registry.announce(GROUP);
+        let mut ours = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
         let tools = desired(&self.servers, &self.reading);
         let same = |(one, other): (&Arc<dyn Tool>, &Arc<dyn Tool>)| Arc::ptr_eq(one, other);
-        if tools.len() == self.ours.len() && tools.iter().zip(&self.ours).all(same) {
+        if tools.len() == ours.len() && tools.iter().zip(&*ours).all(same) {
             return;
         }
         let problems = self.registry.set_group(GROUP, tools.clone());
-        self.ours = tools;
+        *ours = tools;
+        drop(ours);
         if problems.is_empty() {
             self.news.settle("", "taken");
         } else {

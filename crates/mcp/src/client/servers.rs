@@ -48,7 +48,7 @@ struct Inner {
     reading: Arc<ReadingTools>,
     surroundings: Arc<Surroundings>,
     news: Arc<News>,
-    attached: Mutex<Vec<Background>>,
+    attached: Mutex<Vec<(Attachment, Background)>>,
     /// Starts those that are not known, in a moment.
     soon: Mutex<Option<Background>>,
 }
@@ -189,7 +189,9 @@ impl Servers {
         let server = self.find(server)?;
         server.begin();
         let ready = server.connection().await;
-        ready.map(drop).map_err(|failure| failure.about(server.name()))
+        ready.map_err(|failure| failure.about(server.name()))?;
+        self.0.bring_in_step();
+        Ok(())
     }
 
     /// Ends all servers, each as gently as it allows. They stay so until they are started again.
@@ -256,10 +258,10 @@ impl Servers {
     /// somebody else has taken is left to them, with a warning. This lasts for as long as the servers do.
     pub fn attach(&self, registry: &ToolRegistry) {
         let generation = self.0.news.generation();
-        let mut attachment = self.attachment(registry);
+        let attachment = self.attachment(registry);
         attachment.bring_in_step();
-        let following = Background::spawn(attachment.follow(generation));
-        self.0.attached.lock().unwrap_or_else(PoisonError::into_inner).push(following);
+        let following = Background::spawn(attachment.clone().follow(generation));
+        self.0.attached().push((attachment, following));
     }
 
     /// Returns what can be read from a server. Starts it if need be.
@@ -343,7 +345,9 @@ impl Servers {
     async fn ready(&self, server: &str) -> Result<&Arc<Server>, ToolError> {
         let server = self.find(server)?;
         let listed = server.listed().await;
-        listed.map(|()| server).map_err(|failure| failure.about(server.name()))
+        listed.map_err(|failure| failure.about(server.name()))?;
+        self.0.bring_in_step();
+        Ok(server)
     }
 
     fn find(&self, name: &str) -> Result<&Arc<Server>, ToolError> {
@@ -352,6 +356,17 @@ impl Servers {
 }
 
 impl Inner {
+    /// Registries that follow the servers do so in their own time. Whoever waited for a server finds its tools there.
+    fn bring_in_step(&self) {
+        for (attachment, _) in &*self.attached() {
+            attachment.bring_in_step();
+        }
+    }
+
+    fn attached(&self) -> MutexGuard<'_, Vec<(Attachment, Background)>> {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn soon(&self) -> MutexGuard<'_, Option<Background>> {
         self.soon.lock().unwrap_or_else(PoisonError::into_inner)
     }

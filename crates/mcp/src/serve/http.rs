@@ -153,6 +153,8 @@ fn endpoint(shared: &Arc<Shared>, sessions: &Sessions, stop: &CancellationToken)
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(usize::MAX)
+        // An answer that nothing comes before needs no stream, which costs clients a third more time.
+        .with_json_response(true)
         .with_cancellation_token(stop.child_token());
     let shared = Arc::clone(shared);
     let handler = move || Ok(Handler::new(Arc::clone(&shared)));

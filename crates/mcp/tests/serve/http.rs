@@ -222,3 +222,33 @@ async fn a_server_stops_although_clients_hold_on() {
     server.stop.cancel();
     assert!(server.served.join_next().await.unwrap().unwrap().is_ok());
 }
+
+/// A stream is for what comes before an answer. Where nothing does, the answer is all there is.
+#[tokio::test]
+async fn only_a_call_that_has_something_to_say_first_is_answered_with_a_stream() {
+    let mut server = Server::new();
+    let address = server.port(HttpSettings::default()).await;
+    for (tool, arguments, kind) in [
+        ("greet", json!({ "name": "Ada" }), "application/json"),
+        ("talk", json!({}), "text/event-stream"),
+    ] {
+        let request = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": { "name": tool, "arguments": arguments, "_meta": {
+                "progressToken": 1,
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            } },
+        });
+        let headers = format!(
+            "{HOST}\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}"
+        );
+        let reply = post(address, &headers, &request.to_string()).await;
+        assert_eq!(
+            (reply.status, reply.header("content-type")),
+            (200, Some(kind)),
+            "{}",
+            reply.body
+        );
+    }
+}
