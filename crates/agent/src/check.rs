@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::definition::{AgentDefinition, Commands, InputConfig};
 use crate::template::{Gap, PromptTemplate, UnfilledGaps, is_gap_name};
 
-/// The argument that says which agent is called; no input can have its name.
+/// The argument that says which agent is called. No input of an agent can have this name.
 pub const AGENT_NAME: &str = "agent_name";
 
-/// The argument that says which agent goes on; no input can have its name.
+/// The argument that says which agent goes on. No input of an agent can have this name.
 pub const AGENT_ID: &str = "agent_id";
 
 /// What the first agent of a run is called in paths and rules; no other can have its name.

@@ -13,7 +13,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
 use crate::agent_tool::{SubagentInvocation, agent_spec, in_short};
-use crate::check::{AGENT_ID, MAX_NAME_BYTES};
+use crate::check::{AGENT_ID, AGENT_NAME, MAX_NAME_BYTES};
 use crate::definition::InputConfig;
 use crate::manner::{BACKGROUND, Manner, agent_id, background, taken_id};
 use crate::registry::Registered;
@@ -22,9 +22,6 @@ use crate::team::{Delegation, Granted, Team};
 
 /// The name of the tool.
 pub const DELEGATE_TO_AGENT: &str = "delegate_to_agent";
-
-/// The argument that names the agent. No input of an agent can have this name.
-pub const AGENT_NAME: &str = "agent_name";
 
 /// What the agent is to do, and what else goes into it.
 const PROMPT: &str = "prompt";
@@ -89,11 +86,11 @@ impl DelegateTool {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
-        let (continued, named) = (taken_id(&mut arguments), arguments.remove(INPUTS));
+        let (continued, named) = (taken_id(&mut arguments)?, arguments.remove(INPUTS));
         let background = manner.check(arguments.remove(BACKGROUND).as_ref())?;
         check_rest(&agent, &arguments)?;
         if let Some(child) = continued {
-            let message = prompt.unwrap_or_default();
+            let message = more(prompt, named.as_ref())?;
             let mut order = Order::new(agent, Map::new());
             order.background |= background;
             order.more = Some(More { child, message });
@@ -206,6 +203,23 @@ fn wanted_inputs(input: &InputConfig) -> String {
     let others = input.names().into_iter().filter(|(name, _)| Some(name) != single.as_ref());
     let named = others.map(|(name, required)| if required { name } else { format!("{name}?") });
     named.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what more an agent is to do that goes on: words alone. What it is given by name went in when it began.
+fn more(prompt: Option<String>, named: Option<&Value>) -> Result<String, ToolError> {
+    let is_empty = match named {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(named)) => named.is_empty(),
+        Some(_) => false,
+    };
+    if !is_empty {
+        return Err(ToolError::validation([
+            "an agent that goes on takes no `inputs`; say all of it in `prompt`",
+        ]));
+    }
+    prompt.filter(|prompt| !prompt.trim().is_empty()).ok_or_else(|| {
+        ToolError::validation(["`prompt` is empty; say in it what more the agent is to do"])
+    })
 }
 
 /// Makes the inputs of an agent of a prompt and of what is named. A prompt that is none of them is not lost: it

@@ -11,14 +11,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::acting::Acting;
-use crate::definition::{AgentDefinition, PolicyConfig, ToolChoice};
+use crate::definition::{AgentDefinition, ToolChoice};
 use crate::delegate;
+use crate::equip::{equipped, over, settings_of, supplier, view_of};
 use crate::executor::{AgentBuilder, Task};
-use crate::only_commands::OnlyCommands;
 use crate::registry::Registered;
 use crate::rights::AgentRights;
 use crate::running::RunReport;
-use crate::subagent::{handed, housed, instructions, over, settings_of, view_of};
+use crate::subagent::{handed, instructions};
 use crate::team::Granted;
 
 /// An agent that cannot be started.
@@ -71,8 +71,6 @@ impl AgentBuilder {
     ) -> Result<(Self, Task), DirectError> {
         let limited = then.map(|then| then.limit(agent.definition()));
         let definition = limited.as_ref().unwrap_or(agent.definition());
-        let policies: Vec<PolicyConfig> =
-            [definition.policy.clone()].into_iter().chain(then.map(AgentRights::policy)).collect();
         check(agent, inputs)?;
         let texts = agent.template().render(inputs);
         let texts = texts.map_err(|error| DirectError::Inputs(error.to_string()))?;
@@ -83,26 +81,13 @@ impl AgentBuilder {
         let shown = self.tools.shown().clone();
         let ceiling = self.ceiling.as_ref().unwrap_or(&shown);
         let view = view_of(definition, &shown, ceiling).map_err(unusable)?;
-        self.tools = self.tools.view(view.clone());
-        for policy in policies.iter().filter(|policy| policy.commands.is_some()) {
-            let main = Arc::clone(self.tools.permission());
-            let limited = OnlyCommands::limit(policy, main);
-            let limited = limited.map_err(|error| unusable(error.to_string()))?;
-            self.tools = self.tools.authorizer(limited);
-        }
-        if let Some(team) = &self.team {
-            for policy in &policies {
-                let own = team.supplier().authorizer(policy).map_err(unusable)?;
-                if let Some(own) = own {
-                    self.tools = self.tools.narrowed_by(own);
-                }
-            }
-            let (tools, premises) =
-                housed(definition, run, team.supplier(), self.tools).await.map_err(unusable)?;
-            self.tools = tools;
-            if let Some(workplace) = premises.and_then(|premises| premises.workplace) {
-                self.workplace = Some(workplace);
-            }
+        let tools = self.tools.view(view.clone());
+        let supplier = supplier(self.team.as_ref());
+        let (tools, premises) =
+            equipped(definition, then, run, supplier, tools).await.map_err(unusable)?;
+        self.tools = tools;
+        if let Some(workplace) = premises.and_then(|premises| premises.workplace) {
+            self.workplace = Some(workplace);
         }
         let judged = Acting::new(&definition.name, Arc::clone(self.tools.permission()));
         self.tools = self.tools.authorizer(Arc::new(judged));

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 use convoke_core::run::{Budget, COMPLETE_TASK, OutputSpec};
 use convoke_core::{
     Declaration, Ending, EventBody, Message, Part, ReflectionMode, Run, RunId, RunSettings,
-    Secrets, Strategy, Timestamp,
+    Secrets, Strategy, Timestamp, USE_TOOL,
 };
 use convoke_model::{Model, Settings};
+use convoke_tool::catalogue::TOOL_SEARCH;
 use convoke_tool::{EventSink, ExecutorBuilder, Grants, NullSink, Recorder, ToolContext, ToolView};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -196,7 +197,7 @@ impl AgentExecutor {
     ) -> Vec<EventBody> {
         let Task { prompt, attachments, history } = task;
         let offer = agent.offer(lineage);
-        let (tools, left_out) = (Arc::clone(&offer.declarations), offer.left_out.clone());
+        let tools = Arc::clone(&offer.declarations);
         let started = EventBody::RunStarted {
             task: agent.context.task().clone(),
             model: agent.model.name().to_string(),
@@ -212,16 +213,8 @@ impl AgentExecutor {
             place: workplace.place(),
             notes: workplace.notes(),
         });
-        let warnings = left_out.into_iter().map(|name| EventBody::Warning {
-            message: if [DELEGATE_TO_AGENT, BACKGROUND_AGENTS].contains(&name.as_str()) {
-                format!("agents cannot be reached: a tool is called `{name}`, which is how they are")
-            } else {
-                format!(
-                    "the agent `{name}` is not offered to the model: a tool has that name. Rename it, \
-                     or let agents be reached by `delegate`"
-                )
-            },
-        });
+        let warnings =
+            offer.left_out.iter().map(|name| EventBody::Warning { message: why_left_out(name) });
         [started].into_iter().chain(prepared).chain(warnings).collect()
     }
 
@@ -249,7 +242,7 @@ impl AgentExecutor {
         let limits = agent.team.as_ref().map(|team| *team.limits()).unwrap_or_default();
         let (locks, grants) = (agent.tools.path_locks().clone(), Grants::new(granted));
         let tree = Arc::new(Tree::new(limits, locks, grants, place.inbox.clone(), family));
-        tree.open_account(recorder.run(), None, &agent.settings.budget);
+        tree.open_account(recorder.run(), None, &agent.settings.budget, state.lock().spent());
         let origin = agent.origin.clone();
         let rest = Rest {
             state: Arc::clone(&state),
@@ -531,6 +524,29 @@ impl AgentBuilder {
             workplace: self.workplace,
             cancellation: self.cancellation,
         })))
+    }
+}
+
+/// Says why something of this name is not offered to a model, and what to do about it.
+fn why_left_out(name: &str) -> String {
+    match name {
+        DELEGATE_TO_AGENT => {
+            format!(
+                "agents cannot be called: a tool is called `{name}`, which is how they are. Rename it"
+            )
+        }
+        BACKGROUND_AGENTS => format!(
+            "agents in the background cannot be looked after: a tool is called `{name}`, which is how they \
+             are. Rename it"
+        ),
+        TOOL_SEARCH | USE_TOOL => format!(
+            "tools that are not listed cannot be found: a tool is called `{name}`, which is how they are. \
+             Rename it"
+        ),
+        _ => format!(
+            "the agent `{name}` is not offered to the model: a tool has that name. Rename it, or let agents \
+             be reached by `delegate`"
+        ),
     }
 }
 

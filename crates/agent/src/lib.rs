@@ -20,6 +20,7 @@
 //! | [`resume`] | taking a run up again |
 //! | `keeper`, `journaled` | where the events of runs are kept, and that this is a journal |
 //! | `drive` | the loop: decide, carry out, record |
+//! | `equip` | what an agent gets of what its caller has |
 //! | `manner` | how an agent is called, beside what goes into it |
 //! | `settle` | what is recorded where nothing has to be carried out |
 //! | `replay` | doing a recorded run again and comparing |
@@ -43,6 +44,7 @@ pub mod delegate;
 mod desk;
 pub mod direct;
 mod drive;
+mod equip;
 pub mod executor;
 pub mod files;
 mod handover;
@@ -75,10 +77,11 @@ mod workplace;
 
 pub use agent_tool::AgentTool;
 pub use background::BACKGROUND_AGENTS;
+pub use check::AGENT_NAME;
 pub use convoke_core::run::OutputSpec;
 pub use counsel::{Consultation, Counsel, consult};
 pub use definition::{AgentDefinition, InputConfig, InputType};
-pub use delegate::{AGENT_NAME, DELEGATE_TO_AGENT, DelegateTool};
+pub use delegate::{DELEGATE_TO_AGENT, DelegateTool};
 pub use desk::Letter;
 pub use direct::{AgentReport, DirectError};
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};

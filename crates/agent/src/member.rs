@@ -56,6 +56,7 @@ impl Member {
         let (begin, claim) = match self.tree.called(self.recorder.run(), call) {
             // It was taken up before the call that began it was made again.
             Some(child) if self.background.has(&child) => {
+                self.tree.forget_call(self.recorder.run(), call);
                 return Ok(Handover::handle(&order.agent.name, &child, self.short(&child)));
             }
             Some(child) => self.find_and_claim(child, &order)?,
@@ -132,25 +133,34 @@ impl Member {
     }
 
     /// Agents that may run only once, and were at work when the process was lost, are over: nobody takes them
-    /// up, and the call that they were called with is answered as interrupted.
+    /// up, and the call that they were called with is answered as interrupted. So are answers for servers, which
+    /// nobody waits for any more.
     pub(crate) fn give_up_lost(&self) -> Result<(), RecordError> {
         let lost: Vec<RunId> = {
             let run = self.state.lock();
-            let works = run.children().iter().filter(|(_, child)| {
-                let once =
-                    || self.agent.registered(&child.name).is_some_and(|it| it.run.at_most_once);
+            let works = run.children().iter().filter(|(id, child)| {
+                let once = || {
+                    let known = self.agent.registered(&child.name);
+                    known.is_some_and(|it| it.run.at_most_once) || self.tree.is_counsel(id)
+                };
                 !child.background && child.outcome.is_none() && once()
             });
             works.map(|(id, _)| id.clone()).collect()
         };
         for child in lost {
             let state = self.tree.run(&child);
-            let outcome = state.and_then(|state| state.lock().outcome().cloned());
-            if outcome.is_none() {
-                let why = "the process that ran it was lost";
-                let report = self.lost(&child, Cause::Terminated, why);
-                record_end(&self.recorder, &self.state, &report, None)?;
-            }
+            let status = state.as_ref().and_then(|state| {
+                let run = state.lock();
+                run.outcome().map(|outcome| outcome.status)
+            });
+            let report = match (state, status) {
+                // It waits for a person, and its call with it.
+                (_, Some(Status::Parked)) => continue,
+                // It ended, and only its caller had yet to hear of it.
+                (Some(state), Some(_)) => RunReport::of(&state),
+                _ => self.lost(&child, Cause::Terminated, "the process that ran it was lost"),
+            };
+            record_end(&self.recorder, &self.state, &report, None)?;
         }
         Ok(())
     }

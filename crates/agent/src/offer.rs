@@ -101,7 +101,8 @@ impl Agent {
                 told
             }
             many => {
-                let names = [TOOL_SEARCH, USE_TOOL].into_iter().filter(|_| many.is_some());
+                let names = [TOOL_SEARCH, USE_TOOL].into_iter();
+                let names = names.filter(|name| many.is_some() && taken(name));
                 left_out.extend(names.map(str::to_owned));
                 declared(all.iter())
             }

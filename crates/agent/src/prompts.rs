@@ -21,6 +21,7 @@ const LOOP: &str = include_str!("../prompts/loop.md");
 const CUT_OFF: &str = include_str!("../prompts/cut_off.md");
 const DROPPED_CALLS: &str = include_str!("../prompts/dropped_calls.md");
 const GIVEN_UP: &str = include_str!("../prompts/given_up.md");
+const LAST_LEVEL: &str = include_str!("../prompts/last_level.md");
 const REMIND: &str = include_str!("../prompts/remind.md");
 const COMPACTED: &str = include_str!("../prompts/compacted.md");
 const WRONG_ANSWER: &str = include_str!("../prompts/wrong_answer.md");
@@ -117,6 +118,11 @@ pub(crate) fn cut_off() -> String {
     fill(CUT_OFF, &[])
 }
 
+/// Tells an agent that was granted others why it has no tool to call them.
+pub(crate) fn last_level() -> String {
+    fill(LAST_LEVEL, &[])
+}
+
 pub(crate) fn remind() -> String {
     fill(REMIND, &[])
 }
@@ -162,6 +168,8 @@ mod tests {
             remind(),
             dropped_calls(128, 3),
             given_up("a"),
+            forgotten(&["A".to_owned()]),
+            last_level(),
             compacted("s", "r", "c"),
             wrong_answer("- x", "{}"),
             SYSTEM.to_owned(),

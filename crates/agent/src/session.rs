@@ -37,6 +37,12 @@ impl Session {
             EventBody::WorkspacePrepared { .. } if event.parent.is_some() => {
                 self.apart.insert(event.run.clone());
             }
+            // Whoever such an agent calls works in its session.
+            EventBody::RunStarted { .. }
+                if event.parent.as_ref().is_some_and(|caller| self.apart.contains(caller)) =>
+            {
+                self.apart.insert(event.run.clone());
+            }
             EventBody::UserMessage { message } => {
                 let is_note = |part: &Part| part.as_text().is_some_and(prompts::is_forgotten);
                 if message.parts.iter().any(is_note) {
@@ -92,5 +98,55 @@ impl Session {
             }
         }
         forgotten
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use convoke_core::event::VERSION;
+    use convoke_core::{AgentPath, Position, Timestamp};
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(run: &str, caller: Option<&str>, kind: &str, data: &Value) -> Event {
+        Event {
+            v: VERSION,
+            position: Position::Durable { seq: 1 },
+            ts: Timestamp::default(),
+            run: RunId::new(run),
+            parent: caller.map(RunId::new),
+            agent: AgentPath::default(),
+            call: kind.starts_with("tool_call").then(|| CallId::new("c")),
+            secrets: std::collections::BTreeSet::new(),
+            body: serde_json::from_value(json!({ "type": kind, "data": data })).unwrap(),
+        }
+    }
+
+    /// Also one that has no files of its own, and works with those of an agent that has.
+    #[test]
+    fn what_agents_with_files_of_their_own_set_is_not_set_for_all() {
+        let started = json!({
+            "task": "t", "prompt": "p",
+        });
+        let place = json!({ "place": { "kind": "worktree", "path": "/w" } });
+        let requested = json!({ "toolName": "set_env", "params": { "key": "A", "value": "b" } });
+        let completed = json!({
+            "toolName": "set_env", "result": "set", "content": [], "durationMs": 1,
+        });
+        for (is_apart, worked) in [(true, 1), (false, 3)] {
+            let mut session = Session::default();
+            for (run, caller) in [("r", None), ("r-a", Some("r")), ("r-a-b", Some("r-a"))] {
+                session.take(&event(run, caller, "run_started", &started));
+                if is_apart && run == "r-a" {
+                    session.take(&event(run, caller, "workspace_prepared", &place));
+                }
+            }
+            for (run, caller) in [("r", None), ("r-a", Some("r")), ("r-a-b", Some("r-a"))] {
+                session.take(&event(run, caller, "tool_call_requested", &requested));
+                session.take(&event(run, caller, "tool_call_completed", &completed));
+            }
+            assert_eq!(session.worked.len(), worked, "{is_apart}");
+        }
     }
 }

@@ -76,6 +76,7 @@ mod tests {
     }
 
     /// A prompt once offered a tool that the agent did not have: every use of it was refused.
+    /// gemini-cli 4.17.
     #[test]
     fn pitfall_4_17_prompts_name_exactly_the_tools_there_are() {
         for definition in all() {

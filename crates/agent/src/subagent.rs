@@ -1,26 +1,23 @@
-//! Makes an agent ready to work: its texts, its model, its tools, what it may use. What it gets is never
-//! more than its caller has.
+//! Makes an agent ready to work: how it begins, its texts, its model. What it gets of its caller's is in `equip`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use convoke_core::count::count;
-use convoke_core::run::{Budget, RunSettings};
+use convoke_core::run::Budget;
 use convoke_core::{
-    CallId, Cause, Ending, EventBody, Message, Millis, ModelFacts, Money, Outcome, Part,
-    ReflectionMode, Role, Run, RunId, Status, Strategy, ToolError, WorkspaceKind,
+    CallId, Cause, EventBody, Message, Millis, Outcome, Part, Role, Run, RunId, Status, ToolError,
 };
-use convoke_model::{Model, Settings};
-use convoke_tool::{ExecutorBuilder, Selection, ToolContext, ToolView};
+use convoke_model::Model;
+use convoke_tool::ToolContext;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_tool::Redeclared;
-use crate::definition::{AgentDefinition, Inherit, ToolChoice};
+use crate::definition::{AgentDefinition, Inherit, InputConfig};
 use crate::drive::Driver;
+use crate::equip::{equipped, over, settings_of, supplier, view_of};
 use crate::executor::{Agent, AgentExecutor, Task};
 use crate::member::Member;
-use crate::only_commands::OnlyCommands;
 use crate::prompts;
 use crate::registry::Registered;
 use crate::resume::taken_up;
@@ -28,10 +25,11 @@ use crate::rights::AgentRights;
 use crate::running::{Control, RunHandle, StopCause};
 use crate::seat::Seat;
 use crate::state::RunState;
-use crate::team::{Granted, NoSupplier, Premises, Supplier, Team};
-use crate::tree::{ASKED_BY, Claim, MAX_COUNSELS};
+use crate::team::{Granted, Team};
+use crate::tree::{ASKED_BY, Claim, MAX_COUNSELS, RIGHTS};
 
-/// What more an agent is to do is recorded under this name.
+/// What more an agent is to do is recorded under this name. So is what was said beside its inputs, where that cannot
+/// be taken for one of them.
 const MORE: &str = "prompt";
 
 /// How much of a call's id is part of an agent's.
@@ -66,19 +64,36 @@ impl Order {
     }
 
     /// Takes up an agent that worked in the background: with what it was given, or was to do then.
-    pub(crate) fn again(agent: Arc<Registered>, child: &RunId, given: Map<String, Value>) -> Self {
-        let message = given.get(MORE).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let more = Some(More { child: child.clone(), message });
-        Self { agent, inputs: given, background: true, more, note: None, asked_by: None }
+    pub(crate) fn again(
+        agent: Arc<Registered>,
+        child: &RunId,
+        mut given: Map<String, Value>,
+    ) -> Self {
+        let said = given.get(MORE).and_then(Value::as_str).map(str::to_owned);
+        let note = said.clone().filter(|_| is_no_input(&agent, MORE));
+        if note.is_some() {
+            given.remove(MORE);
+        }
+        let more = Some(More { child: child.clone(), message: said.unwrap_or_default() });
+        Self { agent, inputs: given, background: true, more, note, asked_by: None }
     }
 
     /// Returns what is recorded of it.
     fn given(&self) -> Map<String, Value> {
-        match &self.more {
-            Some(more) => Map::from_iter([(MORE.to_owned(), more.message.clone().into())]),
-            None => self.inputs.clone(),
+        if let Some(More { message, .. }) = &self.more {
+            return Map::from_iter([(MORE.to_owned(), message.as_str().into())]);
         }
+        let mut given = self.inputs.clone();
+        if let Some(note) = self.note.as_ref().filter(|_| is_no_input(&self.agent, MORE)) {
+            given.insert(MORE.to_owned(), note.as_str().into());
+        }
+        given
     }
+}
+
+/// Tells whether nothing that goes into an agent can have this name.
+fn is_no_input(agent: &Registered, name: &str) -> bool {
+    matches!(agent.input, InputConfig::Named(_)) && !agent.input.has(name)
 }
 
 /// How an agent begins.
@@ -125,10 +140,17 @@ impl Member {
             let child = &self.child_of(child.as_str());
             self.check_child(child)?;
             self.check_name(child, &order.agent.name)?;
-            let ended = self.tree.run(child).filter(|state| {
-                let status = state.lock().outcome().map(|outcome| outcome.status);
-                status.is_some_and(|status| status != Status::Parked)
-            });
+            // What its caller does not know yet is not over: its end would be taken for that of what comes now.
+            let is_over = |outcome: &Outcome| outcome.status != Status::Parked;
+            let is_known = {
+                let run = self.state.lock();
+                let known = run.children().get(child).and_then(|known| known.outcome.as_ref());
+                known.is_some_and(is_over)
+            };
+            let ended = self
+                .tree
+                .run(child)
+                .filter(|state| is_known && state.lock().outcome().is_some_and(is_over));
             let id = self.short(child);
             let busy =
                 || ToolError::unavailable(format!("the agent `{id}` works; wait for it first"));
@@ -139,8 +161,9 @@ impl Member {
         let limits = &self.tree.limits;
         if self.lineage.len() >= limits.max_depth as usize {
             let depth = limits.max_depth;
-            let message =
-                format!("agents may call agents {depth} levels deep, and this is the last");
+            let message = format!(
+                "agents may call agents {depth} levels deep, and this is the last; do it yourself"
+            );
             return Err(ToolError::permission(message));
         }
         if self.lineage.contains(name) {
@@ -151,7 +174,10 @@ impl Member {
         }
         if !self.tree.bear() {
             let most = count(u64::from(limits.max_agents), "agent");
-            let message = format!("this run has called {most}, which is as many as it may");
+            let message = format!(
+                "this run has called {most}, which is as many as it may; do it yourself, or continue one \
+                 that has ended by its `agent_id`"
+            );
             return Err(ToolError::permission(message));
         }
         let (child, claim) = self.name_child(call, limits.max_agents)?;
@@ -161,12 +187,12 @@ impl Member {
     /// Says how an answer for a server begins. It is no agent that somebody called, so how many of those there
     /// may be, and how far down, does not matter to it.
     pub(crate) fn begin_counsel(&self, call: &CallId) -> Result<(Begin, Claim), ToolError> {
-        if !self.tree.counsel() {
+        let (child, claim) = self.name_child(call, MAX_COUNSELS)?;
+        if !self.tree.counsel(&child) {
             let message =
                 format!("this run has answered servers {MAX_COUNSELS} times, as often as it may");
             return Err(ToolError::permission(message));
         }
-        let (child, claim) = self.name_child(call, MAX_COUNSELS)?;
         Ok((Begin::New(child), claim))
     }
 
@@ -210,7 +236,8 @@ impl Member {
     ) -> Result<Prepared, ToolError> {
         let child = begin.child().clone();
         let definition = order.agent.definition();
-        let agent = Arc::clone(self.agent_of(definition, &child, order).await?.agent());
+        let then = self.rights_of(&child, definition)?;
+        let agent = Arc::clone(self.agent_of(order, &child, then.as_ref()).await?.agent());
         let spawned = |continued| EventBody::AgentSpawned {
             child: child.clone(),
             name: definition.name.clone(),
@@ -225,12 +252,12 @@ impl Member {
                 (state, first, matches!(begin, Begin::New(_)).then(|| spawned(false)))
             }
             Begin::Resume(_, state) | Begin::Over(_, state) => {
-                let first = taken_up(&state.lock(), &agent, &Value::Null, None);
+                let first = resumption(&state, &agent, (then.as_ref(), definition), None);
                 (state, first, None)
             }
             Begin::More(_, state, message, recorded) => {
-                let message = Message::text(Role::User, message);
-                let first = taken_up(&state.lock(), &agent, &Value::Null, Some(message));
+                let message = Some(Message::text(Role::User, message));
+                let first = resumption(&state, &agent, (then.as_ref(), definition), message);
                 (state, first, (!recorded).then(|| spawned(true)))
             }
         };
@@ -239,16 +266,41 @@ impl Member {
             let recorded = self.recorder.record(Some(call), spawned);
             recorded.map_err(|error| ToolError::unavailable(error.to_string()))?;
         }
-        self.tree.keep(&child, Arc::clone(&state));
+        self.tree.keep(&child, Arc::clone(&state), &agent.origin);
         let (handle, control) = Control::below(stop);
         let recorder = self.recorder.child(child.clone(), &definition.name);
         let lineage: Arc<[String]> =
             self.lineage.iter().cloned().chain([definition.name.clone()]).collect();
-        self.tree.open_account(&child, Some(self.recorder.run()), &agent.settings.budget);
+        self.open_account(&child, &state, &agent.settings.budget);
         let seat = Seat::among(Arc::clone(&self.tree.seats));
         let place = (Arc::clone(&self.tree), lineage, seat);
         let driver = AgentExecutor::driver(agent, state, recorder, control, place);
         Ok(Prepared { driver, first, handle })
+    }
+
+    /// Returns what an agent may do by its definition as it was when it began, where that is recorded.
+    fn rights_of(
+        &self,
+        child: &RunId,
+        definition: &AgentDefinition,
+    ) -> Result<Option<AgentRights>, ToolError> {
+        let recorded = self.tree.rights(child);
+        let read = recorded.as_ref().map(AgentRights::deserialize).transpose();
+        read.map_err(|error| {
+            ToolError::unavailable(format!(
+                "the agent `{}` cannot go on: what it might do when it began cannot be read ({error})",
+                definition.name
+            ))
+        })
+    }
+
+    /// Opens the account of an agent. One that goes on after its end makes its calls anew.
+    fn open_account(&self, child: &RunId, state: &RunState, budget: &Budget) {
+        let run = state.lock();
+        self.tree.open_account(child, Some(self.recorder.run()), budget, run.spent());
+        if run.outcome().is_some_and(|outcome| outcome.status != Status::Parked) {
+            self.tree.renew_calls(child);
+        }
     }
 
     /// Returns the events that a new agent begins with.
@@ -266,9 +318,12 @@ impl Member {
             Inherit::Brief => prompt = format!("{}\n\n{prompt}", self.in_short()),
             Inherit::Fork => history = [self.conversation(), history].concat(),
         }
-        let system = self.system(definition, texts.system_prompt, &agent.context);
         let lineage: Vec<String> =
             self.lineage.iter().cloned().chain([definition.name.clone()]).collect();
+        let mut system = self.system(definition, texts.system_prompt, &agent.context);
+        if !definition.agents.is_empty() && lineage.len() >= self.tree.limits.max_depth as usize {
+            system = format!("{system}\n\n{}", prompts::last_level()).into();
+        }
         let task = Task::new(prompt).after(history);
         Ok(AgentExecutor::started(agent, system, &lineage, task))
     }
@@ -326,7 +381,8 @@ impl Member {
         left.cost = left.cost.map(|left| left + counted.cost.unwrap_or_default());
         let Some(state) = self.tree.run(child) else { return };
         let past = state.lock();
-        if past.outcome().is_none() && past.task().is_some() {
+        let goes_on = past.outcome().is_none_or(|outcome| outcome.status == Status::Parked);
+        if goes_on && past.task().is_some() {
             left.time_ms = Millis::new(left.time_ms.get().saturating_add(past.worked()));
             left.turns = left.turns.saturating_add(past.turns());
             left.tool_calls = left.tool_calls.map(|left| left.saturating_add(past.tool_calls()));
@@ -336,12 +392,14 @@ impl Member {
     /// Makes the agent of a definition, for one run.
     async fn agent_of(
         &self,
-        definition: &AgentDefinition,
-        child: &RunId,
         order: &Order,
+        child: &RunId,
+        then: Option<&AgentRights>,
     ) -> Result<AgentExecutor, ToolError> {
+        let limited = then.map(|then| Box::new(then.limit(order.agent.definition())));
+        let definition = limited.as_deref().unwrap_or(order.agent.definition());
         let team = self.agent.team.as_ref();
-        let supplier = team.map_or(&NoSupplier as &dyn Supplier, Team::supplier);
+        let supplier = supplier(team);
         let unusable = |why: String| {
             ToolError::unavailable(format!(
                 "the agent `{}` cannot be started: {why}",
@@ -354,18 +412,9 @@ impl Member {
         };
         let view =
             view_of(definition, self.agent.tools.shown(), &self.agent.ceiling).map_err(unusable)?;
-        let mut tools = self.agent.tools.clone().view(view.clone());
-        let own = supplier.authorizer(&definition.policy).map_err(unusable)?;
-        if let Some(own) = own {
-            tools = tools.narrowed_by(own);
-        }
-        if definition.policy.commands.is_some() {
-            let caller = Arc::clone(tools.permission());
-            let limited = OnlyCommands::limit(&definition.policy, caller);
-            tools = tools.authorizer(limited.map_err(|error| unusable(error.to_string()))?);
-        }
+        let tools = self.agent.tools.clone().view(view.clone());
         let (tools, premises) =
-            housed(definition, child, supplier, tools).await.map_err(unusable)?;
+            equipped(definition, then, child, supplier, tools).await.map_err(unusable)?;
         let settings = {
             let run = self.state.lock();
             let mut left = run.left(self.agent.context.clock().now());
@@ -375,7 +424,7 @@ impl Member {
         let mut origin = json!({
             "agent": definition.name,
             "inputs": order.inputs,
-            "rights": AgentRights::of(definition),
+            RIGHTS: then.cloned().unwrap_or_else(|| AgentRights::of(definition)),
         });
         if let (Some(server), Some(origin)) = (&order.asked_by, origin.as_object_mut()) {
             origin.insert(ASKED_BY.to_owned(), server.clone().into());
@@ -400,6 +449,27 @@ impl Member {
         }
         builder.build().map_err(|error| unusable(error.to_string()))
     }
+}
+
+/// Returns the events by which an agent goes on. What it might do when it began is in the record already, and is what
+/// is looked at the next time as well.
+fn resumption(
+    state: &RunState,
+    agent: &Agent,
+    (then, now): (Option<&AgentRights>, &AgentDefinition),
+    more: Option<Message>,
+) -> Vec<EventBody> {
+    let nothing = Value::Null;
+    let recorded = if then.is_some() { &agent.origin } else { &nothing };
+    let mut events = taken_up(&state.lock(), agent, recorded, more);
+    if then.is_some_and(|then| *then != AgentRights::of(now)) {
+        let message = format!(
+            "what the agent `{}` may do was changed since it began; it may do what both allow",
+            now.name
+        );
+        events.push(EventBody::Warning { message });
+    }
+    events
 }
 
 /// Tells whether an agent that ended like this goes on when the call that began it is made again: it waited
@@ -427,102 +497,6 @@ pub(crate) fn instructions(
     format!("{}\n\n{}", situated.trim_end(), prompts::COMPLETE.trim_end())
 }
 
-/// Gives an agent the place to work in that its definition asks for.
-pub(crate) async fn housed(
-    definition: &AgentDefinition,
-    child: &RunId,
-    supplier: &dyn Supplier,
-    tools: ExecutorBuilder,
-) -> Result<(ExecutorBuilder, Option<Premises>), String> {
-    let kind = definition.run.workspace.filter(|kind| *kind != WorkspaceKind::Shared);
-    let Some(kind) = kind else { return Ok((tools, None)) };
-    let premises = supplier.premises(kind, child, tools.used()).await?;
-    let mut tools = tools.context(premises.context.clone());
-    if let Some(own) = &premises.authorizer {
-        tools = tools.narrowed_by(Arc::clone(own));
-    }
-    Ok((tools, Some(premises)))
-}
-
-/// Returns the tools of an agent: those it names of the ones its caller could have, or the ones its caller
-/// has.
-pub(crate) fn view_of(
-    definition: &AgentDefinition,
-    shown: &ToolView,
-    ceiling: &ToolView,
-) -> Result<ToolView, String> {
-    let config = &definition.tools;
-    let Some(choices) = &config.allow else {
-        let exclude: Vec<&String> =
-            config.exclude.iter().filter(|name| is_there(shown, name)).collect();
-        let selection = Selection::all().without(exclude);
-        return shown.select(&selection).map_err(|error| error.to_string());
-    };
-    let named = choices.iter().filter(|choice| !matches!(choice, ToolChoice::Given(_)));
-    // What there is and its caller cannot have is left out; what there is not is a mistake.
-    let withheld: Vec<&str> = {
-        let names = choices.iter().map(ToolChoice::name);
-        names.filter(|name| is_withheld(ceiling, name)).collect()
-    };
-    if !withheld.is_empty() && withheld.len() == choices.len() {
-        return Err(format!("its caller can have none of its tools ({})", withheld.join(", ")));
-    }
-    let named = named.filter(|choice| !withheld.contains(&choice.name()));
-    let mut selection = Selection::only(named.map(|choice| choice.name().to_owned()));
-    let excluded = config.exclude.iter().filter(|name| is_there(ceiling, name));
-    selection = selection.without(excluded);
-    let view = ceiling.select(&selection).map_err(|error| error.to_string())?;
-    let own = choices.iter().filter_map(|choice| match choice {
-        ToolChoice::Given(tool) => Some(Arc::clone(tool)),
-        ToolChoice::Declared(declaration) => {
-            let tool = view.get(&declaration.name)?;
-            Some(Redeclared::tool(tool, declaration.clone()))
-        }
-        ToolChoice::Named(_) => None,
-    });
-    Ok(view.and(own.collect::<Vec<_>>()))
-}
-
-/// Returns what an agent may use and how it ends: of everything, the less of what it asks for and what is
-/// left.
-pub(crate) fn settings_of(
-    definition: &AgentDefinition,
-    model: &ModelFacts,
-    left: &Budget,
-    caller: &RunSettings,
-) -> RunSettings {
-    let wanted = &definition.run;
-    RunSettings {
-        budget: Budget {
-            turns: lesser(wanted.max_turns, Some(left.turns)).unwrap_or(left.turns).max(1),
-            time_ms: Millis::new(shorter(wanted.max_time, left.time_ms.get())),
-            turn_time_ms: left.turn_time_ms,
-            tokens: lesser(wanted.max_tokens, left.tokens),
-            cost: lesser::<Money>(wanted.max_cost, left.cost),
-            tool_calls: lesser(wanted.max_tool_calls, left.tool_calls),
-        },
-        ending: Ending::CompleteTask,
-        output: definition.output.clone(),
-        strategy: Strategy::Direct,
-        reflection: ReflectionMode::Off,
-        model: *model,
-        max_repeats: caller.max_repeats,
-        on_stuck: wanted.on_stuck.unwrap_or(caller.on_stuck),
-        max_rescues: caller.max_rescues,
-        compact_at_percent: caller.compact_at_percent,
-    }
-}
-
-/// Tells whether a tool is there, but not for this caller.
-fn is_withheld(ceiling: &ToolView, name: &str) -> bool {
-    ceiling.registry().has(name) && ceiling.get(name).is_none()
-}
-
-/// Tells whether something is excluded that there is, or that a server may bring; other names exclude nothing.
-fn is_there(view: &ToolView, name: &str) -> bool {
-    name.contains(['*', ':']) || view.get(name).is_some() || view.registry().may_come(name)
-}
-
 /// Returns what an agent without a query is asked to do: its one text, or all of its inputs.
 pub(crate) fn handed(definition: &AgentDefinition, inputs: &Map<String, Value>) -> String {
     let single = definition.input.single_text();
@@ -530,27 +504,5 @@ pub(crate) fn handed(definition: &AgentDefinition, inputs: &Map<String, Value>) 
     match (text, inputs.len()) {
         (Some(text), 1) => text.to_owned(),
         _ => serde_json::to_string_pretty(inputs).unwrap_or_default(),
-    }
-}
-
-fn lesser<T: Ord>(wanted: Option<T>, left: Option<T>) -> Option<T> {
-    match (wanted, left) {
-        (Some(wanted), Some(left)) => Some(wanted.min(left)),
-        (wanted, left) => wanted.or(left),
-    }
-}
-
-fn shorter(wanted: Option<Duration>, left: Duration) -> Duration {
-    wanted.map_or(left, |wanted| wanted.min(left))
-}
-
-/// Returns how a model is asked: as the agent says, and otherwise as its caller does.
-pub(crate) fn over(own: &Settings, caller: &Settings) -> Settings {
-    Settings {
-        temperature: own.temperature.or(caller.temperature),
-        top_p: own.top_p.or(caller.top_p),
-        thinking_budget: own.thinking_budget.or(caller.thinking_budget),
-        reasoning_effort: own.reasoning_effort.or(caller.reasoning_effort),
-        max_output_tokens: own.max_output_tokens.or(caller.max_output_tokens),
     }
 }

@@ -1,7 +1,6 @@
 //! What all runs of one tree share: the ledger, the seats, the locks, and what became of every agent.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
@@ -14,12 +13,15 @@ use convoke_tool::{Grants, PathLocks};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 
+use crate::resume::origin;
 use crate::state::RunState;
 
 /// How often the model of a tree answers servers. What that costs has limits of its own.
 pub(crate) const MAX_COUNSELS: u32 = 1_000;
 /// What the origin of such an answer has, and that of an agent has not.
 pub(crate) const ASKED_BY: &str = "askedBy";
+/// What the definition of an agent let it do when it began stands under this name in its origin.
+pub(crate) const RIGHTS: &str = "rights";
 
 /// How large a tree of agents may get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +52,10 @@ pub(crate) struct Family {
     /// How many calls of tools every run made.
     calls: HashMap<RunId, u32>,
     born: u32,
-    /// How many of its runs answered servers, and are no agents.
-    counsels: u32,
+    /// Those of its runs that answered servers, and are no agents.
+    counsels: HashSet<RunId>,
+    /// What the definition of every agent let it do when it began, as it was recorded.
+    rights: HashMap<RunId, Value>,
     /// Those that were to go on after their end, and had not when the process was lost.
     to_go_on: HashSet<RunId>,
     /// What those were given that had not begun, or not gone on.
@@ -79,12 +83,11 @@ impl Family {
                     family.to_go_on.insert(child.clone());
                 }
             }
-            if let EventBody::RunStarted { origin, .. } = &event.body
-                && event.run != *root
-                && origin.get(ASKED_BY).is_some()
-            {
-                family.born = family.born.saturating_sub(1);
-                family.counsels += 1;
+            if let Some(origin) = origin(event).filter(|_| event.run != *root) {
+                family.note_rights(&event.run, origin);
+                if origin.get(ASKED_BY).is_some() && family.counsels.insert(event.run.clone()) {
+                    family.born = family.born.saturating_sub(1);
+                }
             }
             // One that goes on has something to do when it was told what.
             let begins = match event.body {
@@ -139,6 +142,13 @@ impl Family {
         family
     }
 
+    /// Notes what an agent may do, as the origin of its run says it, unless that is known from its beginning.
+    fn note_rights(&mut self, run: &RunId, origin: &Value) {
+        if let Some(rights) = origin.get(RIGHTS).filter(|_| !self.rights.contains_key(run)) {
+            self.rights.insert(run.clone(), rights.clone());
+        }
+    }
+
     /// Returns a copy in which nobody works on anything.
     pub(crate) fn unclaimed(&self) -> Self {
         Self { claimed: HashSet::new(), ..self.clone() }
@@ -173,8 +183,6 @@ pub(crate) struct Tree {
     /// Somebody used less than was set aside.
     settled: Notify,
     family: Mutex<Family>,
-    born: AtomicU32,
-    counsels: AtomicU32,
 }
 
 impl Tree {
@@ -199,17 +207,29 @@ impl Tree {
             limits,
             ledger: Mutex::new(ledger),
             settled: Notify::new(),
-            born: AtomicU32::new(family.born),
-            counsels: AtomicU32::new(family.counsels),
             family: Mutex::new(family),
         }
     }
 
-    /// Opens the account of a run, with what it and all runs below it may use.
-    pub(crate) fn open_account(&self, run: &RunId, parent: Option<&RunId>, budget: &Budget) {
+    /// Opens the account of a run, with what it and all runs below it may use, and what they have used: a run that
+    /// goes on in the same process is in another tree than before.
+    pub(crate) fn open_account(
+        &self,
+        run: &RunId,
+        parent: Option<&RunId>,
+        budget: &Budget,
+        spent: &Usage,
+    ) {
         let Budget { tokens, cost, tool_calls, .. } = *budget;
         let allowance = Allowance { tokens, cost, tool_calls };
-        self.ledger().open(run, parent, allowance);
+        let mut ledger = self.ledger();
+        ledger.open(run, parent, allowance);
+        ledger.catch_up(run, spent);
+    }
+
+    /// Lets an agent that goes on after its end make its calls of tools anew, as its run does.
+    pub(crate) fn renew_calls(&self, run: &RunId) {
+        self.ledger().renew_calls(run);
     }
 
     /// Keeps a share of what a run may use for itself: nobody below it gets that.
@@ -258,12 +278,27 @@ impl Tree {
 
     /// Counts one more agent, if there may be one.
     pub(crate) fn bear(&self) -> bool {
-        one_more(&self.born, self.limits.max_agents)
+        let mut family = self.family();
+        let has_room = family.born < self.limits.max_agents;
+        family.born += u32::from(has_room);
+        has_room
     }
 
     /// Counts one more answer for a server, if there may be one.
-    pub(crate) fn counsel(&self) -> bool {
-        one_more(&self.counsels, MAX_COUNSELS)
+    pub(crate) fn counsel(&self, child: &RunId) -> bool {
+        let mut family = self.family();
+        let has_room = family.counsels.len() < MAX_COUNSELS as usize;
+        has_room && family.counsels.insert(child.clone())
+    }
+
+    /// Tells whether a run answers a server, and is no agent.
+    pub(crate) fn is_counsel(&self, child: &RunId) -> bool {
+        self.family().counsels.contains(child)
+    }
+
+    /// Returns what the definition of an agent let it do when it began, as it was recorded.
+    pub(crate) fn rights(&self, child: &RunId) -> Option<Value> {
+        self.family().rights.get(child).cloned()
     }
 
     /// Returns the agent that a call began or went on with.
@@ -308,9 +343,10 @@ impl Tree {
         self.family().runs.get(child).cloned()
     }
 
-    /// Keeps what is known of an agent.
-    pub(crate) fn keep(&self, child: &RunId, state: Arc<RunState>) {
+    /// Keeps what is known of an agent, and what it may do, as its origin says it.
+    pub(crate) fn keep(&self, child: &RunId, state: Arc<RunState>, origin: &Value) {
         let mut family = self.family();
+        family.note_rights(child, origin);
         family.to_go_on.remove(child);
         family.runs.insert(child.clone(), state);
     }
@@ -343,12 +379,6 @@ impl Tree {
     fn ledger(&self) -> MutexGuard<'_, BudgetLedger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Counts one more, up to a limit; tells whether there was room.
-fn one_more(count: &AtomicU32, most: u32) -> bool {
-    let more = |count: u32| (count < most).then_some(count + 1);
-    count.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
 }
 
 /// An agent that somebody works on, and nobody else may.

@@ -205,6 +205,24 @@ impl BudgetLedger {
         self.change(run, |account| account.spent += used);
     }
 
+    /// Notes what a run and all runs below it are known to have used, where less of that is noted. Those above it
+    /// are not charged: what is known of them is noted with them.
+    pub fn catch_up(&mut self, run: &RunId, known: &Usage) {
+        if let Some(account) = self.accounts.get_mut(run) {
+            let missing = known.since(&account.spent);
+            if !missing.is_empty() {
+                account.spent += missing;
+            }
+        }
+    }
+
+    /// Lets a run that goes on after its end make its calls of tools anew. For those above it they were made.
+    pub fn renew_calls(&mut self, run: &RunId) {
+        if let Some(account) = self.accounts.get_mut(run) {
+            account.tool_calls = 0;
+        }
+    }
+
     /// Returns what a run and all runs below it have used.
     pub fn spent(&self, run: &RunId) -> Usage {
         self.accounts.get(run).map(|account| account.spent).unwrap_or_default()
@@ -362,6 +380,25 @@ mod tests {
         ledger.keep(&root, 0, money("0.0095"));
         assert_eq!(ledger.reserve(&child, &asked(64)), refused(Limit::Cost));
         assert!(matches!(ledger.reserve(&root, &asked(64)), Verdict::Granted(_)));
+    }
+
+    #[test]
+    fn what_was_used_before_counts_and_is_not_charged_twice() {
+        let (root, child) = (RunId::new("root"), RunId::new("child"));
+        let mut ledger = BudgetLedger::default();
+        let allowance = Allowance { tokens: Some(1_000), tool_calls: Some(3), cost: None };
+        ledger.open(&root, None, allowance);
+        ledger.open(&child, Some(&root), allowance);
+        ledger.catch_up(&root, &used(300, 400));
+        ledger.catch_up(&child, &used(100, 100));
+        assert_eq!(ledger.spent(&root), used(300, 400), "it knows of its children");
+        ledger.catch_up(&root, &used(200, 200));
+        assert_eq!(ledger.spent(&root), used(300, 400), "less is no news");
+        let refused = Verdict::Refused { limit: Limit::Tokens, of: root.clone() };
+        assert_eq!(ledger.reserve(&child, &wish(300, 100)), refused);
+        assert_eq!(ledger.take_calls(&child, 2), Ok(2));
+        ledger.renew_calls(&child);
+        assert_eq!(ledger.take_calls(&child, 2), Ok(1), "the caller has made two of three");
     }
 
     #[test]

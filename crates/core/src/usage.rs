@@ -208,9 +208,10 @@ impl ModelFacts {
     /// conversation.
     const CALLS: u32 = 128;
 
-    /// Returns how many calls of tools are taken of one of its answers.
+    /// Returns how many calls of tools are taken of one of its answers: one at least, since an answer of which
+    /// nothing is taken leads nowhere.
     pub fn calls_taken(&self) -> u32 {
-        self.max_calls.unwrap_or(Self::CALLS)
+        self.max_calls.unwrap_or(Self::CALLS).max(1)
     }
 
     /// Returns these facts, with what another source says where they say nothing.

@@ -80,6 +80,7 @@ fn guarded() -> Policy {
     Policy::new(Mode::Default).layer(layer(specs))
 }
 
+/// claude-code#36637, #37662: ways around rules, one a line of the corpus.
 #[test]
 fn no_attempt_to_get_around_the_policy_is_allowed() {
     let cases = corpus(include_str!("data/policy/bypass.jsonl"));
@@ -104,6 +105,7 @@ fn no_attempt_to_get_around_the_policy_is_allowed() {
 
 /// A rule on all tools of a server is one on the server: what is read from it is forbidden too, and never allowed by
 /// that alone. A rule on one of its tools says nothing about it.
+/// gemini-cli 4.20: every way to write all tools of a server is understood.
 #[test]
 fn a_rule_on_the_tools_of_a_server_holds_for_what_is_read_from_it() {
     use Permission::{Allow, Ask, Deny};

@@ -94,6 +94,9 @@ pub(crate) struct Gathered {
     begun: BTreeSet<(String, String)>,
     /// The questions that are open: of which run, about which call.
     pub(crate) asked: BTreeSet<(String, String)>,
+    /// Those of them that a call asks which runs.
+    #[serde(default)]
+    inquired: BTreeSet<(String, String)>,
     pub(crate) events: u64,
     pub(crate) forked_from: Option<Forked>,
     pub(crate) problem: Option<String>,
@@ -171,6 +174,7 @@ impl Gathered {
             used: BTreeMap::new(),
             begun: BTreeSet::new(),
             asked: BTreeSet::new(),
+            inquired: BTreeSet::new(),
             events: 0,
             forked_from: None,
             problem,
@@ -269,7 +273,19 @@ impl Gathered {
                 self.tool_calls += u64::from(is_new);
             }
             // The same as what `open_questions` makes of whole events.
-            "approval_asked" | "inquiry_asked" => self.asked.extend(glance.about()),
+            "approval_asked" => self.asked.extend(glance.about()),
+            "inquiry_asked" => {
+                self.asked.extend(glance.about());
+                self.inquired.extend(glance.about());
+            }
+            // The calls that inquired are lost, or are made again and ask again.
+            "run_resumed" => {
+                let lost = |call: &(String, String)| call.0 == glance.run;
+                for call in self.inquired.iter().filter(|call| lost(call)) {
+                    self.asked.remove(call);
+                }
+                self.inquired.retain(|call| !lost(call));
+            }
             "approval_answered"
             | "inquiry_answered"
             | "tool_call_completed"
@@ -277,6 +293,7 @@ impl Gathered {
             | "tool_call_denied" => {
                 if let Some(call) = glance.about() {
                     self.asked.remove(&call);
+                    self.inquired.remove(&call);
                     if glance.kind.starts_with("tool_call_") {
                         self.begun.remove(&call);
                     }

@@ -164,6 +164,11 @@ impl InputConfig {
         }
     }
 
+    /// Tells whether something of this name goes in.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names().iter().any(|(known, _)| known == name)
+    }
+
     /// Returns the one input that a text can be handed to: the only one that has to be there if it is a
     /// text, or the only one there is.
     pub fn single_text(&self) -> Option<String> {

@@ -131,9 +131,7 @@ fn finding(error: &Error) -> Finding {
         Error::Budget { .. } | Error::AliasReplayLimitExceeded { .. } => TOO_LARGE.to_owned(),
         other => match UserMessageFormatter.format_message(other) {
             // Met while an alias is filled in, it comes as a text.
-            said if said.contains("recorded_anchor_events") || said.contains("budget") => {
-                TOO_LARGE.to_owned()
-            }
+            said if said.contains("breached: ") => TOO_LARGE.to_owned(),
             said => format!(
                 "not valid YAML: {said}; a text with `: `, `#` or quotes in it has to be in quotes"
             ),
@@ -280,5 +278,7 @@ mod tests {
         assert!(refused.starts_with("it is too large"), "{refused}");
         let deep = format!("a: {}{}", "[".repeat(500), "]".repeat(500));
         assert!(read(&deep).is_err());
+        let named = read("a: *budget\n").unwrap_err().message;
+        assert!(!named.starts_with("it is too large"), "a word of its own is no bomb: {named}");
     }
 }

@@ -117,6 +117,7 @@ fn r152_shipped_agents_are_there_unless_they_are_switched_off() {
 }
 
 /// Overriding the tools of an agent once broke loading it, and dropped what nobody had overridden.
+/// gemini-cli 4.11.
 #[test]
 fn pitfall_4_11_overriding_tools_works_and_keeps_everything_else() {
     let words = Declaration {

@@ -20,6 +20,7 @@ fn say(word: &str) -> Turn {
 }
 
 /// R217: the main agent hands a search to an agent, which searches, reads and completes its task.
+/// codex#2770, #8664, gemini-cli 4.3 (#20258): it has instructions, tools, a conversation and a run of its own.
 #[tokio::test(start_paused = true)]
 async fn r217_an_agent_works_with_tools_and_its_result_comes_back() {
     let model = Cast::new()
@@ -48,8 +49,10 @@ async fn r217_an_agent_works_with_tools_and_its_result_comes_back() {
     assert!(paths.contains(&"main/finder"), "{paths:?}");
     let parents = events.iter().filter(|event| event.agent.as_str() == "main/finder");
     assert!(parents.into_iter().all(|event| event.parent.as_ref() == Some(&report.run)));
+    assert!(events.iter().all(|event| (event.run == report.run) == event.agent.is_root()));
 }
 
+/// codex#35027, yoagent#173: what an agent used is told for it, and is part of what its caller used.
 #[tokio::test(start_paused = true)]
 async fn usage_is_counted_at_the_leaf_and_rolled_up_once() {
     let model = Cast::new()
@@ -68,6 +71,8 @@ async fn usage_is_counted_at_the_leaf_and_rolled_up_once() {
 }
 
 /// goose#5812, gemini-cli 4.12: a child that failed is not a success for its caller.
+/// codex#23296, gemini-cli 4.10: one that only says something has not done its task, and what it said is not
+/// lost.
 #[tokio::test(start_paused = true)]
 async fn a_failed_agent_is_a_failed_call_with_what_there_was() {
     let model = Cast::new()
@@ -166,6 +171,7 @@ async fn an_agent_gets_the_less_of_what_it_wants_and_what_is_left() {
 }
 
 /// R130, R186-R201: every way in which an agent ends.
+/// gemini-cli 4.1 (#22323): an answer in the last turn does not make a goal of a limit.
 #[tokio::test(start_paused = true)]
 async fn every_termination_mode_is_reached_by_an_agent() {
     let mut short = agent("short");
@@ -242,6 +248,7 @@ async fn a_stopped_caller_stops_its_agents_first() {
 }
 
 /// R170-R173, R177-R179, C6: the ways in which a model reaches agents.
+/// codex#31097: where agents are switched off, no model is offered any.
 #[tokio::test(start_paused = true)]
 async fn a_model_reaches_agents_as_it_is_set() {
     let mut typed = agent("typed");
@@ -529,6 +536,7 @@ impl Supplier for Shop {
 
 /// gemini-cli#24699, zed#62143, codex#23095: models, tools, policies and places of agents are as their
 /// definitions say, or the call fails and says why; the caller goes on.
+/// codex#2770, #8664: so an agent has a model, tools and a policy of its own.
 #[tokio::test(start_paused = true)]
 async fn an_agent_gets_what_its_definition_names_or_its_call_fails() {
     let fast = Cast::new().says("quick", [done("by the fast model")]).model();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use convoke_agent::{
     AgentBuilder, AgentExecutor, Consultation, Paused, Place, Task, TreeLimits, consult,
 };
-use convoke_core::{Cause, Kind, Message, Role, RunId};
+use convoke_core::{Cause, EventBody, Kind, Message, Role, RunId};
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::testing::AllowAll;
 use convoke_tool::{FunctionTool, MemorySink, ToolContext, ToolExecutor, ToolRegistry, ToolView};
@@ -104,4 +104,29 @@ async fn answers_of_a_run_that_is_taken_up_again_are_no_agents() {
     }
     let told = answers(&events, "main");
     assert!(told[0].contains("worked"), "{told:?}");
+}
+
+/// Nobody waits for an answer any more whose call was lost: it is over, and what it used is counted.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_lost_with_its_process_is_over() {
+    let model =
+        Cast::new().says("main", [muse(), Turn::text("ok")]).says("oracle", [done("42")]).model();
+    let main = musing(&model).build().unwrap();
+    let (events, _) = read(main.start_as(RunId::new("r"), "go")).await;
+    let events = durable(&events);
+    let begun = events.iter().position(|event| event.parent.is_some()).unwrap() + 1;
+    let place = Place::new(Arc::new(MemorySink::default()));
+    let paused = Paused::rebuild(&RunId::new("r"), &events[..begun], place);
+    let model = Cast::new().says("main", [Turn::text("ok")]).says("oracle", [done("42")]).model();
+    let main = musing(&model).build().unwrap();
+    let (later, report) = read(main.resume(paused, None).unwrap()).await;
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+    let ended: Vec<(&str, Cause)> = later
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::AgentEnded { child, outcome, .. } => Some((child.as_str(), outcome.cause)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(ended, [("r-call_1", Cause::Terminated), ("r-call_1-2", Cause::Goal)]);
 }

@@ -69,6 +69,25 @@ async fn what_it_cannot_have_is_told_before_it_starts() {
     assert_eq!(model.requests().len(), 0);
 }
 
+/// A policy that nobody could keep was left out where there was no team.
+#[tokio::test(start_paused = true)]
+async fn without_anybody_who_keeps_its_policy_it_is_not_started() {
+    let model = Cast::new().model();
+    let mut careful = agent("careful");
+    careful.policy.mode = Some(convoke_core::Mode::Plan);
+    let mut apart = agent("apart");
+    apart.run.workspace = Some(convoke_core::WorkspaceKind::Worktree);
+    for (definition, why) in [
+        (careful, "policies of agents are not supported here"),
+        (apart, "there are no workspaces here"),
+    ] {
+        let solo = Registered::of(definition).unwrap();
+        let made = with(&model).acting_as(&solo, &inputs("x"), &id()).await;
+        let error = made.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn it_calls_the_agents_it_was_granted() {
     let mut solo = agent("solo");

@@ -114,6 +114,7 @@ async fn who_answers_in_words_is_told_how_to_hand_them_over() {
     assert_eq!(model.requests()[1].tools.len(), model.requests()[0].tools.len());
 }
 
+/// gemini-cli 4.10: words in place of a completion are offered a last turn, and are handed over in it.
 #[tokio::test(start_paused = true)]
 async fn words_without_completing_get_one_chance_and_are_no_plain_success() {
     let model = script([

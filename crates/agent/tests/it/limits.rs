@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::run::Budget;
-use convoke_core::{Cause, Limit, Millis, ModelFacts, Price, Status};
+use convoke_core::{Cause, Limit, Message, Millis, ModelFacts, Part, Price, Status};
 use convoke_model::scripted::{ScriptedModel, Turn};
 use serde_json::json;
 
@@ -23,6 +23,7 @@ fn price(output: &str) -> Price {
     }
 }
 
+/// gemini-cli 4.1 (#22323): an answer in the last turn says that it was the last.
 #[tokio::test(start_paused = true)]
 async fn the_last_turn_is_kept_for_an_answer_and_the_cause_stays() {
     let model = script([again(1), again(2), Turn::text("I got as far as 2.")]);
@@ -41,6 +42,8 @@ async fn the_last_turn_is_kept_for_an_answer_and_the_cause_stays() {
     assert_eq!(last.tools, model.requests()[0].tools, "the declarations stay: caches hold");
 }
 
+/// gemini-cli 4.4 (#14088), 4.9: a call that was under way when time ran out has its result before the last
+/// answer.
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_takes_too_long_is_stopped_in_time_for_a_last_answer() {
     let model = script([
@@ -58,6 +61,7 @@ async fn a_tool_that_takes_too_long_is_stopped_in_time_for_a_last_answer() {
     assert!(answer.contains("cancelled"), "the call was answered all the same: {answer}");
 }
 
+/// goose#9082, gemini-cli 4.19: a model that never answers is given up after the time of one turn.
 #[tokio::test(start_paused = true)]
 async fn a_silent_model_cannot_use_more_than_its_turn() {
     let model = script([Turn::wait(Duration::from_hours(5)).and_text("late"), Turn::text("sorry")]);
@@ -69,6 +73,8 @@ async fn a_silent_model_cannot_use_more_than_its_turn() {
     assert_eq!(began.elapsed().as_secs(), 20);
 }
 
+/// codex#12487, #46023, #30842, gemini-cli 4.19: a limit of tokens stops a run before the call that would pass
+/// it.
 #[tokio::test(start_paused = true)]
 async fn tokens_are_reserved_before_they_are_used_and_there_is_no_grace_beyond_them() {
     let model = script([again(1).tokens(900, 100), again(2).tokens(1_900, 100), Turn::text("no")]);
@@ -96,6 +102,7 @@ async fn money_is_exact_and_an_unknown_price_is_refused() {
     assert!(error.to_string().contains("no price is known"), "{error}");
 }
 
+/// gemini-cli 4.4, 4.19: calls of tools have a limit as well, and each call beyond it has an answer.
 #[tokio::test(start_paused = true)]
 async fn calls_beyond_the_limit_are_answered_without_being_run() {
     let three = Turn::call("echo", json!({ "word": "a" }))
@@ -127,4 +134,21 @@ async fn the_model_is_told_before_a_limit_is_reached() {
         .any(|message| message.words().contains("83 % of your turns are used"));
     assert!(said, "the model is told: {:?}", model.requests()[10].messages.last());
     assert_eq!(Limit::Turns.cause(), Cause::MaxTurns);
+}
+
+/// gemini-cli 4.4 (#14088), 4.9: every call has its result before the last answer is asked for, and a tool that
+/// is called in place of it does not run.
+#[tokio::test(start_paused = true)]
+async fn the_last_turn_comes_after_all_results_and_runs_no_tool() {
+    let model = script([again(1), again(2).and_call("echo", json!({ "word": "too" })), again(3)]);
+    let budget = Budget { turns: 3, ..Budget::default() };
+    let (events, report) = read(with(&model).budget(budget).build().unwrap().start("Go.")).await;
+    assert_eq!((report.outcome.cause, report.outcome.recovered), (Cause::MaxTurns, false));
+    let last = &model.requests()[2].messages;
+    let parts = last.iter().flat_map(|message| &message.parts);
+    let results = parts.filter(|part| matches!(part, Part::ToolResult { .. })).count();
+    assert_eq!((last.iter().flat_map(Message::calls).count(), results), (3, 3));
+    let told = told(&events);
+    let count = |start: &str| told.iter().filter(|word| word.starts_with(start)).count();
+    assert_eq!((count("tool_call_started"), count("tool_call_denied")), (3, 1), "{told:?}");
 }

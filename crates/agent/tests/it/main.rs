@@ -19,5 +19,6 @@ mod resume;
 mod stopping;
 mod stuck;
 mod support;
+mod taken_up;
 mod thinking;
 mod tree;

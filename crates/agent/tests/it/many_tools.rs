@@ -68,6 +68,8 @@ fn called(events: &[Arc<Event>]) -> Vec<&str> {
 }
 
 /// 200 tools cost at most 3,000 tokens before the first word, and each can still be used.
+/// claude-code#13717, #7336, #11364, kilocode#9602, opencode#8277, #8625: schemas are not told before they are
+/// wanted.
 #[tokio::test(start_paused = true)]
 async fn two_hundred_tools_are_looked_for_and_called_as_what_they_are() {
     let use_it = json!({ "name": "mcp__s3__brew_coffee", "args": { "word": "black" } });
@@ -211,6 +213,8 @@ impl Arrivals for Slow {
 }
 
 /// The first request waits for nobody; a search does, and says who did not come.
+/// codex#20167, #14627, #6317: a slow server holds up no start. claude-code#92033, #91514, #81967, #85326,
+/// #27048: a server that comes and goes does not change the beginning of a request, which caches depend on.
 #[tokio::test(start_paused = true)]
 async fn tools_that_come_later_are_found_without_changing_what_was_told() {
     let registry = registry();
@@ -294,6 +298,7 @@ async fn what_servers_may_bring_later_can_be_found_by_who_may_use_it() {
 }
 
 /// Agents are found beside tools, and called the same way; so do agents look for tools.
+/// goose#6583: where tools are looked for in place of being listed, agents are not hidden by it.
 #[tokio::test(start_paused = true)]
 async fn agents_are_found_and_find() {
     let model = Cast::new()

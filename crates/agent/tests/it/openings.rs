@@ -1,11 +1,14 @@
-//! What hurts the users of other systems, each with where it was told, does not happen here.
+//! What hurts users of agents, and does not happen here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use convoke_agent::AgentExecutor;
+use convoke_agent::{AgentExecutor, TreeLimits};
 use convoke_core::hook::Moment;
-use convoke_core::{Cause, EventBody, Kind, ModelFacts, Permission, Role, Status};
+use convoke_core::run::Budget;
+use convoke_core::{Cause, EventBody, Kind, ModelFacts, Permission, Price, Role, Status};
 use convoke_model::scripted::Turn;
+use convoke_model::{ModelError, ModelErrorKind};
 use convoke_tool::{
     Answer, FunctionHook, FunctionTool, Hooks, KindAuthorizer, ToolContext, ToolExecutor,
     ToolRegistry, ToolView, Verdict, ask_with,
@@ -44,7 +47,8 @@ async fn hooks_guard_the_calls_of_agents() {
     assert!(told[1].contains("you said the rest"), "{told:?}");
 }
 
-/// gemini-cli#17648: an agent that gets the shape of its output wrong again and again does not go on forever.
+/// gemini-cli 4.2 (#17648): an agent that gets the shape of its output wrong again and again does not go on
+/// forever.
 #[tokio::test(start_paused = true)]
 async fn a_shape_that_stays_wrong_ends_the_agent() {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -202,4 +206,119 @@ async fn two_calls_of_one_agent_are_two_runs() {
         let other = if first == "left" { "right" } else { "left" };
         assert!(others.into_iter().all(|words| !words.contains(other)), "{first}");
     }
+}
+
+/// codex#31378: a run can go on calling agents; none of those that ended, well or not, is in the way of the next.
+#[tokio::test(start_paused = true)]
+async fn the_hundredth_agent_works_like_the_first() {
+    let asks = (0..100_usize).map(|index| ask(["good", "bad"][index % 2], &index.to_string()));
+    let broken = || Turn::error(ModelError::new(ModelErrorKind::Authentication, "p", "no key"));
+    let model = Cast::new()
+        .says("main", asks.chain([Turn::text("ok")]))
+        .says("good", (0..50).map(|index| done(&format!("good {index}"))))
+        .says("bad", (0..50).map(|_| broken()))
+        .model();
+    let mut limits = TreeLimits::default();
+    limits.max_parallel = 1;
+    let team = team([agent("good"), agent("bad")]).limits(limits).build();
+    let budget = Budget { turns: 200, ..Budget::default() };
+    let main = with(&model).system("Main.").team(team).budget(budget).build().unwrap();
+    let (events, report) = read(main.start("go")).await;
+    assert_eq!(report.text().as_deref(), Some("ok"), "{:?}", report.outcome);
+    let told = answers(&events, "main");
+    let good = told.iter().filter(|answer| answer.starts_with("good ")).count();
+    assert_eq!((told.len(), good), (100, 50));
+}
+
+/// claude-code#94013: an agent that works in the background has limits like any other.
+#[tokio::test(start_paused = true)]
+async fn an_agent_in_the_background_has_limits() {
+    let mut busy = agent("busy");
+    busy.run.max_turns = Some(4);
+    let start = json!({ "agent_name": "busy", "prompt": "x", "background": true });
+    let start = Turn::call("delegate_to_agent", start);
+    let model = Cast::new()
+        .says("main", [start, Turn::text("I wait."), Turn::text("ok")])
+        .says("busy", (0..50).map(|index| say(&index.to_string())))
+        .model();
+    let main = main_with(&model, [busy]).build().unwrap();
+    let (events, report) = read(main.start("go")).await;
+    let cause = events.iter().find_map(|event| match &event.body {
+        EventBody::AgentEnded { outcome, .. } => Some(outcome.cause),
+        _ => None,
+    });
+    assert_eq!(cause, Some(Cause::MaxTurns));
+    assert_eq!(asked(&model).iter().filter(|who| *who == "busy").count(), 4);
+    assert_eq!(report.text().as_deref(), Some("ok"), "{:?}", report.outcome);
+}
+
+/// goose#7877, #7359, #10103, #4269, yoagent#173, codex#35027: what an agent cost is told for it, with its model, and
+/// is part of what its caller cost, once.
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_cost_is_told_and_is_part_of_the_whole() {
+    let price = Price {
+        input: "1".parse().unwrap(),
+        cached_input: None,
+        cache_write: None,
+        output: "10".parse().unwrap(),
+    };
+    let facts = ModelFacts { window: Some(100_000), price: Some(price), ..ModelFacts::default() };
+    let model = Cast::new()
+        .says("main", [ask("a", "x").tokens(1_000, 100), Turn::text("ok").tokens(2_000, 100)])
+        .says("a", [say("hi").tokens(1_000, 100), done("r").tokens(2_000, 100)])
+        .model_with(facts);
+    let main = main_with(&model, [agent("a")]).build().unwrap();
+    let (events, report) = read(main.start("go")).await;
+    assert_eq!(report.usage.cost, Some("0.01".parse().unwrap()));
+    let cost = events.iter().find_map(|event| match &event.body {
+        EventBody::AgentEnded { usage, .. } => usage.cost,
+        _ => None,
+    });
+    assert_eq!(cost, Some("0.005".parse().unwrap()));
+    let works = events.iter().any(|event| {
+        event.agent.as_str() == "main/a"
+            && matches!(&event.body, EventBody::RunStarted { model, .. } if model == "scripted/model")
+    });
+    assert!(works, "it is told which model works");
+}
+
+/// gemini-cli 4.5 (#24870), 4.14: agents that ended leave nothing behind that listens, works or holds a model.
+#[tokio::test(start_paused = true)]
+async fn agents_that_ended_leave_nothing_behind() {
+    let asks = |from: usize, to: usize| (from..to).map(|index| ask("a", &index.to_string()));
+    let ok = || [Turn::text("ok")];
+    let model =
+        Cast::new().says("main", asks(0, 1).chain(ok()).chain(asks(1, 21)).chain(ok())).model();
+    let main = main_with(&model, [agent("a")]).build().unwrap();
+    let mut left = Vec::new();
+    for _ in 0..2 {
+        read(main.start("go")).await;
+        // Whoever was stopped needs a turn to end.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        left.push((Arc::strong_count(&model), tasks));
+    }
+    assert_eq!(asked(&model).len(), 1 + 1 + 1 + 20 + 20 + 1);
+    assert_eq!(left[0], left[1], "twenty agents leave as much as one");
+}
+
+/// codex#24951: whoever waits for an agent waits for as long as it said, and not until the agent ends.
+#[tokio::test(start_paused = true)]
+async fn waiting_for_an_agent_has_an_end() {
+    let start = json!({ "agent_name": "slow", "prompt": "x", "background": true });
+    let look_after = |arguments: serde_json::Value| Turn::call("background_agents", arguments);
+    let turns = [
+        Turn::call("delegate_to_agent", start),
+        look_after(json!({ "action": "wait", "seconds": 5 })),
+        look_after(json!({ "action": "cancel", "agent_id": "call_1" })),
+    ];
+    let model = Cast::new()
+        .says("main", turns.into_iter().chain(["ok", "ok"].map(Turn::text)))
+        .says("slow", [Turn::call("nap", json!({ "millis": 500_000 }))])
+        .model();
+    let main = main_with(&model, [agent("slow")]).build().unwrap();
+    let (events, report) = read(main.start("go")).await;
+    let told = answers(&events, "main");
+    assert!(told[1].contains("\"status\":\"working\""), "{told:?}");
+    assert!(report.duration_ms.get() < Duration::from_mins(1), "{:?}", report.duration_ms);
 }

@@ -66,6 +66,8 @@ fn words(message: &Message) -> String {
     message.parts.iter().map(text).collect()
 }
 
+/// goose#7914, #1624, #33, PR #7972: a run that was lost anywhere goes on with a whole conversation, and what
+/// it did is not done again.
 #[tokio::test]
 async fn wherever_it_is_lost_a_run_ends_with_the_same_answer_and_does_nothing_twice() {
     let (whole, marks) = (model(), Arc::new(AtomicU32::new(0)));

@@ -30,6 +30,7 @@ async fn stopping_while_the_model_speaks_keeps_what_it_said() {
     assert_eq!(told(&events).last().unwrap(), "run_ended");
 }
 
+/// goose#7914, #1624, #33: no call is left without a result by an interruption.
 #[tokio::test(start_paused = true)]
 async fn stopping_while_tools_work_answers_every_call() {
     let model = script([Turn::call("nap", json!({ "millis": 9_000_000 }))

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use convoke_agent::AgentExecutor;
 use convoke_core::event::Verdict;
-use convoke_core::{Cause, EventBody, ModelFacts, ReflectionMode, Role, Strategy};
+use convoke_core::{Cause, EventBody, Kind, ModelFacts, ReflectionMode, Role, Strategy};
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_model::{ModelError, ModelErrorKind};
+use convoke_tool::testing::AllowAll;
+use convoke_tool::{FunctionTool, Roots, ToolContext, ToolExecutor, ToolRegistry, ToolView};
 use serde_json::json;
 
-use crate::support::{read, script, told, with};
+use crate::support::{Word, read, script, told, with};
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_comes_first_and_failures_are_looked_back_at() {
@@ -71,6 +74,7 @@ async fn looking_back_can_accept_what_there_is() {
     assert_eq!(report.text().as_deref(), Some("It is done as far as it goes."));
 }
 
+/// gemini-cli 4.7: no call is cut off from its result.
 #[tokio::test(start_paused = true)]
 async fn a_long_conversation_is_summed_up_between_complete_groups() {
     let long = |word: &str| Turn::call("echo", json!({ "word": word.repeat(6_000) }));
@@ -99,6 +103,7 @@ async fn a_long_conversation_is_summed_up_between_complete_groups() {
     assert_eq!(last.messages[0].words(), "Say a and b.", "the task stays");
 }
 
+/// codex#40619, #7232: summing up never makes a conversation longer.
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_is_not_shorter_is_refused() {
     let long = |word: &str| Turn::call("echo", json!({ "word": word.repeat(6_000) }));
@@ -120,6 +125,7 @@ async fn a_summary_that_is_not_shorter_is_refused() {
     assert_eq!(model.requests()[3].messages.len(), 5, "nothing was removed");
 }
 
+/// gemini-cli 4.7 (#7784, #22942): summing up works where it is needed most, after the model refused.
 #[tokio::test(start_paused = true)]
 async fn a_conversation_too_long_for_the_model_is_summed_up_and_asked_again() {
     let too_long = || ModelError::new(ModelErrorKind::ContextTooLong, "openai", "too many tokens");
@@ -132,4 +138,43 @@ async fn a_conversation_too_long_for_the_model_is_summed_up_and_asked_again() {
     let never = script([Turn::error(too_long())]);
     let (_, report) = read(with(&never).build().unwrap().start("Go.")).await;
     assert_eq!((report.outcome.cause, report.exit_code() as u8), (Cause::ContextWindow, 4));
+}
+
+/// gemini-cli 4.7 (#7784, #22942, #19590): a summary that cannot be had is the end, with the reason, and is not asked
+/// for again and again.
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_cannot_be_had_ends_the_run_with_the_reason() {
+    let too_long = || ModelError::new(ModelErrorKind::ContextTooLong, "openai", "too many tokens");
+    let say = |word: &str| Turn::call("echo", json!({ "word": word.repeat(2_000) }));
+    let refusals = (0..20).map(|_| Turn::error(too_long()));
+    let model = script([say("a"), say("b")].into_iter().chain(refusals));
+    let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
+    assert_eq!(report.outcome.cause, Cause::ContextWindow);
+    assert_eq!(model.requests().len(), 4, "the turn that was refused, and one summary");
+}
+
+/// codex#13279, #35226, #36665: which files were read is known after the conversation was summed up, whatever the
+/// summary says.
+#[tokio::test(start_paused = true)]
+async fn files_stay_known_when_a_conversation_is_summed_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = ToolRegistry::new();
+    let look = FunctionTool::new("look", "Looks.", async |_: Word, _: ToolContext| {
+        Ok::<_, String>("x".repeat(12_000))
+    });
+    registry.register(look.kind(Kind::Read).reads("word")).unwrap();
+    let roots = Roots::open([directory.path()]).unwrap();
+    let context = ToolContext::builder("t").roots(roots).build();
+    let tools = ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll);
+    let look = |name: &str| Turn::call("look", json!({ "word": directory.path().join(name) }));
+    let facts = ModelFacts { window: Some(8_000), ..ModelFacts::default() };
+    let turns = [look("a.txt"), look("b.txt"), Turn::text("I forgot."), Turn::text("done")];
+    let model = Arc::new(ScriptedModel::new(turns).with_facts(facts));
+    let agent = AgentExecutor::with_model(model.clone(), tools).build().unwrap();
+    let (_, report) = read(agent.start("Look at both.")).await;
+    assert_eq!(report.outcome.cause, Cause::Goal);
+    let summed_up = model.requests()[3].messages[1].words();
+    for part in ["I forgot.", "Files read so far: ", "a.txt", "b.txt"] {
+        assert!(summed_up.contains(part), "{part}: {summed_up}");
+    }
 }

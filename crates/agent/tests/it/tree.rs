@@ -183,6 +183,7 @@ async fn a_tree_parks_and_goes_on_where_it_was() {
 
 /// codex#33002, #22033, gemini-cli#20258: every moment in which the process is lost, at every depth. What
 /// had ended is never done again, and the end is the same.
+/// codex#19140, forgecode#3287: no agent is lost, and none is called a second time.
 #[tokio::test]
 async fn a_tree_is_taken_up_after_any_event() {
     let script = |request: &RequestSnapshot| {
@@ -459,7 +460,36 @@ async fn an_agent_that_ended_is_continued_by_its_id() {
     assert_eq!(used, [10, 10], "what was counted before is not counted again");
 }
 
+/// codex#19140, #22364: an agent that ended in another process is still there to go on.
+#[tokio::test]
+async fn an_agent_is_continued_by_its_id_in_another_process() {
+    let world = World::new();
+    let yes = || ask_with(async |_| Answer::yes());
+    let model = Cast::new()
+        .says("main", [ask("a", "first"), Turn::text("ok")])
+        .says("a", [done("one")])
+        .model();
+    let main = world.main(&model, [agent("a")], yes()).build().unwrap();
+    read(main.start_as(RunId::new("r"), "go")).await;
+    let more = json!({ "agent_name": "a", "prompt": "and now?", "agent_id": "call_1" });
+    let model = Cast::new()
+        .says("main", [Turn::call("delegate_to_agent", more), Turn::text("ok")])
+        .says("a", [done("two")])
+        .model();
+    let main = world.main(&model, [agent("a")], yes()).build().unwrap();
+    let reopened = world.journals().reopen(&RunId::new("r")).unwrap();
+    let again = main.resume(reopened.paused, Some(Task::new("go on"))).unwrap();
+    let (events, _) = read(again).await;
+    let told = answers(&events, "main");
+    assert!(told[0].starts_with("two"), "{told:?}");
+    assert_eq!(asked(&model), ["main", "a", "main"]);
+    let heard = &model.requests()[1].messages;
+    assert_eq!(heard[0].words(), "first", "it knows what it did");
+    assert_eq!(heard.last().unwrap().words(), "and now?");
+}
+
 /// codex#12488, #38989: many agents at once cannot use more than there is, and the last ones are refused.
+/// codex#12487, #46023, #30842: the limit is one for all of them.
 #[tokio::test(start_paused = true)]
 async fn thirty_two_agents_cannot_overspend_together() {
     let used = Arc::new(AtomicU32::new(0));
@@ -500,6 +530,7 @@ async fn thirty_two_agents_cannot_overspend_together() {
 }
 
 /// codex#16183: more than may work at once wait for their turn, and none fails for it.
+/// gemini-cli 4.19: there is a greatest number of agents that work at once.
 #[tokio::test(start_paused = true)]
 async fn more_agents_than_may_work_wait_for_their_turn() {
     let many = (1..12).fold(ask("w", "0"), |turn, index| {

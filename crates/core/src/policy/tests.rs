@@ -45,6 +45,7 @@ fn example() -> Policy {
     ]))
 }
 
+/// claude-code#36637, #37662: what is chained or nested is judged command by command.
 #[test]
 fn every_command_of_a_line_has_to_be_allowed() {
     use Permission::{Allow, Ask, Deny};
@@ -220,6 +221,7 @@ fn a_guess_never_allows() {
     }
 }
 
+/// gemini-cli 4.20: patterns for the tools of a server hold for them.
 #[test]
 fn rules_on_paths_and_hosts_hold_for_tools_of_others() {
     use Permission::{Allow, Deny};

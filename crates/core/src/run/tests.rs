@@ -577,6 +577,7 @@ fn run_to_end(settings: RunSettings, whims: Vec<Whim>) -> World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12_000, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// gemini-cli 4.4 (#14088), 4.9: whatever happens, each call has one answer before anything else is said.
     #[test]
     fn whatever_happens_the_promises_hold(
         settings in settings(),
@@ -775,6 +776,7 @@ fn a_refusal_of_the_last_answer_does_not_hide_why_it_was_the_last() {
     assert_eq!((outcome.cause, outcome.recovered), (Cause::MaxTurns, false));
 }
 
+/// gemini-cli 4.9: in a last turn no other tool runs.
 #[test]
 fn a_single_turn_is_for_the_answer() {
     let mut world = World::new(with_turns(1), vec![plain()]);

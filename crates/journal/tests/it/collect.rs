@@ -37,6 +37,7 @@ fn would_go(store: &Store, policy: Policy) -> Vec<String> {
     collected.into_iter().map(|one| one.run.to_string()).collect()
 }
 
+/// codex#35091: what is kept can be held to a number of bytes.
 #[test]
 fn each_rule_chooses_and_none_chooses_nothing() {
     let world = runs();

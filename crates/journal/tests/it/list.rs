@@ -118,6 +118,35 @@ fn answered(seq: u64, call: &str) -> Event {
     about(call, event("run", seq, serde_json::from_value(body).unwrap()))
 }
 
+/// What a call asked for while it ran is gone with the process that ran it.
+#[test]
+fn what_a_lost_call_asked_for_is_not_open_any_more() {
+    let world = world();
+    let journal = world.store.create(&id("run"), NOW).unwrap();
+    let append = |event: Event| journal.append(&event).unwrap();
+    let inquired = serde_json::json!({
+        "type": "inquiry_asked",
+        "data": {
+            "toolName": "t", "who": "t", "message": "Which?", "reason": "it has to know",
+            "wanted": { "mode": "form", "schema": {} }
+        }
+    });
+    let inquired = |seq| {
+        let body = serde_json::from_value(inquired.clone()).unwrap();
+        about("c", event("run", seq, body))
+    };
+    append(started("run", "hello", ""));
+    append(asked(2, "a"));
+    append(inquired(3));
+    append(in_child(inquired(4), "run"));
+    assert_eq!(only(&world).open_questions, 3);
+    let resumed = serde_json::json!({ "type": "run_resumed", "data": {} });
+    append(event("run", 5, serde_json::from_value(resumed).unwrap()));
+    let events = world.store.read(&id("run")).unwrap().events;
+    assert_eq!(convoke_journal::open_questions(&events).len(), 2);
+    assert_eq!(only(&world).open_questions, 2, "they agree");
+}
+
 #[test]
 fn a_run_that_waits_for_an_answer_says_so() {
     let world = world();
@@ -162,6 +191,7 @@ fn a_prompt_is_found_wherever_it_is_kept() {
     assert_eq!(list[1].prompt.chars().count(), 200);
 }
 
+/// codex#46269, #20213: no start depends on a cache, whatever became of it.
 #[test]
 fn a_thousand_runs_are_the_same_with_any_cache() {
     let world = world();

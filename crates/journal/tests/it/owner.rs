@@ -7,6 +7,7 @@ use convoke_journal::{Condition, Journal, JournalError};
 use crate::child;
 use crate::support::{NOW, id, notice, world};
 
+/// codex#39015, #35091: two processes never write one journal.
 #[test]
 fn a_second_process_is_told_who_works_on_the_run() {
     let world = world();
@@ -69,6 +70,7 @@ fn a_lock_file_nobody_can_read_is_no_obstacle() {
     assert!(world.store.open(&id("run"), NOW).is_ok());
 }
 
+/// codex#46269, #20213, #35555, #30105: nothing that is only looked up locks anybody out.
 #[test]
 fn listing_never_keeps_anybody_from_opening() {
     let world = world();

@@ -202,6 +202,7 @@ fn everything_belongs_to_its_owner_alone() {
     assert_eq!(modes.len(), 11, "{modes:?}");
 }
 
+/// goose PR #7972: what is begun twice under one id begins once.
 #[test]
 fn an_id_that_is_taken_or_could_escape_is_refused() {
     let world = world();

@@ -91,6 +91,7 @@ fn the_first_agent_of_a_name_counts_and_the_others_are_named() {
 }
 
 /// Agents of a project once worked on a desk and not in CI, without a word about why.
+/// gemini-cli 4.22.
 #[test]
 fn pitfall_4_22_of_a_project_that_is_not_trusted_it_is_known_what_was_left_out() {
     let fixture = Fixture::new();
