@@ -37,6 +37,11 @@ pub trait Arrivals: Send + Sync + Debug {
     /// Says where tools come from, and how it stands with each.
     fn sources(&self) -> Vec<Source>;
 
+    /// Returns what the source of a tool says of the use of its tools, if it says anything.
+    fn instructions(&self, _tool: &str) -> Option<Instructions> {
+        None
+    }
+
     /// Waits until nothing is on its way any more: it is here, or will not come.
     async fn settled(&self);
 
@@ -53,6 +58,15 @@ pub struct SourceChange {
     pub state: String,
     /// Why, where there is a reason.
     pub reason: Option<String>,
+}
+
+/// What a source says of the use of its tools. It is the source's own text, which may say anything, at any length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instructions {
+    /// The name of the source.
+    pub source: String,
+    /// What it says.
+    pub text: String,
 }
 
 /// Where tools come from.

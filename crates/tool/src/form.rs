@@ -7,6 +7,7 @@ use convoke_core::event::Wanted;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::{Map, Value, json};
 
+use crate::environment::looks_like_credential;
 use crate::truncate::floor_char_boundary;
 
 /// A form beyond these is nothing that a person would fill in.
@@ -57,6 +58,8 @@ pub struct Field {
     pub default: Option<Value>,
     /// What is expected of it, in words.
     expected: String,
+    /// Whether it says that it takes a password, or a key.
+    secret: bool,
     check: Validator,
 }
 
@@ -157,6 +160,12 @@ impl Form {
         Value::Object(self.fields.iter().map(known).collect())
     }
 
+    /// Tells whether what is entered into a field is recorded nowhere: it is a password, or a key.
+    pub(crate) fn hides(&self, name: &str) -> bool {
+        let is_secret = |field: &Field| field.name == name && field.secret;
+        looks_like_credential(name) || self.fields.iter().any(is_secret)
+    }
+
     /// Returns what was entered, with the defaults of what was left out, or what is wrong with it.
     pub fn filled(&self, entered: Map<String, Value>) -> Result<Map<String, Value>, String> {
         let default =
@@ -167,7 +176,13 @@ impl Form {
         let problems = self.check.iter_errors(&all).take(MAX_PROBLEMS);
         let problems = problems.map(|error| {
             let place = error.instance_path().as_str().trim_start_matches('/').to_owned();
-            let said = cut(&error.to_string());
+            // As it is written in a path.
+            let field = place.split('/').next().unwrap_or_default();
+            let field = field.replace("~1", "/").replace("~0", "~");
+            // What is wrong with an answer is recorded; a password that does not fit must not be.
+            let hides = self.hides(&field);
+            let said = if hides { error.masked().to_string() } else { error.to_string() };
+            let said = cut(&said);
             if place.is_empty() { said } else { format!("{place}: {said}") }
         });
         let problems: Vec<String> = problems.collect();
@@ -192,11 +207,14 @@ impl Field {
             }
             (title, description) => description.or(title.filter(|title| title != name)),
         };
+        let secret = text("title").is_some_and(|title| looks_like_credential(&title))
+            || text("format").is_some_and(|format| format == "password")
+            || property.get("writeOnly") == Some(&Value::Bool(true));
         // What the field itself would not take is no default.
         let default = property.get("default").filter(|value| check.is_valid(value)).cloned();
         let expected = kind.expected(property);
         let name = name.to_owned();
-        Ok((Self { name, meaning, kind, required, default, expected, check }, schema))
+        Ok((Self { name, meaning, kind, required, default, expected, secret, check }, schema))
     }
 
     /// Reads what a person typed. An empty line is the default, or nothing where the field may be left out.
@@ -544,6 +562,35 @@ mod tests {
         for part in ["age: ", "nmae", "\"name\""] {
             assert!(wrong.contains(part), "{part}: {wrong}");
         }
+    }
+
+    #[test]
+    fn a_password_that_does_not_fit_is_not_repeated() {
+        let properties = json!({ "password": { "type": "string", "minLength": 12 },
+            "tokens": { "type": "array", "items": { "type": "string" }, "maxItems": 1 },
+            "name": { "type": "string", "maxLength": 2 } });
+        let form = form(&properties, &["password"]);
+        let entered = json!({ "password": "hunter2", "tokens": ["abc", "def"], "name": "Ada" });
+        let wrong = form.filled(entered.as_object().unwrap().clone()).unwrap_err();
+        assert!(wrong.contains("password: value is shorter than 12 characters"), "{wrong}");
+        assert!(!wrong.contains("hunter2") && !wrong.contains("abc"), "{wrong}");
+        assert!(wrong.contains("\"Ada\""), "{wrong}");
+    }
+
+    #[test]
+    fn a_field_may_say_in_several_ways_that_it_takes_a_password() {
+        let text = |more: Value| {
+            let mut property = json!({ "type": "string" });
+            property.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            property
+        };
+        let properties = json!({ "api_token": text(json!({})), "a": text(json!({ "title": "Your password" })),
+            "b": text(json!({ "format": "password" })), "c": text(json!({ "writeOnly": true })),
+            "d": text(json!({ "title": "Your name" })) });
+        let form = form(&properties, &[]);
+        let hidden = ["api_token", "a", "b", "c", "d"].map(|name| form.hides(name));
+        assert_eq!(hidden, [true, true, true, true, false]);
+        assert!(form.hides("password"), "also where there is no such field");
     }
 
     #[test]

@@ -10,6 +10,11 @@ pub(crate) fn is_plain(pattern: &str) -> bool {
 
 const CATEGORY: &str = "category:";
 
+/// Tells whether a pattern is a family that there is: tools that come later may be of it.
+pub(crate) fn is_family(pattern: &str) -> bool {
+    pattern.strip_prefix(CATEGORY).is_some_and(|named| named.parse::<Category>().is_ok())
+}
+
 /// Tells whether a pattern covers a tool.
 pub(crate) fn covers(pattern: &str, spec: &ToolSpec) -> bool {
     match pattern.strip_prefix(CATEGORY) {

@@ -87,7 +87,8 @@ impl Captured {
     }
 }
 
-/// Runs a program to its end. `on_output` sees each piece of text as it comes.
+/// Runs a program to its end, feeds it `input`, and keeps up to `limit` bytes of each of its outputs. Each piece of
+/// text is shown as the call's progress as it comes.
 pub async fn run_to_end(
     context: &ToolContext,
     program: Program,

@@ -143,13 +143,16 @@ impl ToolView {
     /// Returns a view that shows the selected ones of what this one shows now.
     pub fn select(&self, selection: &Selection) -> Result<Self, ViewError> {
         let entries = self.entries();
+        let grows = !self.registry.groups().is_empty();
+        let may_come =
+            |wanted: &str| self.registry.may_come(wanted) || (grows && pattern::is_family(wanted));
         let allow = selection.allow.as_deref();
         let unresolved: Vec<String> = allow
             .unwrap_or_default()
             .iter()
             .chain(selection.exclude.iter().filter(|name| pattern::is_plain(name)))
             .filter(|wanted| {
-                !self.registry.may_come(wanted)
+                !may_come(wanted)
                     && !entries.iter().any(|entry| pattern::covers(wanted, entry.tool.spec()))
             })
             .cloned()

@@ -2,13 +2,14 @@
 //!
 //! Progress names its call. A question does not always: over HTTP it arrives on the answer of its call,
 //! over the streams of a program it may belong to any. It is put to whoever asks the person of *all* calls
-//! under way; if those are different ones, nobody can tell whom it concerns, and nobody is asked.
+//! under way, and time stands still for all of them; if those are different people, nobody can tell whom it
+//! concerns, and nobody is asked.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use convoke_tool::{ProgressSender, ToolContext};
+use convoke_tool::{Pause, ProgressSender, ToolContext};
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio::sync::Notify;
 
@@ -18,7 +19,7 @@ use super::sample::ForCall;
 
 /// The calls of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Mutex<HashMap<u64, Arc<CallUnderWay>>>);
+pub(super) struct Calls(Mutex<BTreeMap<u64, Arc<CallUnderWay>>>);
 
 /// One call, for as long as it takes.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl Calls {
         });
         let number = context.map(|_| {
             let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let number = calls.keys().max().map_or(0, |last| last + 1);
+            let number = calls.last_key_value().map_or(0, |(last, _)| last + 1);
             calls.insert(number, Arc::clone(&call));
             number
         });
@@ -77,16 +78,19 @@ impl Calls {
         }
     }
 
-    /// Returns the call a question belongs to: the one it arrived with, or one that stands for all.
-    pub(super) fn concerned(&self, origin: Option<&RequestId>) -> Option<Arc<CallUnderWay>> {
+    /// Returns the calls that wait while a question is answered: the one it arrived with, or all that it may belong
+    /// to. The first is the one to ask for them; there is none where nobody can tell whom to ask.
+    pub(super) fn concerned(&self, origin: Option<&RequestId>) -> Vec<Arc<CallUnderWay>> {
         if let Some(origin) = origin
             && let Some(call) = self.find(|(id, _)| id == origin)
         {
-            return Some(call);
+            return vec![call];
         }
         let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = calls.values().next()?;
-        calls.values().all(|call| call.asks_like(first)).then(|| Arc::clone(first))
+        // A question ends with the call that asks it, and the latest call is likely to last longest.
+        let calls: Vec<_> = calls.values().rev().cloned().collect();
+        let alike = calls.first().is_some_and(|one| calls.iter().all(|call| call.asks_like(one)));
+        if alike { calls } else { Vec::new() }
     }
 
     fn find(&self, is: impl Fn(&(RequestId, ProgressToken)) -> bool) -> Option<Arc<CallUnderWay>> {
@@ -119,6 +123,11 @@ impl CallUnderWay {
 
     pub(super) fn sampling(&self) -> Option<ForCall> {
         self.sampling.clone()
+    }
+
+    /// Lets the call's own time stand still as well, for as long as what is returned lives.
+    pub(super) fn pause(&self) -> Option<Pause> {
+        self.asker.as_ref().map(|asker| asker.pause())
     }
 
     /// Says that a question to a person waits, for as long as what is returned lives.

@@ -126,6 +126,10 @@ impl Connection {
         call: &CallUnderWay,
         terms: Terms<'_>,
     ) -> Result<ServerResult, Failure> {
+        // What is not wanted any more is not sent: the server might do it all the same.
+        if terms.context.is_some_and(|context| context.cancellation().is_cancelled()) {
+            return Err(Failure::Cancelled);
+        }
         let begun = Instant::now();
         let sending = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
         let handle = tokio::select! {

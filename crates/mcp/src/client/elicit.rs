@@ -1,8 +1,9 @@
 //! Questions that servers put to a person in the middle of a call.
 //!
 //! Who answers is the caller's business: an [`Elicitor`] in the context of the call, or whoever is asked about
-//! calls. Where there is nobody, every question is declined and the call goes on. What a server gets always fits the schema it asked
-//! with; an answer that does not is asked for again, and after a few times it counts as declined.
+//! calls. To decline is a person's own choice: where there is nobody, or nobody answers, a question is cancelled. The call goes
+//! on in any case. What a server gets always fits the schema it asked with; an answer that does not is asked for again, and
+//! after a few times it counts as declined.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -90,7 +91,7 @@ pub(super) async fn answer(
 ) -> Result<Value, Unaskable> {
     let wanted = wanted(params)?;
     let Some(elicitor) = elicitor else {
-        return Ok(json!({ "action": "decline" }));
+        return Ok(json!({ "action": "cancel" }));
     };
     let form = Form::wanted(&wanted).map_err(Unaskable)?;
     let mut question = Elicitation {
@@ -210,11 +211,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_to_ask_declines_and_no_answer_cancels() {
-        let declined = json!({ "action": "decline" });
-        assert_eq!(answer("s", &form(), None).await, Ok(declined.clone()));
-        assert_eq!(ask(form(), [Elicited::Decline]).await.0, declined);
-        assert_eq!(ask(form(), []).await.0, json!({ "action": "cancel" }));
+    async fn only_a_person_declines_and_where_nobody_answers_it_is_cancelled() {
+        let cancelled = json!({ "action": "cancel" });
+        assert_eq!(answer("s", &form(), None).await, Ok(cancelled.clone()));
+        assert_eq!(ask(form(), []).await.0, cancelled);
+        assert_eq!(ask(form(), [Elicited::Decline]).await.0, json!({ "action": "decline" }));
     }
 
     #[tokio::test]

@@ -96,9 +96,10 @@ impl Handler {
         params: &Value,
         origin: Option<&RequestId>,
     ) -> Result<Value, elicit::Unaskable> {
-        let call = self.calls.concerned(origin);
-        let elicitor = call.as_ref().and_then(|call| call.elicitor());
-        let _asking = call.map(CallUnderWay::asks);
+        let calls = self.calls.concerned(origin);
+        let elicitor = calls.first().and_then(|call| call.elicitor());
+        let _pauses: Vec<_> = calls.iter().filter_map(|call| call.pause()).collect();
+        let _asking: Vec<_> = calls.into_iter().map(CallUnderWay::asks).collect();
         elicit::answer(&self.server, params, elicitor).await
     }
 
@@ -111,9 +112,9 @@ impl Handler {
         if self.sampling == Sampling::Refused {
             return Err("this server is not granted answers of a model".to_owned());
         }
-        let call = self.calls.concerned(origin);
-        let sampling = call.as_ref().and_then(|call| call.sampling());
-        let _asking = call.map(CallUnderWay::asks);
+        let calls = self.calls.concerned(origin);
+        let sampling = calls.first().and_then(|call| call.sampling());
+        let _asking: Vec<_> = calls.into_iter().map(CallUnderWay::asks).collect();
         sample::answer(&self.server, params, sampling).await
     }
 }

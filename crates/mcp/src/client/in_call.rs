@@ -5,13 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use convoke_tool::{Answer, Inquiry, ToolContext};
+use convoke_tool::{Answer, Inquiry, Pause, ToolContext};
 use serde_json::{Map, Value};
 
 use super::elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
 
 /// How many questions a person is asked during one request; the others are declined.
 const MAX_QUESTIONS: usize = 20;
+
+/// Why a person is asked to fill in a form.
+const WANTS_TO_KNOW: &str = "a server wants to know it; what you enter is sent to it, and recorded unless \
+                             it is a password";
 
 /// Asks during a call. The time of the call stands still meanwhile.
 #[derive(Debug)]
@@ -42,11 +46,16 @@ impl Asker {
         }
     }
 
+    /// Lets the time of the call stand still, for as long as what is returned lives.
+    pub(super) fn pause(&self) -> Pause {
+        self.context.pause()
+    }
+
     async fn inquire(&self, question: Elicitation) -> Elicited {
         let Elicitation { server, message, wanted, problem } = question;
         let reason = match &wanted {
             Wanted::Visit { .. } => "a server wants you to open a page",
-            _ => "a server wants to know it; what you enter is sent to it, and recorded",
+            _ => WANTS_TO_KNOW,
         };
         let (who, reason) = (format!("mcp:{server}"), reason.to_owned());
         let inquiry = Inquiry { who, message, wanted, problem, reason };
@@ -55,7 +64,8 @@ impl Asker {
                 Some(Value::Object(fields)) => fields,
                 _ => Map::new(),
             }),
-            Answer::No(_) | Answer::Nobody => Elicited::Decline,
+            Answer::No(_) => Elicited::Decline,
+            Answer::Nobody => Elicited::Cancel,
         }
     }
 }
@@ -73,9 +83,13 @@ impl Elicitor for Asker {
                 return Elicited::Decline;
             }
         }
-        let _pause = self.context.pause();
+        let _pause = self.pause();
         match &self.named {
-            Some(named) => named.elicit(question).await,
+            Some(named) => tokio::select! {
+                biased;
+                answer = named.elicit(question) => answer,
+                () = self.context.cancelled() => Elicited::Cancel,
+            },
             None => self.inquire(question).await,
         }
     }

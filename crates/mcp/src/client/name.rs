@@ -11,8 +11,11 @@ const MAX_BYTES: usize = 64;
 const PREFIX: &str = "mcp__";
 /// Hexadecimal digits of the hash: forty bits.
 const HASH_DIGITS: usize = 10;
-/// A long server name leaves room for the tool's.
+/// An odd server name is cut to leave room for the tool's.
 const MAX_SERVER_BYTES: usize = 24;
+/// A usual one is kept up to here, with at least one letter of the tool's: what is said of all tools of the server
+/// has to hold for each of them, whatever it is called.
+const MAX_USUAL_SERVER_BYTES: usize = MAX_BYTES - PREFIX.len() - 2 - 1 - 2 - HASH_DIGITS;
 
 /// Returns the name of a tool for models.
 pub(super) fn model_name(server: &str, tool: &str) -> String {
@@ -21,7 +24,8 @@ pub(super) fn model_name(server: &str, tool: &str) -> String {
         return plain;
     }
     let hash = short_hash(&[server, tool]);
-    let server = replaced(server, MAX_SERVER_BYTES);
+    let kept = server.len() <= MAX_USUAL_SERVER_BYTES && reads_one_way(server, "tool");
+    let server = if kept { server.to_owned() } else { replaced(server, MAX_SERVER_BYTES) };
     let room = MAX_BYTES - PREFIX.len() - server.len() - 2 - 2 - HASH_DIGITS;
     format!("{PREFIX}{server}__{}__{hash}", replaced(tool, room))
 }
@@ -138,6 +142,23 @@ mod tests {
         assert_eq!(names_begin("files"), "mcp__files__");
     }
 
+    /// A tool does not slip out of a rule on all tools of its server by what it is called.
+    #[test]
+    fn an_odd_tool_of_a_server_with_a_long_name_begins_like_the_others() {
+        for length in [1, 24, 25, MAX_USUAL_SERVER_BYTES] {
+            let server = "s".repeat(length);
+            for tool in ["t", "run.query", "_", "ä", &"x".repeat(100)] {
+                let name = model_name(&server, tool);
+                assert!(name.starts_with(&format!("mcp__{server}__")), "{name}");
+                assert!(
+                    name.starts_with(&names_begin(&server)) && name.len() <= MAX_BYTES,
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    /// gemini-cli 4.20: underscores in the name of a server confuse nobody.
     #[test]
     fn names_that_could_be_read_in_two_ways_are_told_apart() {
         assert_ne!(model_name("a__b", "c"), model_name("a", "b__c"));

@@ -135,6 +135,8 @@ async fn respond(
     match context {
         None => answering.await,
         Some(context) => tokio::select! {
+            // Whoever asks hears as well that the call ends, and records that nobody answered.
+            biased;
             answer = answering => answer,
             () = context.cancelled() => Err(Failure::Cancelled),
         },

@@ -88,6 +88,10 @@ pub(super) async fn answer(
 }
 
 fn read(server: &str, params: &Value) -> Result<SampleRequest, String> {
+    // That was not offered, and an answer without it would be one to another question.
+    if params.get("tools").is_some_and(|tools| !tools.is_null()) {
+        return Err("a model that answers for a server calls no tools".to_owned());
+    }
     let said = params.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let messages: Option<Vec<Message>> = said.iter().map(message).collect();
     let messages = messages.ok_or("a message is neither text nor an image nor a sound")?;
@@ -164,5 +168,9 @@ mod tests {
         assert!(answer("s", &params, None).await.is_err());
         let odd = json!({ "messages": [{ "role": "user", "content": { "type": "tool_use" } }] });
         assert!(answer("s", &odd, Some(for_call(Echo))).await.is_err());
+        let mut with_tools = params;
+        with_tools["tools"] = json!([{ "name": "t", "inputSchema": { "type": "object" } }]);
+        let refused = answer("s", &with_tools, Some(for_call(Echo))).await.unwrap_err();
+        assert!(refused.contains("no tools"), "{refused}");
     }
 }

@@ -342,7 +342,7 @@ impl Server {
         }
     }
 
-    /// How long a request may take that is not a call.
+    /// How long a request may take, and for which call it is made, if for any.
     fn own_terms<'a>(&self, context: Option<&'a ToolContext>) -> Terms<'a> {
         Terms { idle: self.config.timeout, total: self.config.longest_call, context }
     }

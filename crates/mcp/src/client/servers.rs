@@ -243,6 +243,18 @@ impl Servers {
         tools.map(|tool| McpTool::clone(&tool)).collect()
     }
 
+    /// Returns what the server of a tool, named as models know it, says of its use, and what the server is called
+    /// here. It is the server's text.
+    pub fn instructions_for(&self, tool: &str) -> Option<(String, String)> {
+        let has = |server: &&Arc<Server>| {
+            server.offer().tools.iter().any(|known| known.spec().name == tool)
+        };
+        let server = self.0.servers.iter().find(has)?;
+        let said = server.offer().manifest.facts.instructions.clone();
+        let said = said.filter(|said| !said.trim().is_empty())?;
+        Some((server.name().to_owned(), said))
+    }
+
     /// Returns everything that models can be given: the tools, and those that read resources and prompts
     /// if there are any to read.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {

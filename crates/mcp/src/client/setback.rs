@@ -3,6 +3,7 @@
 //! What is known of a server's tools stays true for a while when it cannot be started; that it could not be is worth
 //! knowing as well, also to another process. One small file a server, for its owner alone.
 
+use std::cmp::Reverse;
 use std::io;
 use std::path::PathBuf;
 
@@ -77,13 +78,11 @@ pub(super) fn kept_reason(why: &str, config: &ServerConfig) -> String {
         Transport::Program { env, .. } => env,
         Transport::Http { headers, .. } => headers,
     };
-    let mut why = why.to_owned();
-    for value in given.values() {
-        let words = value.split_whitespace().chain([value.as_str()]);
-        for word in words.filter(|word| word.len() >= SHORTEST_SECRET) {
-            why = why.replace(word, "…");
-        }
-    }
+    let words = given.values().flat_map(|value| value.split_whitespace().chain([value.as_str()]));
+    let mut words: Vec<&str> = words.filter(|word| word.len() >= SHORTEST_SECRET).collect();
+    // One may be the beginning of another, whose end would be left over.
+    words.sort_unstable_by_key(|word| Reverse(word.len()));
+    let why = words.iter().fold(why.to_owned(), |why, word| why.replace(*word, "…"));
     cut(&why, MAX_WHY_BYTES)
 }
 
@@ -114,5 +113,8 @@ mod tests {
         let config = ServerConfig::http("s", "https://x.example").header("A", "Bearer sk-abcdef");
         let why = kept_reason("401: sk-abcdef is wrong, Bearer too", &config);
         assert_eq!(why, "401: … is wrong, … too");
+        let config =
+            ServerConfig::program("s", "x", ["-v"]).env("A", "secret").env("B", "secret-2");
+        assert_eq!(kept_reason("no: secret-2 (secret)", &config), "no: … (…)");
     }
 }

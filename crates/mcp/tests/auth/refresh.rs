@@ -12,6 +12,7 @@ use crate::world::World;
 
 const LONG: Duration = Duration::from_hours(2);
 
+/// claude-code#10250: a login goes on without anybody signing in again.
 #[tokio::test]
 async fn a_token_is_refreshed_before_it_runs_out_and_a_good_one_is_left_alone() {
     let world = World::remote();
@@ -30,6 +31,8 @@ async fn a_token_is_refreshed_before_it_runs_out_and_a_good_one_is_left_alone() 
     assert_eq!(user.browser.shown(), 1);
 }
 
+/// claude-code#60572, #10250: a login that the server drops in the middle is renewed, and nobody has to sign in
+/// again.
 #[tokio::test]
 async fn a_token_that_is_turned_away_early_is_refreshed_without_a_person() {
     let world = World::remote();

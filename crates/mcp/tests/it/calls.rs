@@ -127,6 +127,7 @@ async fn media_and_links_reach_the_model() {
     assert!(result.llm_content[2].as_text().unwrap().contains("from_the_future"));
 }
 
+/// codex#21153: what a server says of its progress is told.
 #[tokio::test(start_paused = true)]
 async fn progress_is_shown_and_starts_the_time_anew() {
     let scripted = Scripted::with_tools(json!([tool("slow")]), |message, out| {
@@ -158,6 +159,7 @@ async fn progress_is_shown_and_starts_the_time_anew() {
     assert_eq!(progress, 5);
 }
 
+/// goose#10463: a call that never ends is ended.
 #[tokio::test(start_paused = true)]
 async fn silence_ends_a_call_and_the_server_is_told() {
     let scripted = Scripted::with_tools(json!([tool("mute")]), |_, _| {});

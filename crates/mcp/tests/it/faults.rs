@@ -24,6 +24,8 @@ fn mortal() -> Scripted {
     })
 }
 
+/// codex#39990, rig#1521, #1522, claude-code#24317, #55943, copilot-cli#4084: a server that died is used again
+/// without anybody doing anything.
 #[tokio::test]
 async fn a_death_fails_the_calls_under_way_with_how_it_came_and_the_next_use_starts_it_again() {
     let scripted = mortal();
@@ -51,6 +53,7 @@ async fn a_death_fails_the_calls_under_way_with_how_it_came_and_the_next_use_sta
     assert_eq!(servers.state("s"), Some(ServerState::Ready));
 }
 
+/// codex#32148: it is not started in a circle.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_fails_again_and_again_is_left_alone_for_longer_and_longer() {
     let scripted = Scripted::new(|_, out| out.exit(1));
@@ -98,6 +101,22 @@ async fn a_server_that_never_answers_fails_in_time_and_babble_is_shown() {
     assert!(error.message.contains("`Welcome to the server!`"), "{error}");
 }
 
+/// codex#32148: whoever wants to end does not wait for a server that does not come up.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_being_started_can_be_stopped_at_once() {
+    let servers = Scripted::new(|_, _| {}).configured(config());
+    let begun = tokio::time::Instant::now();
+    let stopping = async {
+        reaches(&servers, |state| *state == ServerState::Starting).await;
+        servers.stop().await;
+    };
+    let (started, ()) = tokio::join!(servers.start("s"), stopping);
+    let error = started.unwrap_err();
+    assert!(error.message.contains("was stopped while it was being started"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(servers.state("s"), Some(ServerState::Stopped));
+}
+
 #[tokio::test]
 async fn babble_between_messages_does_no_harm() {
     let scripted = Scripted::with_tools(json!([tool("t")]), |message, out| {
@@ -135,6 +154,7 @@ impl Spawner for Both {
     }
 }
 
+/// codex#20167, #14627, #6317: a server that takes its time keeps nobody else from working.
 #[tokio::test(start_paused = true)]
 async fn a_slow_server_holds_up_nobody_else() {
     let slow = Scripted::new(|message, out| {
@@ -200,6 +220,7 @@ async fn what_is_stopped_stays_stopped_until_it_is_started_again() {
     assert_eq!(call(&servers, "live").await.text(), "alive");
 }
 
+/// gemini-cli 4.14: no server outlives who used it.
 #[tokio::test]
 async fn when_the_last_handle_is_gone_so_is_the_server_and_its_tools_say_so() {
     let scripted = mortal();

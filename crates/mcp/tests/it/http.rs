@@ -52,6 +52,7 @@ async fn a_new_server_is_asked_without_a_session_and_with_its_headers() {
     );
 }
 
+/// codex#10338, rig#1521, #1522, claude-code#24317: a session that the server forgot.
 #[tokio::test]
 async fn a_lost_session_is_replaced_once_and_nobody_notices() {
     let sessions = AtomicUsize::new(0);
@@ -384,6 +385,7 @@ async fn a_call_that_reached_the_server_is_not_said_to_be_unasked() {
     }
 }
 
+/// codex#39990: a server that was started again.
 #[tokio::test]
 async fn a_server_that_was_started_anew_is_asked_what_it_offers() {
     let sessions = AtomicUsize::new(0);

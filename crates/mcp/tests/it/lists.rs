@@ -202,6 +202,72 @@ async fn one_bad_tool_does_not_spoil_the_list() {
     assert!(said.iter().any(|text| text.contains("`bad`")), "{said:?}");
 }
 
+/// What is wrong with one list hides nothing of what is wrong with another, and is forgotten once it was put right.
+#[tokio::test]
+async fn what_is_wrong_with_a_list_is_told_until_it_is_right() {
+    let is_right = AtomicUsize::new(0);
+    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("initialize") => out.answer(
+            message,
+            &json!({ "protocolVersion": "2025-11-25",
+                "capabilities": { "tools": {}, "resources": { "listChanged": true } },
+                "serverInfo": { "name": "scripted", "version": "1" } }),
+        ),
+        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("t")] })),
+        Some("resources/list") => {
+            let uri = [json!(7), json!("a:b")][is_right.load(Ordering::Acquire)].clone();
+            out.answer(message, &json!({ "resources": [{ "uri": uri }] }));
+        }
+        Some("resources/templates/list") => {
+            let uri = [json!(7), json!("a:{b}")][is_right.load(Ordering::Acquire)].clone();
+            out.answer(message, &json!({ "resourceTemplates": [{ "uriTemplate": uri }] }));
+        }
+        Some("tools/call") => {
+            is_right.store(1, Ordering::Release);
+            let changed = "notifications/resources/list_changed";
+            out.send(&json!({ "jsonrpc": "2.0", "method": changed }));
+            out.text(message, "put right");
+        }
+        _ => basics(message, out),
+    });
+    let servers = scripted.servers();
+    let said = || servers.warnings().into_iter().map(|one| one.message).collect::<Vec<_>>();
+    servers.list_resources("s").await.unwrap();
+    assert_eq!(
+        said(),
+        [
+            "MCP server `s`: 1 entries of its list of resources cannot be used",
+            "MCP server `s`: 1 entries of its list of templates cannot be used",
+        ]
+    );
+    let mut changes = servers.changes();
+    assert!(call(&servers, "t").await.success());
+    while servers.known_resources("s").1.is_empty() {
+        changes.next().await.unwrap();
+    }
+    assert_eq!(said(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_a_server_says_of_its_use_is_found_by_its_tools() {
+    let scripted = Scripted::new(|message, out| match message["method"].as_str() {
+        Some("initialize") => out.answer(
+            message,
+            &json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+                "serverInfo": { "name": "scripted", "version": "1" },
+                "instructions": "Look before you leap." }),
+        ),
+        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("t")] })),
+        _ => basics(message, out),
+    });
+    let servers = scripted.servers();
+    assert_eq!(servers.instructions_for("mcp__s__t"), None, "nobody has spoken to it");
+    servers.start("s").await.unwrap();
+    let said = ("s".to_owned(), "Look before you leap.".to_owned());
+    assert_eq!(servers.instructions_for("mcp__s__t"), Some(said));
+    assert_eq!(servers.instructions_for("mcp__s__u"), None);
+}
+
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
@@ -420,6 +486,7 @@ async fn attaching_what_was_introduced_changes_nothing() {
     assert_eq!(registry.generation(), generation);
 }
 
+/// gemini-cli 4.14: nothing of two servers of one name is mixed.
 #[tokio::test]
 async fn of_two_servers_of_one_name_the_first_counts() {
     let scripted = listing(|message, out| out.answer(message, &json!({ "tools": [tool("t")] })));

@@ -65,8 +65,8 @@ async fn everything() {
     let slow = said(&servers, "trigger-long-running-operation", slow).await;
     assert!(slow.contains("completed"), "{slow}");
     if servers.tools().iter().any(|tool| tool.name() == "trigger-elicitation-request") {
-        let declined = said(&servers, "trigger-elicitation-request", json!({})).await;
-        assert!(declined.contains("declined"), "{declined}");
+        let cancelled = said(&servers, "trigger-elicitation-request", json!({})).await;
+        assert!(cancelled.contains("cancelled"), "{cancelled}");
     }
     assert!(!servers.list_resources("s").await.unwrap().is_empty());
     assert!(!servers.list_prompts("s").await.unwrap().is_empty());

@@ -139,6 +139,7 @@ async fn a_long_answer_is_cut_and_says_so() {
     assert!(text.len() < 70_000 && text.contains("bytes are not shown"), "{}", text.len());
 }
 
+/// codex#6127, #11015, #4993: a client hears of a long call while it works.
 #[tokio::test]
 async fn words_of_a_call_reach_its_client_before_its_answer() {
     for way in Way::ALL {

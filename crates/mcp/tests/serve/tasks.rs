@@ -19,6 +19,7 @@ async fn start(client: &Client) -> Task {
     }
 }
 
+/// codex#6127, #11015: a client need not wait for an agent, and so cannot run out of time.
 #[tokio::test]
 async fn an_agent_is_a_task_for_clients_that_know_tasks() {
     for way in Way::ALL {
@@ -64,6 +65,7 @@ async fn a_task_says_what_it_does_and_can_be_stopped() {
     assert_eq!(get().await.unwrap().task.status(), TaskStatus::Cancelled, "once is enough");
 }
 
+/// codex#4993: whoever waits for an agent is told what it does.
 #[tokio::test]
 async fn a_client_that_does_not_know_tasks_waits_and_hears() {
     for way in Way::ALL {

@@ -54,7 +54,8 @@ impl ToolExecutor {
         let secrets = self.0.recorder.secrets();
         inquiry.message = secrets.hide(&inquiry.message).into_owned();
         inquiry.problem = inquiry.problem.map(|problem| secrets.hide(&problem).into_owned());
-        let blank = form.map_or_else(|| Value::Object(serde_json::Map::new()), |form| form.blank());
+        let blank =
+            form.as_ref().map_or_else(|| Value::Object(serde_json::Map::new()), Form::blank);
         let inquiry = Arc::new(inquiry);
         let mut question = Question {
             call: call.clone(),
@@ -99,7 +100,8 @@ impl ToolExecutor {
         let limit = self.0.limits.max_event_bytes;
         let (accepted, values, message, by) = match &answer {
             Answer::Yes(Consent { arguments, by, .. }) => {
-                let values = arguments.as_ref().map(without_credentials);
+                let values = arguments.as_ref();
+                let values = values.map(|values| without_credentials(values, form.as_ref()));
                 let values = values.map(|values| for_event(&values, limit));
                 (true, values, None, by.clone())
             }
@@ -114,10 +116,12 @@ impl ToolExecutor {
 }
 
 /// Returns what was entered without what nobody but the server should ever read.
-fn without_credentials(values: &Value) -> Value {
+fn without_credentials(values: &Value, form: Option<&Form>) -> Value {
     let Value::Object(fields) = values else { return values.clone() };
+    let is_secret =
+        |name: &str| form.map_or_else(|| looks_like_credential(name), |form| form.hides(name));
     let shown = |(name, value): (&String, &Value)| {
-        let hides = looks_like_credential(name) && !matches!(value, Value::Null | Value::Bool(_));
+        let hides = is_secret(name) && !matches!(value, Value::Null | Value::Bool(_));
         let value = if hides { format!("[secret {name}]").into() } else { value.clone() };
         (name.clone(), value)
     };
@@ -138,7 +142,13 @@ mod tests {
         let kept = json!({
             "password": "[secret password]", "api_token": "[secret api_token]", "user": "ada", "token": null,
         });
-        assert_eq!(without_credentials(&entered), kept);
-        assert_eq!(without_credentials(&json!("text")), json!("text"));
+        assert_eq!(without_credentials(&entered, None), kept);
+        assert_eq!(without_credentials(&json!("text"), None), json!("text"));
+        let schema = json!({ "properties": {
+            "pass": { "type": "string", "title": "Password" }, "user": { "type": "string" } } });
+        let form = Form::of(&schema).unwrap();
+        let entered = json!({ "pass": "MyPassw0rd", "user": "ada" });
+        let kept = json!({ "pass": "[secret pass]", "user": "ada" });
+        assert_eq!(without_credentials(&entered, Some(&form)), kept);
     }
 }

@@ -144,6 +144,7 @@ fn a_view_knows_what_it_would_show() {
         (Selection::only(["mcp__a__x"]), (true, true)),
         (Selection::only(["mcp__b__x", "mcp_read_resource"]), (true, false)),
         (Selection::only(["mcp__a__"]), (true, true)),
+        (Selection::only(["category:mcp"]), (true, true)),
         (Selection::all().without(["mcp__a__x"]), (true, true)),
         (Selection::all().without(["mcp__a__*"]), (true, false)),
         (Selection::all().without(["mcp__a__"]), (true, false)),
@@ -152,6 +153,9 @@ fn a_view_knows_what_it_would_show() {
     ] {
         assert_eq!(reached(selection.clone()), expected, "{selection:?}");
     }
+    assert!(all.select(&Selection::only(["category:mpc"])).is_err(), "there is no such family");
+    let alone = ToolView::of(ToolRegistry::new());
+    assert!(alone.select(&Selection::only(["category:mcp"])).is_err(), "nothing will come");
 }
 
 #[test]

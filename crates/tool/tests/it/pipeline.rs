@@ -248,6 +248,7 @@ impl Approver for Says {
     }
 }
 
+/// gemini-cli 4.18: nobody to ask is a no.
 #[tokio::test]
 async fn asking_leads_to_yes_no_or_nobody() {
     for (answer, says) in [
@@ -343,6 +344,7 @@ impl EventSink for FailsAt {
     fn stream(&self, _: &Arc<Event>) {}
 }
 
+/// gemini-cli 4.18: where nobody can be told of a call, it is not made.
 #[tokio::test]
 async fn nothing_runs_that_cannot_be_recorded() {
     for accepted in 0..3 {
@@ -454,6 +456,7 @@ impl Approver for BrokenApprover {
     }
 }
 
+/// gemini-cli 4.18: a failure to decide or to ask is a no.
 #[tokio::test]
 async fn who_breaks_down_while_deciding_has_not_allowed_anything() {
     for (authorizer, asks) in [(true, false), (false, true)] {

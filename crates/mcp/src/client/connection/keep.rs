@@ -62,7 +62,7 @@ pub(super) async fn keep(keeping: Keeping) {
                     drop(tokio::time::timeout(SETTLE, &mut served).await);
                     // It may have ended only because nobody read what it wrote.
                     let broken = notes.broken().map(str::to_owned);
-                    Some(broken.unwrap_or_else(|| exited(status.ok())))
+                    Some(broken.unwrap_or_else(|| ended(process.as_ref(), status.ok())))
                 }
                 _ = &mut served => match notes.broken() {
                     Some(why) => Some(why.to_owned()),
@@ -91,11 +91,16 @@ pub(super) async fn keep(keeping: Keeping) {
 /// Returns how a process that closed its output ended, if it ends soon.
 pub(super) async fn exit(process: &mut dyn Process) -> Option<String> {
     let status = tokio::time::timeout(SETTLE, process.wait()).await.ok()?;
-    let how = exited(status.ok());
-    Some(match process.reached() {
+    Some(ended(process, status.ok()))
+}
+
+/// Says how a process ended that was waited for, and which limit it reached.
+fn ended(process: &dyn Process, status: Option<ExitStatus>) -> String {
+    let how = exited(status);
+    match process.reached() {
         Some(limit) => format!("{how}: {limit}"),
         None => how,
-    })
+    }
 }
 
 /// Ends a process and what it started, gently first.
@@ -118,5 +123,48 @@ fn exited(status: Option<ExitStatus>) -> String {
             (None, Some(signal)) => format!("it was killed by signal {signal}"),
             (None, None) => "it ended".to_owned(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use async_trait::async_trait;
+    use convoke_tool::{ReachedLimit, Streams};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Killed(Option<ReachedLimit>);
+
+    #[async_trait]
+    impl Process for Killed {
+        fn take_streams(&mut self) -> Option<Streams> {
+            None
+        }
+
+        async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+            Ok(ExitStatus::from_raw(9))
+        }
+
+        fn reached(&self) -> Option<ReachedLimit> {
+            self.0
+        }
+
+        fn terminate(&mut self) {}
+
+        fn kill(&mut self) {}
+    }
+
+    /// Somebody has to know which limit to raise, whether the program ends while it starts or later.
+    #[tokio::test]
+    async fn the_limit_that_was_reached_is_told() {
+        let mut process = Killed(Some(ReachedLimit::Memory(1 << 30)));
+        let said = exit(&mut process).await.unwrap();
+        assert!(said.starts_with("it was killed by signal 9: ") && said.contains("1GiB"), "{said}");
+        let status = process.wait().await.ok();
+        assert_eq!(ended(&process, status), said);
+        assert_eq!(ended(&Killed(None), status), "it was killed by signal 9");
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{Dialect, Imported};
+use super::{Dialect, Imported, plain_name};
 use crate::client::config::{ServerConfig, Transport};
 
 /// Where Claude keeps the servers of one directory.
@@ -48,7 +48,8 @@ impl Imported {
     pub(super) fn switch_off(&mut self, settings: &Value) {
         let names = |new: &str, old: &str| -> Option<Vec<String>> {
             let list = settings.pointer(new).or_else(|| settings.get(old))?.as_array()?;
-            Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+            // By what the servers are called here, which may be something else.
+            Some(list.iter().filter_map(Value::as_str).map(plain_name).collect())
         };
         let allowed = names("/mcp/allowed", "allowMCPServers");
         let excluded = names("/mcp/excluded", "excludeMCPServers").unwrap_or_default();

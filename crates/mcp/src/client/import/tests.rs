@@ -129,6 +129,19 @@ fn settings_of_gemini_mean_here_what_they_mean_there() {
     "#);
 }
 
+/// A server that was switched off there does not come back under the name it has here.
+#[test]
+fn an_odd_name_is_switched_off_like_any() {
+    let read = import(
+        r#"{ "mcp": { "allowed": ["my db", "o/k"], "excluded": ["my db"] },
+            "mcpServers": { "my db": { "command": "x" }, "o/k": { "command": "y" } } }"#,
+    );
+    let mut standing: Vec<(&str, bool)> =
+        read.servers.iter().map(|server| (server.name.as_str(), server.enabled)).collect();
+    standing.sort_unstable();
+    assert_eq!(standing, [("my-db", false), ("o-k", true)]);
+}
+
 #[test]
 fn what_stays_as_it_stands_is_said() {
     insta::assert_snapshot!(shown(

@@ -110,6 +110,8 @@ impl Server {
         let written = tokio::task::spawn_blocking(move || cache.write(&manifest)).await;
         if let Ok(Err(error)) = written {
             self.warn("cache", &format!("what it offers could not be kept: {error}"));
+        } else {
+            self.news.settle(self.name(), "cache");
         }
     }
 
@@ -134,7 +136,7 @@ impl Server {
         let mut seen = std::collections::HashSet::new();
         manifest.tools = listing.entries.iter().filter_map(ToolEntry::read).collect();
         manifest.tools.retain(|entry| seen.insert(entry.name.clone()));
-        self.note_lost("tools", all - manifest.tools.len());
+        self.note_lost("tools", "lost tools", all - manifest.tools.len());
         let unusable: Vec<String> = manifest
             .tools
             .iter()
@@ -165,7 +167,7 @@ impl Server {
         let listing = list(connection, Listed::Resources, self.own_terms(None)).await?;
         self.note_cut("resources", listing.cut);
         let (resources, bad) = read_all(listing.entries);
-        self.note_lost("resources", bad);
+        self.note_lost("resources", "lost resources", bad);
         manifest.resources = resources;
         let listing = match list(connection, Listed::Templates, self.own_terms(None)).await {
             // Not every server that has resources knows of templates.
@@ -173,7 +175,9 @@ impl Server {
             listing => listing?,
         };
         self.note_cut("templates", listing.cut);
-        manifest.templates = read_all(listing.entries).0;
+        let (templates, bad) = read_all(listing.entries);
+        self.note_lost("templates", "lost templates", bad);
+        manifest.templates = templates;
         Ok(())
     }
 
@@ -189,7 +193,7 @@ impl Server {
         let listing = list(connection, Listed::Prompts, self.own_terms(None)).await?;
         self.note_cut("prompts", listing.cut);
         let (prompts, bad) = read_all(listing.entries);
-        self.note_lost("prompts", bad);
+        self.note_lost("prompts", "lost prompts", bad);
         manifest.prompts = prompts;
         Ok(())
     }
@@ -206,9 +210,11 @@ impl Server {
         }
     }
 
-    fn note_lost(&self, list: &'static str, lost: usize) {
-        if lost > 0 {
-            self.warn("lost", &format!("{lost} entries of its list of {list} cannot be used"));
+    fn note_lost(&self, list: &str, kind: &'static str, lost: usize) {
+        if lost == 0 {
+            self.news.settle(self.name(), kind);
+        } else {
+            self.warn(kind, &format!("{lost} entries of its list of {list} cannot be used"));
         }
     }
 }
