@@ -7,8 +7,8 @@
 //! failure, with what it wrote to standard error as the reason.
 //!
 //! A hook of the user runs with the user's rights, one of a project as confined as any program. Neither may
-//! lie where tools and programs write, or what it is to watch could rewrite it: only the user may name such
-//! a file, in full.
+//! lie where tools and programs write, or what it is to watch could rewrite it; nor may one of the user's lie in
+//! the folder that is worked in, which could bring along another. Only the user may name such a file, in full.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ pub(crate) struct CommandHook {
 /// A hook that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the hook `{hook}` runs `{}`, which tools and programs can write; keep it elsewhere, or name it in \
-     full in your own configuration",
+    "the hook `{hook}` runs `{}`, which tools and programs can write, or this folder brought along; keep it \
+     elsewhere, or name it in full in your own configuration",
     file.display()
 )]
 #[non_exhaustive]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use convoke_core::{Permission, ToolError};
-use convoke_sandbox::{Backend, Confinement, NotEnforceable};
+use convoke_sandbox::{Backend, ConfinedSpawner, Confinement, NotEnforceable};
 use convoke_tool::{NoProcesses, Process, Program, Spawner, UnconfinedSpawner};
 
 use crate::config::{SandboxConfig, SandboxMode};
@@ -39,8 +39,8 @@ impl Programs {
     pub(crate) fn choose(
         settings: &SandboxConfig,
         execute: Option<Permission>,
-        confinement: Confinement,
-        denied: Vec<PathBuf>,
+        confinement: &Confinement,
+        denied: &[PathBuf],
     ) -> (Self, Arc<dyn Spawner>) {
         if matches!(execute, Some(Permission::Deny) | None) {
             return (Self::NotAllowed, Arc::new(NoProcesses));
@@ -48,16 +48,13 @@ impl Programs {
         if settings.mode == SandboxMode::Off {
             return (Self::Off, Arc::new(UnconfinedSpawner));
         }
-        let hiding = (!denied.is_empty())
-            .then(|| denied.into_iter().fold(confinement.clone(), Confinement::hide))
-            .and_then(|confinement| settings.spawner(confinement).ok());
-        match hiding.map_or_else(|| settings.spawner(confinement.clone()), Ok) {
+        match confine(settings, confinement, denied) {
             Ok(spawner) => {
                 let confined = Self::Confined(spawner.confinement().clone(), spawner.backend());
                 (confined, Arc::new(spawner))
             }
             Err(reason) if settings.mode == SandboxMode::Auto => {
-                Self::asked(settings, confinement, reason)
+                Self::asked(settings, confinement, denied, reason)
             }
             Err(reason) => (Self::Refused(reason.clone()), Arc::new(Refusing(reason))),
         }
@@ -66,13 +63,14 @@ impl Programs {
     /// Keeps the walls where only a limit cannot be held.
     fn asked(
         settings: &SandboxConfig,
-        confinement: Confinement,
+        confinement: &Confinement,
+        denied: &[PathBuf],
         reason: NotEnforceable,
     ) -> (Self, Arc<dyn Spawner>) {
         let mut alone = settings.clone();
         (alone.limits.memory, alone.limits.cpu) = (None, None);
-        let spawner = (alone != *settings).then(|| alone.spawner(confinement).ok()).flatten();
-        match spawner {
+        let confined = (alone != *settings).then(|| confine(&alone, confinement, denied).ok());
+        match confined.flatten() {
             None => (Self::Asked(reason), Arc::new(UnconfinedSpawner)),
             Some(spawner) => {
                 let (confinement, backend) = (spawner.confinement().clone(), spawner.backend());
@@ -150,6 +148,19 @@ impl Programs {
     }
 }
 
+/// Makes a spawner of confined programs that hides what is denied, or one that does not where that cannot be
+/// done.
+fn confine(
+    settings: &SandboxConfig,
+    confinement: &Confinement,
+    denied: &[PathBuf],
+) -> Result<ConfinedSpawner, NotEnforceable> {
+    let hiding = (!denied.is_empty())
+        .then(|| denied.iter().fold(confinement.clone(), Confinement::hide))
+        .and_then(|confinement| settings.spawner(confinement).ok());
+    hiding.map_or_else(|| settings.spawner(confinement.clone()), Ok)
+}
+
 /// The directory for temporary files, if nobody names another.
 const TEMPORARY: &str = "/tmp";
 
@@ -216,8 +227,8 @@ mod tests {
             let (programs, _) = Programs::choose(
                 &settings(SandboxMode::Off),
                 execute,
-                Confinement::default(),
-                vec![],
+                &Confinement::default(),
+                &[],
             );
             assert_eq!((&programs, programs.warning()), (&Programs::NotAllowed, None));
         }
@@ -228,8 +239,8 @@ mod tests {
         let (programs, _) = Programs::choose(
             &settings(SandboxMode::Auto),
             Some(Permission::Allow),
-            impossible(),
-            vec![],
+            &impossible(),
+            &[],
         );
         assert!(matches!(programs, Programs::Asked(_)), "{programs:?}");
         assert_eq!(programs.limit(Permission::Allow), Permission::Ask);
@@ -244,7 +255,7 @@ mod tests {
         let choose = |mode| {
             let mut settings = settings(mode);
             settings.limits.cpu = Some(Timeout::from_millis(600_000));
-            Programs::choose(&settings, Some(Permission::Allow), everything.clone(), vec![]).0
+            Programs::choose(&settings, Some(Permission::Allow), &everything, &[]).0
         };
         if settings(SandboxMode::Required).spawner(everything.clone()).is_err() {
             return;
@@ -257,13 +268,35 @@ mod tests {
         assert!(matches!(choose(SandboxMode::Required), Programs::Refused(_)));
     }
 
+    /// What was hidden was once given up together with the limit.
+    #[test]
+    fn what_is_denied_stays_hidden_where_a_limit_cannot_be_held() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let denied = elsewhere.path().join("secret");
+        let groups = PathBuf::from("/sys/fs/cgroup");
+        let confinement = Confinement { write: vec![groups], ..Confinement::default() };
+        let mut auto = settings(SandboxMode::Auto);
+        if auto.spawner(confinement.clone()).is_err() {
+            return;
+        }
+        auto.limits.cpu = Some(Timeout::from_millis(600_000));
+        let denials = std::slice::from_ref(&denied);
+        let allow = Some(Permission::Allow);
+        let (programs, _) = Programs::choose(&auto, allow, &confinement, denials);
+        let (Programs::Unlimited(confined, ..) | Programs::Confined(confined, _)) = &programs
+        else {
+            panic!("{programs:?}")
+        };
+        assert!(confined.hidden.contains(&denied), "{programs:?}");
+    }
+
     #[test]
     fn what_cannot_be_confined_and_has_to_be_is_refused() {
         let (programs, _) = Programs::choose(
             &settings(SandboxMode::Required),
             Some(Permission::Allow),
-            impossible(),
-            vec![],
+            &impossible(),
+            &[],
         );
         assert!(matches!(programs, Programs::Refused(_)), "{programs:?}");
     }
@@ -274,12 +307,12 @@ mod tests {
         let work = tempfile::tempdir().unwrap();
         let confinement =
             Confinement { write: vec![work.path().to_owned()], ..Confinement::default() };
-        let choose = |denied| {
+        let choose = |denied: &[PathBuf]| {
             let auto = settings(SandboxMode::Auto);
-            Programs::choose(&auto, Some(Permission::Allow), confinement.clone(), denied).0
+            Programs::choose(&auto, Some(Permission::Allow), &confinement, denied).0
         };
-        let without = choose(Vec::new());
-        assert_eq!(choose(vec![work.path().join(".env")]), without);
+        let without = choose(&[]);
+        assert_eq!(choose(&[work.path().join(".env")]), without);
     }
 
     #[test]
@@ -298,8 +331,8 @@ mod tests {
         let (programs, _) = Programs::choose(
             &settings(SandboxMode::Off),
             Some(Permission::Allow),
-            impossible(),
-            vec![],
+            &impossible(),
+            &[],
         );
         assert_eq!(programs, Programs::Off);
         assert!(programs.warning().is_some());

@@ -1,6 +1,6 @@
-//! Files that decide what runs later, without a sandbox: a project's configuration, and the hooks and the
-//! configuration of its repository, its agents, and the files that MCP servers come from. A tool that edits files is asked about them in every mode, and programs
-//! cannot write them where the sandbox can keep them from it.
+//! Files that decide what runs later: a project's configuration, the hooks and the configuration of its
+//! repository, its agents, and the files that MCP servers come from. A tool that edits files is asked about them
+//! in every mode, and programs cannot write them where the sandbox can keep them from it.
 //!
 //! `AGENTS.md` is none of them: it steers a model, but not what a model may do.
 

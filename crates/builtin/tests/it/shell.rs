@@ -42,6 +42,7 @@ async fn a_command_that_fails_is_a_failure_with_its_output() {
     assert!(killed.text().contains("signal: 9"), "{}", killed.text());
 }
 
+/// goose#2337, #1075: nothing of a command outlives it.
 #[tokio::test]
 async fn a_command_that_forks_and_ignores_sigterm_is_ended_in_time_with_what_it_said() {
     let workspace = Workspace::new();
@@ -68,6 +69,14 @@ async fn its_own_time_limit_counts() {
     let result =
         workspace.call("run_command", json!({ "command": "sleep 60", "timeout_ms": 200 })).await;
     assert_eq!(result.error().unwrap().message, "Tool execution timed out after 200ms");
+}
+
+/// goose PR #10348: a command that nobody gave a time limit has one.
+#[tokio::test(start_paused = true)]
+async fn a_command_has_a_time_limit_where_nobody_says_one() {
+    let workspace = Workspace::new();
+    let result = workspace.call("run_command", json!({ "command": "sleep 60" })).await;
+    assert_eq!(result.error().unwrap().message, "Tool execution timed out after 120000ms");
 }
 
 #[tokio::test]

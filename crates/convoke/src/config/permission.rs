@@ -26,7 +26,7 @@ pub struct PolicyConfig {
     pub rules: Vec<RuleSpec>,
     /// What becomes of a question that nobody answers, because nobody is there or in time: `deny` tells the
     /// model that it may not, `park` ends the run until somebody has answered and it is resumed. What an MCP
-    /// server asks in the middle of a call cannot wait like that and is declined.
+    /// server asks in the middle of a call cannot wait like that and is cancelled.
     pub on_ask: OnAsk,
     /// How long an answer is waited for.
     pub approval_timeout: Timeout,

@@ -389,13 +389,18 @@ fn settings_limits_and_the_network_come_along() {
 #[test]
 fn what_a_server_says_counts_where_nobody_else_knows() {
     let listed = ModelFacts { window: Some(4096), max_output: Some(100), ..ModelFacts::default() };
-    let model = json!({ "facts": { "ollama/*": { "maxOutput": 50 } } });
+    let model = json!({ "facts": { "ollama/*": { "maxOutput": 50, "maxCalls": 7 } } });
     let config: Config = serde_json::from_value(json!({ "model": model })).unwrap();
     let variables = BTreeMap::new();
     let sources = ModelSources::new(&config, &variables);
     let mut resolved = sources.resolve(Some("ollama/some-model")).unwrap();
     resolved.listed = listed;
-    let expected = ModelFacts { window: Some(4096), max_output: Some(50), ..ModelFacts::default() };
+    let expected = ModelFacts {
+        window: Some(4096),
+        max_output: Some(50),
+        max_calls: Some(7),
+        ..ModelFacts::default()
+    };
     assert_eq!(resolved.facts_over(ModelFacts::default()), expected);
     let known = sources.facts_of_listed(&resolved.name, listed);
     assert_eq!((known.window, known.max_output), (Some(4096), Some(50)));

@@ -48,7 +48,7 @@ struct Found {
     /// What settings say about agents and servers that there are not, with the key.
     unknown: Vec<String>,
     /// Agents whose models cannot be asked here.
-    unasked: BTreeSet<String>,
+    without_model: BTreeSet<String>,
 }
 
 impl Agents {
@@ -82,8 +82,8 @@ impl Agents {
         let unknown = self.registry.unknown_overrides(&overrides).into_iter().chain(missing);
         let unknown = unknown.map(|text| format!("agents.overrides: {text}"));
         let unknown = unknown.chain(self.allowed_for_nothing(runtime, &report)).collect();
-        let unasked = self.unasked(runtime);
-        let excluded = config.exclude.iter().chain(&unasked).cloned();
+        let without_model = self.without_model(runtime);
+        let excluded = config.exclude.iter().chain(&without_model).cloned();
         let team = Team::builder(self.registry.clone())
             .supplier(Supply::of(runtime))
             .delegation(config.delegation())
@@ -94,20 +94,20 @@ impl Agents {
             Some(names) => team.allow(names.clone()),
             None => team,
         };
-        Found { team: team.build(), report, unusable, unknown, unasked }
+        Found { team: team.build(), report, unusable, unknown, without_model }
     }
 
     /// Returns the agents whose models cannot be asked here: there is no key, for instance. Whoever called one
     /// would get nothing of it. What a program registered is its own business.
-    fn unasked(&self, runtime: &Runtime) -> BTreeSet<String> {
+    fn without_model(&self, runtime: &Runtime) -> BTreeSet<String> {
         let models = runtime.models();
         let agents = self.registry.list().into_iter();
         let agents = agents.filter(|agent| agent.layer() != AgentLayer::Program);
-        let unasked = agents.filter(|agent| {
+        let without = agents.filter(|agent| {
             let model = agent.model.model.as_deref();
             model.is_some_and(|name| models.resolve(Some(name)).is_err())
         });
-        unasked.map(|agent| agent.name.clone()).collect()
+        without.map(|agent| agent.name.clone()).collect()
     }
 
     /// Returns what of the agents that the main one may call is none.
@@ -172,18 +172,7 @@ impl Runtime {
     /// Returns the same for whoever begins a run: what is left out and what settings have wrong, and how many
     /// files there is something to say about.
     pub fn agent_warnings_in_short(&self) -> Vec<String> {
-        let Found { report, unasked, .. } = self.found();
-        let untrusted = report.untrusted.as_ref().map(not_trusted);
-        let unasked: Vec<String> = unasked.iter().map(|name| format!("`{name}`")).collect();
-        let (are, its) =
-            if unasked.len() == 1 { ("is", "its model") } else { ("are", "their models") };
-        let unasked = (!unasked.is_empty()).then(|| {
-            let names = unasked.join(", ");
-            format!(
-                "{names} {are} not offered to the main agent: {its} cannot be asked here; `convoke agents \
-                 check` says why"
-            )
-        });
+        let untrusted = self.agent_files().untrusted.as_ref().map(not_trusted);
         let mut files = self.warnings_of_files();
         let files = match files.len() {
             0 | 1 => files.pop().map(|(_, message)| message),
@@ -192,7 +181,29 @@ impl Runtime {
             }
         };
         let settings = self.warnings_of_settings().into_iter().map(|(_, message)| message);
-        untrusted.into_iter().chain(settings).chain(files).chain(unasked).collect()
+        untrusted.into_iter().chain(settings).chain(files).chain(self.lacking_models()).collect()
+    }
+
+    /// Says which agents the main agent would be offered if their models could be asked here.
+    fn lacking_models(&self) -> Option<String> {
+        let config = &self.config.agents;
+        let fits = |patterns: &[String], name: &str| patterns.iter().any(|one| wildcard(one, name));
+        let is_wanted = |name: &&String| {
+            let is_allowed = config.allow.as_deref().is_none_or(|allow| fits(allow, name));
+            is_allowed && !fits(&config.exclude, name)
+        };
+        let wanted = self.found().without_model.iter().filter(is_wanted);
+        let names: Vec<String> = wanted.map(|name| format!("`{name}`")).collect();
+        let (are, its) = match names.len() {
+            0 => return None,
+            1 => ("is", "its model"),
+            _ => ("are", "their models"),
+        };
+        let names = names.join(", ");
+        Some(format!(
+            "{names} {are} not offered to the main agent: {its} cannot be asked here; `convoke agents check` says \
+             why"
+        ))
     }
 
     /// Returns what of that is about one agent, and how much there is about others.
@@ -262,8 +273,8 @@ impl Runtime {
     }
 
     /// Tells whether the model of an agent cannot be asked here.
-    pub(super) fn is_unasked(&self, agent: &str) -> bool {
-        self.found().unasked.contains(agent)
+    pub(super) fn lacks_model(&self, agent: &str) -> bool {
+        self.found().without_model.contains(agent)
     }
 
     /// Returns what keeps the main agent from calling agents at all, if something does.

@@ -116,7 +116,7 @@ impl Runtime {
         match self.no_delegation() {
             Some(nobody) => Some(nobody),
             None if self.is_off(name) => None,
-            None if self.is_unasked(name) => Some(NotOffered::NoModel),
+            None if self.lacks_model(name) => Some(NotOffered::NoModel),
             None => (!is_offered()).then_some(NotOffered::NotAllowed),
         }
     }

@@ -24,7 +24,7 @@ use convoke_mcp::client::{
     Servers, Surroundings, Transport, Trust,
 };
 use convoke_sandbox::GuardedSpawner;
-use convoke_tool::catalogue::{Arrivals, Source, SourceChange, Standing};
+use convoke_tool::catalogue::{Arrivals, Instructions, Source, SourceChange, Standing};
 use convoke_tool::{Spawner, ToolContext, ToolRegistry};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
@@ -143,7 +143,7 @@ impl McpServers {
             };
             if let Transport::Program { cwd, .. } = &mut server.config.transport {
                 server.confined = true;
-                // What this folder made of a server of the user's is not what it is elsewhere.
+                // What was learned of it with the user's rights is not known of what this folder makes of it.
                 if server.author == Author::User {
                     cwd.get_or_insert_with(|| context.working_directory().to_owned());
                 }
@@ -223,6 +223,11 @@ impl Arrivals for McpServers {
             Source { name: server.name, standing }
         });
         source.collect()
+    }
+
+    fn instructions(&self, tool: &str) -> Option<Instructions> {
+        let (source, text) = self.servers.instructions_for(tool)?;
+        Some(Instructions { source, text })
     }
 
     async fn settled(&self) {

@@ -141,7 +141,7 @@ impl Setup {
             None => Programs::choose(
                 &sandbox(config, is_readonly),
                 permissions.get(&Kind::Execute).copied(),
-                programs::confinement(
+                &programs::confinement(
                     writable,
                     variables.get("TMPDIR"),
                     home,
@@ -149,7 +149,7 @@ impl Setup {
                     &untouched,
                     &config.tools.mcp_files,
                 ),
-                [denied, missing].concat(),
+                &[denied, missing].concat(),
             ),
         };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));

@@ -89,10 +89,10 @@ impl Runtime {
         let missing = self.tools_missing(agent);
         let patterns =
             agent.tools.allow.iter().flatten().map(convoke_agent::definition::ToolChoice::name);
-        let fits = |pattern: &&str| {
+        let fits_none = |pattern: &&str| {
             self.ceiling().select(&Selection::only([(*pattern).to_owned()])).is_err()
         };
-        let unfitting = patterns.filter(|name| name.contains(['*', ':'])).filter(fits);
+        let unfitting = patterns.filter(|name| name.contains(['*', ':'])).filter(fits_none);
         let mut remarks: Vec<Remark> =
             missing
                 .iter()

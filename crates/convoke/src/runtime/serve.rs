@@ -125,7 +125,8 @@ impl Serving<'_> {
     }
 
     /// Makes the service. A tool and an agent of one name: the tool counts. Its calls are kept as a run, if runs
-    /// are; when tools of MCP servers come and go, its clients are told.
+    /// are. When tools of MCP servers come and go, its clients are told; that they do is up to
+    /// [`McpServers::attach`](super::McpServers::attach).
     pub fn service(self) -> Service {
         let Self { runtime, tools, agents } = self;
         let agents = agents.into_iter().filter(|agent| tools.get(&agent.spec().name).is_none());

@@ -87,12 +87,14 @@ pub(super) fn hooks_of(
     let directory = context.working_directory();
     let variables = context.environment().inherited();
     let written = Written::by(config, context);
+    // A folder can narrow what is written, and would so choose what runs with the user's rights.
+    let written_or_here = written.clone().and(directory);
     let hook = |(hook, author): (&HookConfig, Author)| -> Result<Arc<dyn Hook>, HookError> {
-        hooks::refuse_if_written(hook, author, &written, directory, variables.get("PATH"))?;
-        let spawner: Arc<dyn Spawner> = match author {
-            Author::User => Arc::new(UnconfinedSpawner),
-            Author::Project => Arc::clone(confined),
+        let (spawner, forbidden): (Arc<dyn Spawner>, &Written) = match author {
+            Author::User => (Arc::new(UnconfinedSpawner), &written_or_here),
+            Author::Project => (Arc::clone(confined), &written),
         };
+        hooks::refuse_if_written(hook, author, forbidden, directory, variables.get("PATH"))?;
         Ok(Arc::new(CommandHook::new(hook.clone(), directory, variables.clone(), spawner)))
     };
     Ok(Hooks::new(config.hooks_by_author().map(hook).collect::<Result<Vec<_>, _>>()?))

@@ -212,6 +212,7 @@ async fn agents_get_no_tools_beside_those_that_were_chosen() {
     );
 }
 
+/// goose#11778: an agent that asks for more than its caller may does not get it.
 #[tokio::test]
 async fn what_is_denied_to_the_main_agent_is_denied_to_its_agents() {
     let scene = Scene::new();
@@ -235,6 +236,7 @@ async fn what_is_denied_to_the_main_agent_is_denied_to_its_agents() {
     assert_eq!(report.outcome.cause, Cause::Denied, "what its agent was denied, it did not do");
 }
 
+/// opencode#33223: an agent's own rules hold for it.
 #[tokio::test]
 async fn what_an_agent_denies_itself_is_denied_whatever_the_main_agent_may() {
     let scene = Scene::new();
@@ -388,6 +390,7 @@ async fn an_agent_with_files_of_its_own_brings_back_what_it_changed_and_nothing_
 }
 
 /// The files of a worktree are the committed ones and those that are not committed yet, and come back as a diff.
+/// codex#23095, koda#595, gptme#3190, opencode#34872, claude-code#87643: it cannot write beside its worktree.
 #[tokio::test]
 async fn an_agent_in_a_worktree_brings_back_a_diff_and_the_repository_stays_as_it_is() {
     let scene = Scene::new();
@@ -566,6 +569,29 @@ async fn agents_in_files_are_there_if_the_project_is_trusted() {
     assert_eq!(untrusted.agents().names(), [&usual[..], &["test_generator"]].concat());
     let warnings = untrusted.agent_warnings();
     assert!(warnings[0].contains("2 agents are left out, because this project is not trusted"));
+}
+
+/// What is left out on purpose was once told in every run, because its model could not be asked.
+#[tokio::test]
+async fn only_agents_that_would_be_offered_are_told_to_lack_a_model() {
+    let scene = Scene::new();
+    let team = scene.root.join("team");
+    for name in ["cheap", "dear"] {
+        let path = team.join(format!("{name}.md"));
+        agent_file(&path, name);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("\n---\nYou", "\nmodel: nosuch/thing\n---\nYou")).unwrap();
+    }
+    for (more, expected) in [
+        ("", "`cheap`, `dear` are not offered"),
+        (", exclude: [dear]", "`cheap` is not offered"),
+        (", allow: [cheap, generalist]", "`cheap` is not offered"),
+    ] {
+        let config = format!("agents: {{ directories: ['{}']{more} }}", team.display());
+        let warnings = scene.builder(&config).build().unwrap().agent_warnings_in_short();
+        let [warning] = warnings.as_slice() else { panic!("{more}: {warnings:?}") };
+        assert!(warning.starts_with(expected), "{more}: {warning}");
+    }
 }
 
 #[derive(Debug, Deserialize, schemars::JsonSchema, PartialEq)]

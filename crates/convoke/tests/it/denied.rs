@@ -172,6 +172,7 @@ async fn a_command_tool_of_any_kind_is_asked_about_where_programs_cannot_be_conf
     }
 }
 
+/// gemini-cli 4.20: a rule that matches nothing is not taken in silence.
 #[test]
 fn rules_that_can_never_hold_are_told_where_they_are_written() {
     let directory = tempfile::tempdir().unwrap();

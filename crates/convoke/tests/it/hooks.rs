@@ -151,6 +151,35 @@ fn mistakes_in_hooks_are_told_with_key_and_line() {
     }
 }
 
+/// A folder that leaves tools less to write once had its own script run with the user's rights.
+#[test]
+fn a_hook_of_the_user_is_not_what_a_folder_brings_along() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let (user, project) = (root.join("user.yml"), root.join("p"));
+    fs::create_dir_all(project.join("src")).unwrap();
+    fs::write(project.join("hook.sh"), "#!/bin/sh\n").unwrap();
+    let hook = |file: &str| format!("hooks: [{{on: [end], command: ['{file}']}}]\n");
+    let narrow = "tools: {allowedPaths: [src]}\n";
+    let full = project.join("hook.sh").display().to_string();
+    for (own, theirs, trust, is_refused) in [
+        (hook("./hook.sh"), narrow.to_owned(), Trust::Untrusted, true),
+        (hook(&full), narrow.to_owned(), Trust::Untrusted, false),
+        (String::new(), format!("{narrow}{}", hook("./hook.sh")), Trust::Trusted, false),
+    ] {
+        fs::write(&user, &own).unwrap();
+        fs::write(project.join("convoke.yml"), &theirs).unwrap();
+        let mut sources = Sources::new(&project);
+        (sources.user_file, sources.trust) = (Some(user.clone()), trust);
+        let config = config::load(&sources).unwrap().config;
+        assert_eq!(config.tools.allowed_paths, Some(vec![project.join("src")]));
+        assert_eq!(config.hooks.len(), 1, "{own}{theirs}");
+        let built = Runtime::builder(&project).config(config).build();
+        let refused = matches!(built, Err(RuntimeError::Hook(_)));
+        assert_eq!(refused, is_refused, "{own}{theirs}: {:?}", built.err());
+    }
+}
+
 /// A hook of a trusted project's file is no more than a program of that project.
 #[tokio::test]
 async fn a_hook_of_a_project_is_as_confined_as_a_program() {

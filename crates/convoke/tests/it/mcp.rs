@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use convoke::agent::definition::ToolConfig;
 use convoke::config::{Author, Config, Sources, Trust};
 use convoke::core::event::Wanted;
 use convoke::core::{Cause, Event, EventBody};
@@ -123,6 +124,8 @@ fn add() -> Turn {
     Turn::call("use_tool", json!({ "name": "mcp__calc__add", "args": { "a": 2, "b": 3 } }))
 }
 
+/// claude-code#7336, #16307, #23508, codex#9266: a server is configured, known, started and called, one after
+/// the other.
 #[tokio::test]
 async fn tools_of_a_server_come_late_the_first_time_and_are_known_the_second() {
     let Some(scene) = Scene::new() else { return };
@@ -249,6 +252,43 @@ fn assert_excluded(events: &[Arc<Event>], agent: &str) {
     assert!(called.contains("is not here") || called.contains("not found"), "{called}");
 }
 
+/// claude-code#79728: an agent that was given a tool of a server that does not start has its other tools, and is told
+/// what is missing, and why.
+#[tokio::test]
+async fn an_agent_is_told_which_server_of_its_tools_is_missing() {
+    let Some(scene) = Scene::new() else { return };
+    let missing = scene.root.join("nowhere.py").display().to_string();
+    let config =
+        format!("tools:\n  mcpServers: [{{name: calc, command: python3, args: ['{missing}']}}]\n");
+    let mut worker = AgentDefinition::new("worker", "Works.");
+    worker.prompt.system_prompt = Some("You work.".to_owned());
+    worker.tools = ToolConfig::only(["ls", "mcp__calc__add"]);
+    let model = Arc::new(ScriptedModel::from_fn(move |request| {
+        match (request.system.starts_with("You work."), request.messages.len()) {
+            (true, 1) => Turn::call("tool_search", json!({ "query": "add two numbers" })),
+            (true, 3) => add(),
+            (true, _) => Turn::call("complete_task", json!({ "result": "no" })),
+            (false, 1) => {
+                let task = json!({ "agent_name": "worker", "prompt": "Add." });
+                Turn::call("delegate_to_agent", task)
+            }
+            (false, _) => Turn::text("No."),
+        }
+    }));
+    let runtime = scene.builder(&config).agent(worker).build().unwrap();
+    let (events, _) = run(&runtime, &model, Answer::yes()).await;
+    let first = told(&model, 1);
+    assert!(first.contains(&"ls".into()) && first.contains(&"tool_search".into()), "{first:?}");
+    let said = |request: usize| format!("{:?}", model.requests()[request].messages.last());
+    assert!(said(2).contains("unavailable") && said(2).contains("calc: "), "{}", said(2));
+    assert!(said(3).contains("is not here") || said(3).contains("not found"), "{}", said(3));
+    let failed = events.iter().any(|event| {
+        matches!(&event.body, EventBody::McpServerState { server, state, .. }
+            if server == "calc" && state == "failed")
+    });
+    assert!(failed, "and so is whoever watches");
+}
+
 /// What holds for all tools of a server holds for what is read from it.
 #[tokio::test]
 async fn rules_on_a_server_hold_for_what_is_read_from_it() {
@@ -309,6 +349,7 @@ async fn every_run_has_what_servers_said_while_it_worked() {
 }
 
 /// 200 tools of a server cost at most 3,000 tokens before the first word.
+/// claude-code#13717, #11364, kilocode#9602.
 #[tokio::test]
 async fn two_hundred_tools_of_a_server_cost_little() {
     let Some(scene) = Scene::new() else { return };
@@ -340,7 +381,7 @@ async fn a_server_asks_through_the_same_queue_as_everything() {
         (Answer::no(), "decline"),
         // The form has no name yet, so it does not fit, however often it is sent.
         (Answer::yes(), "decline"),
-        (Answer::Nobody, "decline"),
+        (Answer::Nobody, "cancel"),
     ];
     for (answer, expected) in answers {
         let search = Turn::call("tool_search", json!({ "query": "greet" }));
@@ -536,6 +577,18 @@ async fn a_file_of_the_user_that_tools_can_write_is_the_projects() {
         "{:?}",
         servers.warnings()
     );
+}
+
+/// What is read without being listed was once read a second time, and each server told to be there twice.
+#[tokio::test]
+async fn a_file_that_is_read_anyway_may_be_listed() {
+    let Some(scene) = Scene::new() else { return };
+    scene.file(".mcp.json", r#"{"mcpServers": {"calc": {"command": "x"}}}"#);
+    let config = scene.config_of_project("tools: {mcpFiles: [.mcp.json]}\n");
+    let runtime = scene.builder("").config(config).mcp(scene.trusted()).build().unwrap();
+    let servers = runtime.mcp().unwrap();
+    assert_eq!(servers.listed().len(), 1, "{:?}", servers.listed());
+    assert_eq!(servers.warnings(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use convoke::agent::definition::ToolConfig;
 use convoke::core::{Cause, EventBody};
 use convoke::journal::Store;
 use convoke::mcp::client::{ServerConfig, Servers, Surroundings};
-use convoke::mcp::serve::{HttpSettings, serve_http};
+use convoke::mcp::serve::{HttpSettings, Service, serve_http};
 use convoke::prelude::*;
 use convoke::tools::KindAuthorizer;
 use convoke::{Origin, Runtime};
@@ -41,12 +41,8 @@ fn model(turns: Vec<Turn>) -> Arc<dyn Model> {
     Arc::new(ScriptedModel::new(turns))
 }
 
-/// Serves, asks with a client of ours, and stops.
-async fn asked(
-    service: convoke::mcp::serve::Service,
-    tool: &str,
-    arguments: serde_json::Value,
-) -> ToolResult {
+/// Serves, has somebody ask through a client of ours, and stops.
+async fn serving<T>(service: Service, ask: impl AsyncFnOnce(&ToolExecutor) -> T) -> T {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let settings = HttpSettings::default();
@@ -60,15 +56,20 @@ async fn asked(
         let executor = ToolExecutor::builder(ToolView::of(tools), context)
             .authorizer(KindAuthorizer::default().with(Kind::Other, Permission::Allow))
             .build();
-        let call = ToolCall::new("c", format!("mcp__s__{tool}"), arguments);
-        let result = executor.execute(call).await;
+        let asked = ask(&executor).await;
         servers.stop().await;
         stop.cancel();
-        result
+        asked
     };
-    let (served, result) = tokio::join!(serve_http(service, listener, settings), asking);
+    let (served, asked) = tokio::join!(serve_http(service, listener, settings), asking);
     served.unwrap();
-    result
+    asked
+}
+
+/// Serves for one call.
+async fn asked(service: Service, tool: &str, arguments: serde_json::Value) -> ToolResult {
+    let call = ToolCall::new("c", format!("mcp__s__{tool}"), arguments);
+    Box::pin(serving(service, async |client| client.execute(call).await)).await
 }
 
 #[tokio::test]
@@ -150,4 +151,25 @@ async fn where_nothing_can_be_kept_nothing_is_done() {
     let refused = asked(service, "read_file", json!({ "path": "a.txt" })).await;
     assert!(!refused.success(), "{refused:?}");
     assert!(refused.text().contains("could not be recorded"), "{refused:?}");
+}
+
+/// A disk that was full for a moment once left a server that refused every call from then on.
+#[tokio::test]
+async fn what_can_be_kept_again_is_done_again() {
+    let scene = scene();
+    let state = scene.directory.path().join("state");
+    std::fs::write(&state, "in the way").unwrap();
+    let tools = scene.runtime.callable().clone();
+    let service = scene.runtime.serve().tools(tools).service();
+    let read = |id: &str| ToolCall::new(id, "mcp__s__read_file", json!({ "path": "a.txt" }));
+    let served = serving(service, async |client| {
+        let refused = client.execute(read("one")).await;
+        std::fs::remove_file(&state).unwrap();
+        [refused, client.execute(read("two")).await]
+    });
+    let [refused, done] = Box::pin(served).await;
+    assert!(!refused.success(), "{refused:?}");
+    assert_eq!(done.text(), "one\n", "{done:?}");
+    let runs = scene.store.list().unwrap();
+    assert_eq!((runs.len(), runs[0].tool_calls), (1, 1), "{runs:?}");
 }

@@ -150,6 +150,7 @@ async fn a_server_that_does_not_close_a_whole_answer_does_not_hold_it_up() {
     assert_eq!(ask(&model).await, [text("a"), end("a")]);
 }
 
+/// goose#9082: a connection that looks alive and says nothing.
 #[tokio::test]
 async fn a_silent_server_is_given_up() {
     let retry = RetryPolicy::never();

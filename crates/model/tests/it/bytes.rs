@@ -79,6 +79,7 @@ fn up_to_the_end_of_the_conversation(case: Case, body: &[u8]) -> &[u8] {
     panic!("the conversation has no end")
 }
 
+/// claude-code#49038, #92033: what was sent before is sent again as it was, so that caches hold.
 async fn a_conversation_that_grew_starts_with_the_bytes_it_had(case: Case) {
     let script = |_: &Seen, nth: usize| -> Reaction {
         let reply = Reply::default().thought(format!("Step {nth}."), format!("c2ln{nth}"));

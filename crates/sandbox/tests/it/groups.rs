@@ -301,10 +301,11 @@ async fn memory_is_counted_together(backend: Backend) {
 async fn files_in_memory_count_as_memory(backend: Backend) {
     let Some(mut place) = with_controllers(backend) else { return };
     place.confinement.limits.memory = Some(64 << 20);
-    let ran = place.shell("head -c 200000000 /dev/zero > /dev/shm/big.$$; echo survived").await;
+    let ran =
+        place.shell("head -c 200000000 /dev/zero > /dev/shm/convoke-big.$$; echo survived").await;
     // Nobody is left to do it.
     for file in std::fs::read_dir("/dev/shm").unwrap().flatten() {
-        if file.file_name().to_string_lossy().starts_with("big.") {
+        if file.file_name().to_string_lossy().starts_with("convoke-big.") {
             std::fs::remove_file(file.path()).ok();
         }
     }

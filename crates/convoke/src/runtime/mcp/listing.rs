@@ -12,7 +12,7 @@ use convoke_mcp::client::{
 
 use super::{Around, ListedServer, PROJECT_SERVERS};
 use crate::config::{
-    Author, McpAuthConfig, McpRevision, McpServerConfig, WORKSPACE, disk, interpolate,
+    Author, Config, McpAuthConfig, McpRevision, McpServerConfig, WORKSPACE, disk, interpolate,
 };
 
 /// Lists the servers, and says what there is to know about files they were not taken from.
@@ -31,12 +31,20 @@ pub(super) fn list(around: Around<'_>) -> (Vec<ListedServer>, Vec<String>) {
     }
     if let Some(project) = &around.places.project {
         let file = project.join(PROJECT_SERVERS);
-        if disk::exists(&file) {
+        if disk::exists(&file) && !is_listed(&file, around.config) {
             listing.read(&file, Author::Project);
         }
     }
     listing.one_of_each_name();
     (listing.listed, listing.warnings)
+}
+
+/// Tells whether somebody lists a file that is read anyway: its servers would be there twice.
+fn is_listed(file: &Path, config: &Config) -> bool {
+    disk::follow_links(file).is_some_and(|real| {
+        let mut files = config.server_files_by_author();
+        files.any(|(listed, _)| disk::follow_links(listed).as_ref() == Some(&real))
+    })
 }
 
 impl Around<'_> {
@@ -45,8 +53,7 @@ impl Around<'_> {
         self.places.project.is_some()
     }
 
-    /// Says where a program of the configuration starts; nowhere stands for the workspace, so that what is known
-    /// of a server is known in all of them.
+    /// Says where a program of the configuration starts; nowhere stands for the workspace.
     fn start(&self, said: Option<PathBuf>, author: Author) -> Option<PathBuf> {
         let workspace = self.context.working_directory();
         match said {
@@ -188,8 +195,9 @@ impl Listing<'_> {
                 let name = &config.name;
                 let whose = file.as_ref().map(|file| file.display().to_string());
                 let whose = whose.unwrap_or_else(|| "the project's configuration".to_owned());
+                let how = if is_taken { ", which is left out" } else { "" };
                 warnings.push(format!(
-                    "the MCP server `{name}` of {whose} is not used: there is another of that name"
+                    "the MCP server `{name}` of {whose} is not used: there is another of that name{how}"
                 ));
             }
             is_new

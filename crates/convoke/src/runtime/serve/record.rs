@@ -1,7 +1,8 @@
 //! Tools whose calls from outside are kept as runs: who called what, what allowed it, and what came of it.
 //!
 //! A run begins with its first call, so a server that nobody uses leaves nothing behind. It ends with the server,
-//! or when it has many calls; then the next call begins another. If a call cannot be recorded, it is not made.
+//! when it has many calls, or when nothing can be recorded in it any more; then the next call begins another. If a
+//! call cannot be recorded, it is not made.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,24 +48,23 @@ impl RecordedTools {
 
     /// Returns the run that the next call belongs to.
     async fn run(&self) -> Arc<ServedRun> {
-        let (run, full) = self.next_run();
-        if let Some(full) = full {
-            ServedRun::leave(full).await;
+        let (run, before) = self.next_run();
+        if let Some(before) = before {
+            ServedRun::leave(before).await;
         }
         run
     }
 
-    /// Returns the run that the next call belongs to, and the one before it if that has enough of them.
+    /// Returns the run that the next call belongs to, and the one before it if that takes no more.
     fn next_run(&self) -> (Arc<ServedRun>, Option<Arc<ServedRun>>) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = |run: &Arc<ServedRun>| run.calls.load(Ordering::Relaxed) < MAX_CALLS;
-        let (run, full) = match current.take() {
-            Some(run) if has_room(&run) => (run, None),
-            full => (Arc::new(self.begin()), full),
+        let (run, before) = match current.take() {
+            Some(run) if run.takes_more() => (run, None),
+            before => (Arc::new(self.begin()), before),
         };
         run.calls.fetch_add(1, Ordering::Relaxed);
         *current = Some(Arc::clone(&run));
-        (run, full)
+        (run, before)
     }
 
     fn begin(&self) -> ServedRun {
@@ -139,6 +139,12 @@ struct ServedRun {
 }
 
 impl ServedRun {
+    /// Tells whether another call can be recorded in it. What was in the way of one that cannot, a full disk for
+    /// instance, may not be in the way of the next.
+    fn takes_more(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) < MAX_CALLS && self.recorder.check().is_ok()
+    }
+
     /// Makes no more calls, and waits until what is recorded of it will survive the machine.
     async fn leave(run: Arc<Self>) {
         let recorder = run.recorder.clone();

@@ -221,16 +221,18 @@ fn mistakes_in_models_and_budgets_are_named_and_keys_are_not() {
     "#);
 }
 
+/// gemini-cli 4.20: a key of a rule that nobody knows is a mistake with its place.
 #[test]
 fn rules_are_checked_with_their_examples() {
     let scene = Scene::new().user(
         "policy:\n  rules:\n    - {effect: allow}\n    - {effect: alow, command: x}\n    \
          - {effect: allow, command: 'a; b'}\n    - {effect: deny, path: 'a['}\n    \
          - {effect: deny, command: rm *, match: [rm x, ls], not_match: ['ls; rm x']}\n    \
-         - {effect: deny, host: 'a*b'}\n",
+         - {effect: deny, host: 'a*b'}\n    - {action: deny, effect: deny, command: ls}\n",
     );
     let told = scene.told(scene.fail().problems());
     for expected in [
+        "policy.rules[6].action: there is no such key",
         "user.yml:3:16: policy.rules[0].effect: a rule needs a condition",
         "user.yml:4:16: policy.rules[1].effect: expected one of `allow`, `ask`, `deny`",
         "user.yml:5:32: policy.rules[2].command: a command pattern is one simple command",
