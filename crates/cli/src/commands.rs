@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod agents;
+mod ask;
 pub(crate) mod chat;
 mod completions;
 mod config;

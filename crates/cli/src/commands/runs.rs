@@ -2,7 +2,6 @@
 
 mod answer;
 mod apply;
-mod ask;
 mod audit;
 mod collect;
 mod diff;

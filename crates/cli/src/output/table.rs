@@ -30,6 +30,8 @@ enum Fit {
 pub(crate) struct Table {
     indent: usize,
     fit: Fit,
+    /// What the columns are, where that is said.
+    titles: Vec<Cell>,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -48,6 +50,13 @@ impl Table {
     /// Cuts what does not fit, where a glance is wanted and no more.
     pub(crate) const fn cut(mut self) -> Self {
         self.fit = Fit::Cut;
+        self
+    }
+
+    /// Says above the rows what the columns are; where there are no rows, nothing is said.
+    pub(crate) fn titled<const N: usize>(mut self, titles: [&str; N]) -> Self {
+        let cell = |title: &str| Cell { text: title.to_owned(), style: Some(Style::Dim) };
+        self.titles = titles.into_iter().map(cell).collect();
         self
     }
 
@@ -70,7 +79,7 @@ impl Table {
     /// Returns how wide each column is.
     pub(crate) fn widths(&self) -> Vec<usize> {
         let mut widths = Vec::new();
-        for row in &self.rows {
+        for row in std::iter::once(&self.titles).chain(&self.rows) {
             widths.resize(widths.len().max(row.len()), 0);
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = columns(&cell.text).max(*width);
@@ -91,7 +100,9 @@ impl Table {
             (None, _) => widths.iter().map(|width| (*width).min(PADDED)).collect(),
             _ => widths.to_vec(),
         };
-        for row in &self.rows {
+        let titles =
+            Some(&self.titles).filter(|titles| !titles.is_empty() && !self.rows.is_empty());
+        for row in titles.into_iter().chain(&self.rows) {
             self.print_row(row, &widths, stream);
         }
     }
@@ -181,6 +192,17 @@ mod tests {
         let stream = Stream::in_memory();
         table().print(&stream);
         assert_eq!(stream.contents(), " a     first  the quick brown fox\n long\n");
+    }
+
+    #[test]
+    fn titles_stand_above_rows_and_never_alone() {
+        let stream = Stream::in_memory();
+        let mut table = Table::default().titled(["name", "about"]);
+        table.print(&stream);
+        assert_eq!(stream.contents(), "");
+        table.row([("a".into(), None), ("b".into(), None)]);
+        table.print(&stream);
+        assert_eq!(stream.contents(), "name  about\na     b\n");
     }
 
     #[test]

@@ -88,6 +88,7 @@ fn agents_of_one_name_are_told_apart_and_an_answer_closes_its_question() {
 }
 
 /// The report, the list, the story and the events say the same numbers.
+/// codex#12488, #35027, goose#7877: each agent has its own numbers in the report.
 #[test]
 fn everybody_counts_the_same_calls_and_tokens() {
     let writes: Reaction = call(("write_file", json!({ "path": "c.txt", "content": "x" }))).into();

@@ -66,6 +66,7 @@ fn agents_are_listed_with_whose_they_are() {
         )
         .user("agents: {exclude: [mine], overrides: {generalist: {model: openai/small}}}");
     assert_snapshot!(scene.stdout(&["agents", "list"]), @"
+    agent                  source              model         tools    about
     codebase_investigator  shipped             -             4 tools  Investigates a codebase in depth and reports how something works, where it is done and what depends on it, with files and symbols.
     generalist             shipped (no model)  openai/small  7 tools  Takes over any task that can be described in full and brought back finished: changes across many files, long searches, anything with much output that the caller need not see.
     reviewer               project             -             2 tools  Reviews changes.
@@ -191,6 +192,7 @@ fn a_file_that_is_wrong_is_told_with_its_line() {
     assert!(missing.stderr.contains("there is no file `no/such.md`"), "{}", missing.stderr);
 }
 
+/// gemini-cli 4.22: a flag or a variable is enough, so what works here works where nobody can be asked.
 #[test]
 fn agents_of_a_project_that_is_not_trusted_are_not_there() {
     let scene = Scene::new().file(".convoke/agents/reviewer.md", REVIEWER);

@@ -351,12 +351,12 @@ fn the_list_fits_a_terminal() {
         .user("agents: {exclude: [generalist], allow: [codebase_investigator]}");
     let list = ["agents", "list", "--color", "never"];
     let shown = Terminal::start(&scene, 80, Attached::All, &list).end().screen;
-    assert_eq!(shown.lines().count(), 5, "{shown}");
+    assert_eq!(shown.lines().count(), 6, "{shown}");
     for line in shown.lines() {
         assert!(line.trim_end().chars().count() <= 80, "{line}");
     }
     let piped = scene.stdout(&["agents", "list"]);
-    assert_eq!(piped.lines().count(), 5, "{piped}");
+    assert_eq!(piped.lines().count(), 6, "{piped}");
     assert!(piped.contains(&long), "nothing is cut for programs: {piped}");
 }
 

@@ -189,6 +189,7 @@ fn a_slip_in_a_key_that_takes_something_away_makes_a_file_wrong() {
 }
 
 /// What the definition of an agent gave when its run began, a changed file does not add to.
+/// zed#62143: its list of tools is kept when it is resumed.
 #[test]
 fn a_run_of_an_agent_keeps_to_the_rights_it_began_with() {
     let run = |command: &str| call("run_command", json!({ "command": command }));

@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 use crate::pty::pair;
 use crate::screen::Session;
 use crate::support::{Scene, skip};
+use crate::waiting::python;
 
 const MODEL: &[&str] = &["chat", "--model", "openai-chat/some-model"];
 const CTRL_C: &str = "\u{3}";
@@ -580,15 +581,28 @@ fn a_chat_without_a_model_says_what_a_run_says() {
     assert_eq!(run.code, Some(7));
 }
 
+/// A chat with a server that has prompts.
+fn with_prompts(script: Vec<Reaction>) -> Option<World> {
+    let python = python()?;
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/resources.py");
+    let world = World::new(script);
+    assert_eq!(world.scene.run(&["mcp", "add", "notes", "--", python, fixture]).code, Some(0));
+    Some(world)
+}
+
+#[test]
+fn files_named_on_the_command_line_go_with_a_prompt_as_well() {
+    let Some(world) = with_prompts(vec![say("Hello."), say("Two.")]) else { return };
+    let flags = [MODEL, &["--file", "a.txt"]].concat();
+    let ran = world.scene.run_with(b"/notes:greet Oslo\nsecond\n", &flags);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let said = world.last_request();
+    assert_eq!(said, ["The file a.txt:\nhello world\n\n\nGreet @Oslo", "Hello.", "second"]);
+}
+
 #[test]
 fn a_prompt_of_a_server_is_filled_in_and_said() {
-    let places = ["/usr/bin/python3", "/usr/local/bin/python3"];
-    let Some(python) = places.into_iter().find(|place| std::path::Path::new(place).exists()) else {
-        return skip("python3", "the server of this test is written in it");
-    };
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/resources.py");
-    let world = World::new(vec![say("Hello.")]);
-    assert_eq!(world.scene.run(&["mcp", "add", "notes", "--", python, fixture]).code, Some(0));
+    let Some(world) = with_prompts(vec![say("Hello.")]) else { return };
     let ran = world
         .scene
         .run_with(b"/notes:greet a.txt\n/notes:greet\n/notes:gret x\n/nots:greet x\n", MODEL);

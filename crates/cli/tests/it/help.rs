@@ -79,7 +79,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
                                 repeated [possible values: read, search, edit, delete, move, execute,
                                 fetch, think, agent, other]
       -y, --yes                 Answer yes to the question whether a program may run; what a server asks
-                                is declined where nobody is
+                                is cancelled where nobody is
       -h, --help                Print help
 
     Global options:
@@ -101,7 +101,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
 
     A tool of an MCP server is named as SERVER.TOOL, or as models know it; only that server is started.
     What the server asks meanwhile is asked here, field by field; --yes does not answer it, and where
-    there is no terminal it is declined.
+    there is no terminal it is cancelled.
 
     Secrets in the result are shown by name, as in a run: variables that look like credentials, settings
     marked as secret, and tokens that are known by their shape.

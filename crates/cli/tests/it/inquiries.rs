@@ -5,17 +5,15 @@ use serde_json::json;
 
 use crate::run::World;
 use crate::screen::Session;
-use crate::support::{Scene, skip};
+use crate::support::Scene;
+use crate::waiting::python;
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/asks.py");
 
 fn configured(scene: Scene) -> Option<Scene> {
-    if std::process::Command::new("python3").arg("--version").output().is_err() {
-        skip("a server that asks", "python3 is not there");
-        return None;
-    }
+    let python = python()?;
     Some(scene.user(&format!(
-        "tools:\n  mcpServers: [{{name: asks, command: python3, args: ['{FIXTURE}']}}]\n\
+        "tools:\n  mcpServers: [{{name: asks, command: {python}, args: ['{FIXTURE}']}}]\n\
          policy:\n  kinds: {{other: allow}}\n"
     )))
 }
@@ -46,7 +44,7 @@ fn a_yes_to_calls_is_no_answer_to_a_server() {
     for tool in ["asks.deploy", "asks.visit"] {
         let ran = scene.run(&["tools", "call", tool, "--yes"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert_eq!(ran.stdout, "{\"action\": \"decline\"}\n", "{ran:?}");
+        assert_eq!(ran.stdout, "{\"action\": \"cancel\"}\n", "{ran:?}");
     }
 }
 
@@ -168,5 +166,5 @@ fn a_run_that_parks_other_questions_goes_on_without_an_answer_to_this_one() {
     let ran = world.scene.run(&flags);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
     assert!(ran.stderr.contains("told nothing to mcp:asks: nobody can be asked here"), "{ran:?}");
-    assert!(told(&world).contains(r#"{"action": "decline"}"#), "{}", told(&world));
+    assert!(told(&world).contains(r#"{"action": "cancel"}"#), "{}", told(&world));
 }

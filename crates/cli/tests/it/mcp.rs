@@ -71,7 +71,10 @@ fn a_server_is_added_tried_listed_and_removed() {
           exclude: ["gl*"]
           trust: true
     "#);
-    assert_snapshot!(readable(&scene.stdout(&["mcp", "list"])), @"self  user  not asked yet  [convoke] mcp serve");
+    assert_snapshot!(readable(&scene.stdout(&["mcp", "list"])), @"
+    server  source  state          reached
+    self    user    not asked yet  [convoke] mcp serve
+    ");
 
     let tried = scene.stdout(&["mcp", "test", "self"]);
     for said in ["  revision  2026-07-28\n", "  software  convoke ", "3 tools, 0 resources"] {

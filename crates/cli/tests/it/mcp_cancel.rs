@@ -66,3 +66,23 @@ fn an_interrupt_ends_the_waiting_for_what_a_message_mentions() {
     assert_eq!(chat.end().1, Some(0));
     assert_eq!(world.requests(), 0);
 }
+
+#[test]
+fn an_interrupt_ends_the_waiting_for_a_prompt() {
+    let world = World::new(vec![Reply::text("Never asked.").into()]);
+    let Some(lines) = Lines::add(&world.scene) else { return };
+    lines.make_known(&world.scene);
+    let words = ["chat", "--model", "openai-chat/some-model"];
+    let Some(mut chat) = Session::start(&world.scene, &words) else { return };
+    chat.wait_for_prompt();
+    chat.type_in("/slow:greet\r");
+    chat.wait_for("asking slow for greet");
+    let mut server = lines.started();
+    assert_eq!(server.next().as_deref(), Some("asked to fill in"));
+    chat.signal(Signal::INT);
+    chat.wait_for("stopped before it was done");
+    chat.wait_until("the line", |text| text.ends_with("\n› /slow:greet"));
+    chat.type_in("\u{15}/quit\r");
+    assert_eq!(chat.end().1, Some(0));
+    assert_eq!(world.requests(), 0);
+}

@@ -4,6 +4,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
+use crate::pty::{Attached, Terminal};
 use crate::support::{Scene, skip};
 
 const CONVOKE: &str = env!("CARGO_BIN_EXE_convoke");
@@ -36,7 +37,7 @@ fn one_server_that_lacks_a_variable_keeps_nothing_else_from_working() {
     );
     let listed = scene.run(&["mcp", "list"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
-    assert!(listed.stdout.starts_with("fine  user"), "{listed:?}");
+    assert!(listed.stdout.contains("\nfine    user"), "{listed:?}");
     let said =
         "the MCP server `lacking` is left out: the environment variable `NOT_SET` is not set";
     assert!(listed.stderr.contains(said), "{listed:?}");
@@ -78,7 +79,8 @@ fn a_server_that_is_left_out_keeps_its_name() {
         .file("convoke.yml", "")
         .file(".mcp.json", servers.to_string());
     let ran = scene.run(&["--trust-project", "mcp", "list"]);
-    assert!(ran.stdout.starts_with("t  project") && ran.stdout.lines().count() == 1, "{ran:?}");
+    assert!(ran.stdout.contains("\nt       project"), "{ran:?}");
+    assert_eq!(ran.stdout.lines().count(), 2, "the titles and one server: {ran:?}");
     assert!(ran.stderr.contains("there is another of that name"), "{ran:?}");
 }
 
@@ -95,13 +97,28 @@ fn a_variable_that_projects_do_not_get_is_told_as_such() {
         .file(".mcp.json", servers.to_string())
         .variable("PLAINV", "hello");
     let ran = scene.run(&["--trust-project", "mcp", "list"]);
-    assert!(ran.stdout.starts_with("fine  project") && ran.stdout.lines().count() == 1, "{ran:?}");
+    assert!(ran.stdout.contains("\nfine    project"), "{ran:?}");
+    assert_eq!(ran.stdout.lines().count(), 2, "the titles and one server: {ran:?}");
     let withheld = "the environment variable `PLAINV` is set, but it is not given to projects; \
                     `tools.environment: [PLAINV]`";
     assert_eq!(ran.stderr.matches(withheld).count(), 2, "{ran:?}");
     assert!(ran.stderr.contains("the environment variable `NOT_SET` is not set"), "{ran:?}");
     let given = ["--trust-project", "--set", "tools.environment=[\"PLAINV\"]", "mcp", "list"];
-    assert_eq!(scene.stdout(&given).lines().count(), 3);
+    assert_eq!(scene.stdout(&given).lines().count(), 4);
+}
+
+/// Why a server failed is long; lines that a terminal breaks are not rows any more.
+#[test]
+fn the_list_of_servers_fits_a_terminal() {
+    let scene = Scene::new();
+    let words = ["mcp", "add", "dead", "--", "no-such-program-at-all-with-a-rather-long-name"];
+    assert_eq!(scene.run(&words).code, Some(0));
+    assert_eq!(scene.run(&["mcp", "list", "--check"]).code, Some(1));
+    let list = ["mcp", "list", "--color", "never"];
+    let shown = Terminal::start(&scene, 80, Attached::All, &list).end().screen;
+    let row = shown.lines().find(|line| line.starts_with("dead  ")).unwrap();
+    assert!(row.contains("failed just now: ") && row.chars().count() <= 80, "{shown}");
+    assert!(shown.contains("server  source  state"), "{shown}");
 }
 
 #[test]
@@ -245,7 +262,7 @@ fn a_server_is_shown_switched_off_and_on() {
     ");
     assert_eq!(scene.run(&["mcp", "disable", "s"]).code, Some(0));
     assert_eq!(scene.json(&["mcp", "get", "s", "--json"])["enabled"], false);
-    assert!(scene.stdout(&["mcp", "list"]).contains("s  user  off"));
+    assert!(scene.stdout(&["mcp", "list"]).contains("s       user    off"));
     assert_eq!(scene.run(&["mcp", "enable", "s"]).code, Some(0));
     assert!(!own_file(&scene).contains("enabled"), "{}", own_file(&scene));
     assert_eq!(scene.run(&["mcp", "disable", "t"]).code, Some(2));
@@ -269,8 +286,14 @@ fn what_claude_keeps_for_this_directory_is_imported_here() {
 #[test]
 fn prompts_and_resources_are_listed() {
     let Some(scene) = notes() else { return skip("python3", "the server is written in it") };
-    assert_eq!(scene.stdout(&["mcp", "prompts", "notes"]), "greet  city tone?  Say hello\n");
-    assert_eq!(scene.stdout(&["mcp", "resources", "notes"]).trim(), "note://today  today");
+    assert_snapshot!(scene.stdout(&["mcp", "prompts", "notes"]), @"
+    prompt  takes       about
+    greet   city tone?  Say hello
+    ");
+    assert_snapshot!(scene.stdout(&["mcp", "resources", "notes"]), @"
+    address       name   about
+    note://today  today
+    ");
     let rows = scene.json(&["mcp", "prompts", "notes", "--json"]);
     assert_eq!(rows[0]["arguments"][0], json!({ "name": "city", "required": true }));
 }

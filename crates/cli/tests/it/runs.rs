@@ -158,6 +158,7 @@ fn a_run_is_shown_as_a_story() {
     ");
 }
 
+/// goose#5140: what an agent did, and what it cost, can be looked up.
 #[test]
 fn what_a_subagent_did_stands_below_what_started_it() {
     let shown = three().stdout(&["runs", "show", "rich", "--tree"]);
@@ -224,6 +225,7 @@ fn programs_get_the_same_story() {
     }
 }
 
+/// goose PR #7972: a run at work can be looked at from elsewhere.
 #[test]
 fn a_run_can_be_looked_at_while_it_works_but_not_removed() {
     let scene = three();

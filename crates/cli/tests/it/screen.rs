@@ -33,19 +33,29 @@ impl Session {
     /// Starts the command; nothing, where there is no way to give it a terminal.
     pub(crate) fn start(scene: &Scene, arguments: &[&str]) -> Option<Self> {
         let (master, user) = pair(80, 40);
-        let words = ["setsid", "--ctty", "--wait", env!("CARGO_BIN_EXE_convoke")];
-        let mut command = scene.program(&[&words[..], arguments].concat());
-        command.env("LANG", "C.UTF-8").env("TERM", "xterm");
-        Self::of(&mut command, master, user)
+        let mut command = leading_a_session(scene, arguments);
+        Self::of(command.env("LANG", "C.UTF-8").env("TERM", "xterm"), master, user)
+    }
+
+    /// Starts the command on a terminal on which this line was typed already.
+    pub(crate) fn start_after(scene: &Scene, line: &str, arguments: &[&str]) -> Option<Self> {
+        let (master, user) = pair(80, 40);
+        let mut terminal = File::from(master.try_clone().unwrap());
+        terminal.write_all(line.as_bytes()).unwrap();
+        // What is echoed lies ready to be read.
+        let mut echo = [0];
+        while echo != *b"\n" {
+            terminal.read_exact(&mut echo).unwrap();
+        }
+        let mut command = leading_a_session(scene, arguments);
+        Self::of(command.env("LANG", "C.UTF-8").env("TERM", "xterm"), master, user)
     }
 
     /// Starts the command on a terminal that can do nothing but show text.
     pub(crate) fn start_dumb(scene: &Scene, arguments: &[&str]) -> Option<Self> {
         let (master, user) = pair(80, 40);
-        let words = ["setsid", "--ctty", "--wait", env!("CARGO_BIN_EXE_convoke")];
-        let mut command = scene.program(&[&words[..], arguments].concat());
-        command.env("TERM", "dumb");
-        Self::of(&mut command, master, user)
+        let mut command = leading_a_session(scene, arguments);
+        Self::of(command.env("TERM", "dumb"), master, user)
     }
 
     fn of(command: &mut std::process::Command, master: OwnedFd, user: OwnedFd) -> Option<Self> {
@@ -129,9 +139,20 @@ impl Session {
     /// Waits until the command has ended, and returns what the screen shows and the exit code.
     pub(crate) fn end(mut self) -> (String, Option<i32>) {
         let code = self.child.wait().unwrap().code();
-        let text = self.shared.screen.lock().unwrap().text();
+        // What it wrote last may not have been read yet.
+        let screen = self.shared.screen.lock().unwrap();
+        let is_read = self.shared.changed.wait_timeout_while(screen, PATIENCE, |one| !one.is_over);
+        let (screen, _) = is_read.unwrap();
+        let text = screen.text();
+        drop(screen);
         (text, code)
     }
+}
+
+/// Returns the command as the one that a terminal belongs to.
+fn leading_a_session(scene: &Scene, arguments: &[&str]) -> std::process::Command {
+    let words = ["setsid", "--ctty", "--wait", env!("CARGO_BIN_EXE_convoke")];
+    scene.program(&[&words[..], arguments].concat())
 }
 
 /// A test that fails leaves nothing running.

@@ -45,6 +45,7 @@ fn a_second_interrupt_does_not_wait() {
     assert_eq!(terminal.end().code, Some(130));
 }
 
+/// goose#2337, #1075: whoever stops a call stops its processes.
 #[test]
 fn nothing_is_left_running() {
     let scene = Scene::new();

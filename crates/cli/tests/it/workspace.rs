@@ -79,6 +79,17 @@ fn change(kind: &str) -> World {
     world
 }
 
+/// What is not UTF-8 was once replaced, and the patch fitted nowhere.
+#[test]
+fn a_diff_in_a_pipe_is_what_it_is_byte_for_byte() {
+    let world = world(vec![write("latin.txt", "coffee\n"), say("Done.")]);
+    fs::write(world.scene.project().join("latin.txt"), b"caf\xe9\n").unwrap();
+    let ran = world.run(Wire::OpenAiChat, &["--workspace", "worktree", "--mode", "full", "Go."]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let piped = world.scene.command(&["runs", "diff", "--last"]).output().unwrap();
+    assert!(piped.stdout.windows(6).any(|part| part == b"-caf\xe9\n"), "{piped:?}");
+}
+
 #[test]
 fn a_run_in_a_worktree_says_what_it_changed_and_how_to_take_it_over() {
     let world = world(vec![write("a.txt", "one\n2\nthree\n"), say("Done.")]);

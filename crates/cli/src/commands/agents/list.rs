@@ -57,7 +57,8 @@ impl List {
             output.json(&rows.collect::<Vec<Value>>());
             return Ok(ExitCode::Done);
         }
-        let mut table = Table::indented(0).cut();
+        let titles = ["agent", "source", "model", "tools", "about"];
+        let mut table = Table::default().cut().titled(titles);
         for listed in &agents {
             let KnownAgent { agent, source, off, .. } = &listed.known;
             for problem in &listed.problems {

@@ -188,18 +188,8 @@ impl Talk<'_> {
         threads: &tokio::runtime::Runtime,
         output: &mut Output,
     ) -> Result<Next, Failure> {
-        let task = match self.task(text, input, threads, output) {
-            Ok(task) => task,
-            Err(failure) if leaves(failure.code(), input) => {
-                return Ok(Next::Stop(failure.code()));
-            }
-            Err(failure) => {
-                // It need not be written again.
-                line.trim_end().clone_into(&mut self.draft);
-                return Err(failure);
-            }
-        };
-        self.say(task, input, threads, output)
+        let task = self.task(text, input, threads, output);
+        self.say_or_keep(task, line, input, threads, output)
     }
 
     /// Has a server fill in a prompt, and says that.
@@ -211,18 +201,48 @@ impl Talk<'_> {
         threads: &tokio::runtime::Runtime,
         output: &mut Output,
     ) -> Result<Next, Failure> {
-        let filled = threads.block_on(named.find(&self.runtime)).and_then(|prompt| {
+        let shows = input.is_terminal() && !output.is_quiet();
+        // A server may take long, and whoever waits may not want to.
+        let found = threads.block_on(unless_stopped(async {
+            if shows {
+                note(&format!("asking {} for {}", named.server, named.prompt), output);
+            }
+            named.find(&self.runtime).await
+        }));
+        let filled = found.flatten().and_then(|prompt| {
             let given = prompt::arguments(&prompt, &named.written)?;
             prompt::ask(&prompt, given, input, threads, output)
         });
         let task = match filled {
-            Ok(Filling::Filled(given)) => threads.block_on(named.task(given, &self.runtime)),
+            Ok(Filling::Filled(given)) => {
+                threads.block_on(unless_stopped(named.task(given, &self.runtime))).flatten()
+            }
             Ok(Filling::Not(Heard::Stop(cause))) => return Ok(Next::Stop(cause.exit_code())),
             Ok(Filling::Not(_)) => return Ok(Next::GoOn),
             Err(failure) => Err(failure),
         };
+        let task = task.map(|task| {
+            let files = std::mem::take(&mut self.to_attach);
+            if shows {
+                show::attached(&files, output);
+            }
+            files.into_iter().fold(task, |task, file| task.attach(file.part))
+        });
+        self.say_or_keep(task, line, input, threads, output)
+    }
+
+    /// Hands a message over. One that could not be made stands at the prompt again, unless somebody wants to leave.
+    fn say_or_keep(
+        &mut self,
+        task: Result<Task, Failure>,
+        line: &str,
+        input: &Input,
+        threads: &tokio::runtime::Runtime,
+        output: &mut Output,
+    ) -> Result<Next, Failure> {
         match task {
             Ok(task) => self.say(task, input, threads, output),
+            Err(failure) if leaves(failure.code(), input) => Ok(Next::Stop(failure.code())),
             Err(failure) => {
                 // It need not be written again.
                 line.trim_end().clone_into(&mut self.draft);

@@ -1,6 +1,5 @@
 //! `convoke config trust`, `untrust` and `trusted`: whose `convoke.yml` may decide things.
 
-use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +9,7 @@ use convoke::config::{Grant, Grants, PROJECT_FILE_NAMES, Trust as State, grants}
 use convoke::mcp::client::{ServerConfig, Transport, import};
 use convoke_core::ExitCode;
 
+use crate::commands::ask;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
@@ -87,7 +87,7 @@ impl Trust {
         if !(self.yes && output.is_quiet()) {
             tell(&file, &grants, output);
         }
-        if !self.yes && !agrees(&format!("Trust {shown} as it is now? [y/N] "), output)? {
+        if !self.yes && !agrees(&format!("Trust {shown} as it is now?"), output)? {
             say(output, &format!("{shown} is not trusted"));
             return Ok(ExitCode::Failed);
         }
@@ -191,17 +191,10 @@ fn refuse_nothing(folder: &Path) -> Result<(), Failure> {
 
 /// Asks whoever sits at the terminal.
 fn agrees(question: &str, output: &Output) -> Result<bool, Failure> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        return Err(Failure::usage("nobody is there to say whether it is to be trusted")
-            .hint("`--yes` trusts it without a question"));
-    }
-    output.err.text(output.err.printable(question));
-    output.err.flush();
-    let mut answer = String::new();
-    let read = stdin.lock().read_line(&mut answer);
-    read.map_err(|error| Failure::failed("the answer cannot be read").because(&error))?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    ask::yes(question, output).ok_or_else(|| {
+        Failure::usage("nobody is there to say whether it is to be trusted")
+            .hint("`--yes` trusts it without a question")
+    })
 }
 
 impl Untrust {

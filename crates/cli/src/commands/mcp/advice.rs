@@ -5,7 +5,19 @@ use convoke::{ListedServer, Programs, Runtime};
 use convoke_core::{ErrorKind, ToolError};
 
 use super::super::doctor::program_problem;
+use crate::failure::Failure;
 use crate::session::Session;
+
+/// Says that a server does not work, why, and what may help.
+pub(super) fn failed(
+    listed: &ListedServer,
+    error: &ToolError,
+    runtime: &Runtime,
+    session: &Session<'_>,
+) -> Failure {
+    let failure = Failure::failed(runtime.secrets().hide(&error.message));
+    advice(listed, error, runtime, session).into_iter().fold(failure, Failure::hint)
+}
 
 /// Returns what may help, the likeliest first.
 pub(super) fn advice(

@@ -22,8 +22,8 @@ use crate::view::brief::one_line;
 const AFTER_HELP: &str = "\
 Servers come from tools.mcpServers of your file and of the project's, from the files that tools.mcpFiles names, \
 and from .mcp.json of the project; the project's are there if the project is trusted. Nothing is started: what \
-is known is from the last time each was asked; one that could not be started the last time says why. --check starts \
-all of them.
+is known is from the last time each was asked; one that could not be started the last time says why, and \
+`convoke mcp get` says all of it. --check starts all of them.
 
 The columns are: the name; whose it is; what is known of it; how it is reached.
 
@@ -80,7 +80,8 @@ impl List {
             let rows: Vec<Value> = rows.iter().map(|row| row.json(&runtime)).collect();
             output.json(&rows);
         } else {
-            let mut table = Table::default();
+            let titles = ["server", "source", "state", "reached"];
+            let mut table = Table::default().cut().titled(titles);
             for row in &rows {
                 row.add(&mut table, now, &runtime, output);
             }

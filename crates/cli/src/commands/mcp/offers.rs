@@ -9,7 +9,7 @@ use convoke::mcp::client::{Prompt, Resource, ResourceTemplate};
 use convoke_core::ExitCode;
 use serde_json::json;
 
-use super::advice::advice;
+use super::advice::failed;
 use super::{find, runtime, test};
 use crate::duration;
 use crate::failure::Failure;
@@ -77,7 +77,8 @@ impl Prompts {
             let about = prompt.description.as_ref().or(prompt.title.as_ref());
             (prompt.name.clone(), taken(prompt), about.cloned().unwrap_or_default())
         });
-        print(rows.collect(), "it has no prompts", output);
+        let table = Table::default().cut().titled(["prompt", "takes", "about"]);
+        print(table, rows.collect(), "it has no prompts", output);
         Ok(ExitCode::Done)
     }
 }
@@ -102,7 +103,8 @@ impl Resources {
             (one.uri_template.clone(), one.name.clone(), about(&one.description))
         };
         let rows = resources.iter().map(resource).chain(templates.iter().map(template));
-        print(rows.collect(), "there is nothing to read", output);
+        let table = Table::default().cut().titled(["address", "name", "about"]);
+        print(table, rows.collect(), "there is nothing to read", output);
         Ok(ExitCode::Done)
     }
 }
@@ -115,11 +117,7 @@ impl Asked {
         let looked = test::look(&self.name, servers, self.timeout.duration())?;
         match &looked.result {
             Ok(_) => Ok(Arc::clone(servers)),
-            Err(error) => {
-                let failure = Failure::failed(runtime.secrets().hide(&error.message));
-                let hints = advice(listed, error, &runtime, session);
-                Err(hints.into_iter().fold(failure, Failure::hint))
-            }
+            Err(error) => Err(failed(listed, error, &runtime, session)),
         }
     }
 }
@@ -131,9 +129,8 @@ fn taken(prompt: &Prompt) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-fn print(rows: Vec<(String, String, String)>, nothing: &str, output: &Output) {
+fn print(mut table: Table, rows: Vec<(String, String, String)>, nothing: &str, output: &Output) {
     let out = &output.out;
-    let mut table = Table::default().cut();
     let one_line = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
         out.printable(&words.join(" ")).to_string()

@@ -10,7 +10,7 @@ use convoke_core::{ExitCode, Millis};
 use serde_json::json;
 
 use super::super::run::watch::threads;
-use super::advice::advice;
+use super::advice::failed;
 use super::list::{List, setback_line, transport};
 use super::{Looked, end, find, look_at, reached, runtime, status, whose};
 use crate::duration;
@@ -79,11 +79,7 @@ impl Test {
                 Table::facts(facts, &output.out);
                 Ok(ExitCode::Done)
             }
-            Err(error) => {
-                let failure = Failure::failed(runtime.secrets().hide(&error.message));
-                let hints = advice(listed, error, &runtime, session);
-                Err(hints.into_iter().fold(failure, Failure::hint))
-            }
+            Err(error) => Err(failed(listed, error, &runtime, session)),
         }
     }
 }

@@ -8,7 +8,7 @@ use convoke_tool::Tool;
 use serde_json::{Value, json};
 
 use super::super::tools::show::fields::{Side, fields, required};
-use super::advice::advice;
+use super::advice::failed;
 use super::{find, runtime, status, test};
 use crate::duration;
 use crate::failure::{self, Failure};
@@ -53,9 +53,7 @@ impl Tools {
         let (servers, listed) = find(&self.name, &runtime)?;
         let looked = test::look(&self.name, servers, self.timeout.duration())?;
         if let Err(error) = &looked.result {
-            let failure = Failure::failed(runtime.secrets().hide(&error.message));
-            let hints = advice(listed, error, &runtime, session);
-            return Err(hints.into_iter().fold(failure, Failure::hint));
+            return Err(failed(listed, error, &runtime, session));
         }
         let mut tools = servers.servers().tools();
         tools.retain(|tool| tool.server() == self.name);
@@ -103,7 +101,7 @@ fn row(tool: &McpTool) -> Value {
 
 fn list(tools: &[McpTool], output: &Output) {
     let out = &output.out;
-    let mut table = Table::default().cut();
+    let mut table = Table::default().cut().titled(["tool", "takes", "about"]);
     for tool in tools {
         let spec = tool.spec();
         let about = first_sentence(&spec.description);

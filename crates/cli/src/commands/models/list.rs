@@ -76,7 +76,7 @@ impl List {
                 .collect();
             return output.json(&rows);
         }
-        let mut table = Table::indented(0);
+        let mut table = Table::default().titled(["provider", "wire", "address", "key"]);
         for (name, provider) in &rows {
             match provider {
                 Ok(provider) => {
@@ -122,7 +122,7 @@ impl List {
             output.json(&rows);
             return Ok(());
         }
-        let mut table = Table::indented(0);
+        let mut table = Table::default().titled(["model", "window", "input", "output"]);
         for model in &models {
             let facts = known(model);
             let window = facts.window.map(|tokens| tokens.to_string()).unwrap_or_default();

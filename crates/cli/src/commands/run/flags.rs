@@ -36,7 +36,7 @@ pub(in crate::commands) struct AgentFlags {
     #[arg(long, value_name = "MODE", value_parser = mode_parser())]
     pub(in crate::commands) mode: Option<Mode>,
     /// What becomes of a question that nobody answers: the answer is no, or the run ends and waits; what a server asks
-    /// in the middle of a call is declined
+    /// in the middle of a call is cancelled
     #[arg(long, value_name = "WHAT", value_parser = on_ask_parser())]
     pub(in crate::commands) on_ask: Option<OnAsk>,
     /// How long an answer of yours is waited for

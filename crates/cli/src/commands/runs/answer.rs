@@ -59,8 +59,8 @@ pub(crate) struct Approve {
     /// Keep that rule for all runs to come, too
     #[arg(long)]
     save: bool,
-    /// Let it run with these arguments instead; fill in the form of a server with them
-    #[arg(long, value_name = "JSON")]
+    /// Let it run with these arguments instead, this once; fill in the form of a server with them
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["always", "save"])]
     arguments: Option<String>,
 }
 
@@ -98,34 +98,39 @@ impl Approve {
                 .hint(described(question))
                 .hint("leave out --always and --save"));
         }
-        let mut rules: Vec<RuleSpec> = Vec::new();
-        for question in &questions {
-            let mut letter = letter(question, "approve", session);
+        let rules = if keeps { offered(&questions) } else { Vec::new() };
+        // What cannot be saved is not approved either.
+        let saved = self.save.then(|| keep(&rules, session)).transpose()?;
+        let mut answered = Vec::new();
+        for question in questions {
+            let mut letter = letter(&question, "approve", session);
             letter.approved = true;
-            if let Some(answering) = Answering::of(question) {
-                let entered = form::entered(answering, question, arguments.as_ref(), output)?;
+            let done = if let Some(answering) = Answering::of(&question) {
+                let entered = form::entered(answering, &question, arguments.as_ref(), output)?;
+                let Some(entered) = entered else { continue };
                 letter.arguments = Some(Value::Object(entered));
-                found.leave(letter)?;
-                output.out.line(format_args!("answered {}", described(question)));
-                continue;
-            }
-            letter.arguments.clone_from(&arguments);
-            if keeps {
-                letter.rules = question.rules.to_vec();
-                let new = question.rules.iter().filter(|rule| !rules.contains(rule));
-                rules.extend(new.cloned().collect::<Vec<_>>());
-            }
+                "answered"
+            } else {
+                letter.arguments.clone_from(&arguments);
+                letter.rules = if keeps { question.rules.to_vec() } else { Vec::new() };
+                "approved"
+            };
             found.leave(letter)?;
-            let changed = if arguments.is_some() { ", with other arguments" } else { "" };
-            output.out.line(format_args!("approved {}{changed}", described(question)));
+            let is_changed = arguments.is_some() && question.inquiry.is_none();
+            let changed = if is_changed { ", with other arguments" } else { "" };
+            output.out.line(format_args!("{done} {}{changed}", described(&question)));
+            answered.push(question);
         }
-        if self.save {
-            let path = keep(&rules, session)?;
+        if answered.is_empty() {
+            return Err(Failure::usage("nothing was sent, and the question is still open")
+                .hint("`convoke runs deny` declines it"));
+        }
+        if let Some(path) = saved {
             output.out.line(format_args!("saved {} in {}", shown(&rules), path.display()));
         } else if self.always {
             output.out.line(format_args!("allowed from now on in this run: {}", shown(&rules)));
         }
-        found.tell_next_step(output);
+        found.tell_next_step(&answered, output);
         Ok(ExitCode::Done)
     }
 }
@@ -145,7 +150,7 @@ impl Deny {
             found.leave(letter)?;
             output.out.line(format_args!("refused {}", described(question)));
         }
-        found.tell_next_step(output);
+        found.tell_next_step(&questions, output);
         Ok(ExitCode::Done)
     }
 }
@@ -156,6 +161,17 @@ fn letter(question: &OpenQuestion<'_>, verb: &str, session: &Session<'_>) -> Let
     let mut letter = Letter::no(question.run.clone(), call, fingerprint, SystemClock.now());
     letter.by = Some(who(verb, session));
     letter
+}
+
+/// Returns the rules that would allow all of these, each once.
+fn offered(questions: &[OpenQuestion<'_>]) -> Vec<RuleSpec> {
+    let mut rules: Vec<RuleSpec> = Vec::new();
+    for rule in questions.iter().flat_map(|question| question.rules) {
+        if !rules.contains(rule) {
+            rules.push(rule.clone());
+        }
+    }
+    rules
 }
 
 fn shown(rules: &[RuleSpec]) -> String {

@@ -9,7 +9,7 @@ use super::super::run::watch;
 use super::super::workspace;
 use super::named;
 use super::show::page;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
 use crate::view::workspace::list;
@@ -68,7 +68,15 @@ impl Diff {
                 let seen = match (opened, last_report(&id, &recorded.events)) {
                     (Ok(opened), _) => look(&opened, &threads)?,
                     (Err(failure), None) => return Err(failure),
-                    (Err(_), Some(report)) => (report.clone(), report.diff.clone().into_bytes()),
+                    (Err(_), Some(report)) => {
+                        if let Some(whole) = &report.whole_diff {
+                            let message = format!(
+                                "this is only the beginning; all of it was in {whole}, which is gone"
+                            );
+                            failure::doubt(output, &message);
+                        }
+                        (report.clone(), report.diff.clone().into_bytes())
+                    }
                 };
                 (id, seen)
             }
@@ -89,7 +97,7 @@ impl Diff {
             page(&diff::whole(&whole, &output.out), session, output);
         } else {
             // As it is, so that it can be applied elsewhere.
-            output.out.text(String::from_utf8_lossy(&whole));
+            output.out.bytes(&whole);
         }
         if !self.json && !output.is_quiet() {
             let count = amounts::count(report.files.len() as u64, "file");

@@ -5,10 +5,11 @@ use convoke::journal::{Store, Summary};
 use convoke::{WorkspaceError, Workspaces};
 use convoke_core::{Cause, ExitCode, RunId};
 
+use super::super::ask;
 use super::super::run::watch;
 use super::super::workspace;
+use super::named;
 use super::state::State;
-use super::{ask, named};
 use crate::bytes;
 use crate::failure::{self, Failure};
 use crate::output::Output;

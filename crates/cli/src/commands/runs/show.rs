@@ -143,11 +143,13 @@ impl Shown<'_> {
         if self.answered > 0 {
             let count = amounts::count(self.answered as u64, "question");
             let are = if self.answered == 1 { "is" } else { "are" };
-            let resume = format!("convoke runs resume {}", self.id);
+            let when = if self.state.is_worked_on() {
+                "in a moment".to_owned()
+            } else {
+                format!("when it goes on: convoke runs resume {}", self.id)
+            };
             lines.push(String::new());
-            lines.push(format!(
-                "{count} {are} answered; the run hears it when it goes on: {resume}"
-            ));
+            lines.push(format!("{count} {are} answered; the run hears it {when}"));
         }
         let Some(first) = self.questions.first() else { return lines };
         lines.extend([String::new(), "It waits for an answer:".to_owned()]);

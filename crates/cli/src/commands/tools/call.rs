@@ -37,7 +37,7 @@ denied. --allow KIND lifts both for this call.
 
 A tool of an MCP server is named as SERVER.TOOL, or as models know it; only that server is started. What the \
 server asks meanwhile is asked here, field by field; --yes does not answer it, and where there is no terminal \
-it is declined.
+it is cancelled.
 
 Secrets in the result are shown by name, as in a run: variables that look like credentials, settings \
 marked as secret, and tokens that are known by their shape.
@@ -75,7 +75,7 @@ pub(crate) struct Call {
     /// Permit this kind of call, whatever the configuration says; may be repeated
     #[arg(long, value_name = "KIND", value_parser = kind_parser())]
     allow: Vec<Kind>,
-    /// Answer yes to the question whether a program may run; what a server asks is declined where nobody is
+    /// Answer yes to the question whether a program may run; what a server asks is cancelled where nobody is
     #[arg(long, short)]
     yes: bool,
 }

@@ -114,6 +114,10 @@ impl<'a> Files<'a> {
             let are = if others == 1 { "is no agent" } else { "are no agents" };
             heading.push_str(&format!("; {} {are}", amounts::count(others as u64, "other file")));
         }
+        // Whatever else was said is said as well: it may be what is wrong.
+        if !checked.is_empty() {
+            groups.push(Group::of(checked));
+        }
         Ok(groups)
     }
 

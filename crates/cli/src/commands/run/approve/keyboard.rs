@@ -95,7 +95,7 @@ pub(in crate::commands) fn terminal() -> Option<fs::File> {
 
 /// What was typed before a question is no answer to it.
 pub(in crate::commands) fn forget_what_was_typed() {
-    if let Some(terminal) = terminal() {
+    if let Some(terminal) = keyboard() {
         // A terminal that forgets nothing is asked all the same.
         rustix::termios::tcflush(&terminal, QueueSelector::IFlush).ok();
     }

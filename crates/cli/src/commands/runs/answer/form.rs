@@ -5,30 +5,31 @@ use std::io::{self, BufRead};
 use convoke::journal::OpenQuestion;
 use serde_json::{Map, Value};
 
-use super::super::ask;
 use super::meant::described;
+use crate::commands::ask;
 use crate::commands::inquiry::{Answering, Step};
+use crate::commands::run::approve::forget_what_was_typed;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Returns what the server is told.
+/// Returns what the server is told; nothing, if somebody thought better of it.
 pub(super) fn entered(
     answering: Answering,
     question: &OpenQuestion<'_>,
     arguments: Option<&Value>,
     output: &Output,
-) -> Result<Map<String, Value>, Failure> {
+) -> Result<Option<Map<String, Value>>, Failure> {
     if arguments.is_none() && ask::can_be_asked(output) {
-        return filled_in(answering, question, output);
+        return Ok(filled_in(answering, question, output));
     }
     let named = arguments.and_then(Value::as_object).cloned().unwrap_or_default();
     let Some(form) = answering.form() else {
         if named.is_empty() {
-            return Ok(named);
+            return Ok(Some(named));
         }
         return Err(Failure::usage("a page is opened, not filled in; leave out --arguments"));
     };
-    form.filled(named).map_err(|problem| {
+    form.filled(named).map(Some).map_err(|problem| {
         let failure = Failure::usage(format!("this does not fit the form: {problem}"));
         let failure = failure.hint(described(question));
         answering.field_lines().into_iter().fold(failure, Failure::hint)
@@ -39,8 +40,9 @@ fn filled_in(
     mut answering: Answering,
     question: &OpenQuestion<'_>,
     output: &Output,
-) -> Result<Map<String, Value>, Failure> {
+) -> Option<Map<String, Value>> {
     let agent = Some(question.agent_label.as_str()).filter(|_| !question.agent.is_root());
+    forget_what_was_typed();
     answering.show(question.tool_name, agent, &output.err);
     loop {
         answering.prompt(&output.err);
@@ -48,10 +50,10 @@ fn filled_in(
         let read = io::stdin().lock().read_line(&mut line);
         match answering.hear(read.ok().filter(|read| *read > 0).map(|_| &*line), &output.err) {
             Step::Ask => {}
-            Step::Send(entered) => return Ok(entered),
+            Step::Send(entered) => return Some(entered),
             Step::Decline => {
-                return Err(Failure::usage("nothing was sent, and the question is still open")
-                    .hint("`convoke runs deny` declines it"));
+                output.err.line("  (not answered; the question stays open)");
+                return None;
             }
         }
     }

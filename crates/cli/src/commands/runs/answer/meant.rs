@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use clap::Args;
 use convoke::agent::Letter;
 use convoke::journal::{OpenQuestion, Store};
-use convoke_core::{DisplayFormat, Event, RunId};
+use convoke_core::{DisplayFormat, Event, RunId, Status};
 
-use super::super::ask;
 use super::super::named::{self, Opened};
 use super::super::state::State;
-use crate::commands::runs::unanswered::Questions;
+use super::super::unanswered::Questions;
+use crate::commands::ask;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -152,22 +152,43 @@ impl Found {
         inbox.put(&letter.into_item(), now).map_err(|error| named::failure(&error))
     }
 
-    /// Says what is left to do.
-    pub(super) fn tell_next_step(&self, output: &Output) {
+    /// Says what is left to do after these were answered.
+    pub(super) fn tell_next_step(&self, answered: &[OpenQuestion<'_>], output: &Output) {
         if output.is_quiet() {
             return;
         }
-        match Questions::of(&self.store, &self.run, &self.events).open.len() {
+        // A run that works may have taken the answers from its inbox, and asked something else.
+        let now = self.store.read(&self.run).map(|recorded| recorded.events);
+        let events = now.as_deref().unwrap_or(&self.events);
+        let is_answered = |question: &OpenQuestion<'_>| {
+            answered.iter().any(|one| {
+                one.run == question.run
+                    && one.call == question.call
+                    && one.fingerprint == question.fingerprint
+            })
+        };
+        let mut left = Questions::of(&self.store, &self.run, events).open;
+        left.retain(|question| !is_answered(question));
+        match left.len() {
             0 => {}
             1 => output.err.line("one more waits for an answer"),
             open => output.err.line(format_args!("{open} more wait for an answer")),
         }
         let all = self.store.list().unwrap_or_default();
         let state = all.iter().find(|summary| summary.run == self.run).map(State::of);
-        match state {
-            Some(state) if state.is_worked_on() => output.err.line("the run goes on"),
-            _ => output.err.line(format_args!("`convoke runs resume {}` goes on", self.run)),
+        output.err.line(next_step(&self.run, state));
+    }
+}
+
+/// Says how a run goes on that has an answer. It may have ended since it was given.
+fn next_step(run: &RunId, state: Option<State>) -> String {
+    match state {
+        Some(state) if state.is_worked_on() => "the run goes on".to_owned(),
+        Some(state @ State::Ended(status)) if status != Status::Parked => {
+            let word = state.word();
+            format!("the run went on and is {word}; `convoke runs show {run}` shows it")
         }
+        _ => format!("`convoke runs resume {run}` goes on"),
     }
 }
 
@@ -207,4 +228,23 @@ fn about(question: &OpenQuestion<'_>) -> String {
 pub(super) fn described(question: &OpenQuestion<'_>) -> String {
     let call = one_line(question.call.as_str(), BRIEF);
     format!("{call}  {}", about(question))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_run_that_nobody_works_on_has_to_be_resumed() {
+        let run = RunId::new("1k2m");
+        let said = |state| next_step(&run, state);
+        for state in [State::Running, State::Waiting] {
+            assert_eq!(said(Some(state)), "the run goes on");
+        }
+        for state in [Some(State::Ended(Status::Parked)), Some(State::Interrupted), None] {
+            assert_eq!(said(state), "`convoke runs resume 1k2m` goes on");
+        }
+        let ended = said(Some(State::Ended(Status::Completed)));
+        assert_eq!(ended, "the run went on and is completed; `convoke runs show 1k2m` shows it");
+    }
 }

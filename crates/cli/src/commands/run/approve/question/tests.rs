@@ -1,0 +1,218 @@
+//! Questions as they are shown, and answers as they are meant.
+
+use convoke::Runtime;
+use convoke_core::policy::RuleSpec;
+use convoke_core::{Permission, ToolCall};
+use convoke_tool::{Consent, Objection, ask_with};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::environment::Environment;
+use crate::output::Output;
+
+struct Scene {
+    directory: TempDir,
+    approvals: Approvals,
+    output: Output,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let rules = Some(directory.path().join("rules.yml"));
+        let environment = Environment::of(&[("EDITOR", "true")]);
+        let mut approvals = Approvals::of(false, &environment, rules);
+        approvals.tools.editor = super::super::edit::Editor::find(&environment);
+        Self { directory, approvals, output: Output::in_memory() }
+    }
+
+    /// Returns the question that somebody is asked who has to judge so many new lines.
+    async fn asked(&self, lines: usize) -> (Asked, oneshot::Receiver<Answer>) {
+        let runtime = Runtime::builder(self.directory.path()).build().unwrap();
+        let (sender, mut questions) = mpsc::unbounded_channel();
+        let keep = ask_with(move |question| {
+            sender.send(question).unwrap();
+            std::future::ready(Answer::no())
+        });
+        let executor = runtime.executor().approver(keep).build();
+        let content: Vec<String> = (0..lines).map(|line| format!("line {line}\u{7}")).collect();
+        let arguments = json!({ "path": "a.txt", "content": content.join("\n") });
+        executor.execute(ToolCall::new("c", "write_file", arguments)).await;
+        let (sender, answer) = oneshot::channel();
+        (Asked::new(questions.try_recv().unwrap(), sender), answer)
+    }
+
+    /// Says a line, and returns what the call was told.
+    async fn say(&self, line: Option<&str>) -> Option<Answer> {
+        let (asked, mut answer) = self.asked(3).await;
+        let said = Said::Line(line.map(str::to_owned));
+        match asked.hear(said, &self.approvals, &self.output.err) {
+            None => Some(answer.try_recv().unwrap()),
+            Some(_) => None,
+        }
+    }
+}
+
+fn see_all(asked: &Asked, scene: &Scene) {
+    let all = All::of(&asked.question, &scene.approvals.tools, &scene.output.err);
+    all.show(Ok(Stdio::null()));
+}
+
+#[tokio::test]
+async fn a_long_change_can_be_seen_whole_before_the_answer() {
+    let scene = Scene::new();
+    let (asked, _answer) = scene.asked(500).await;
+    asked.show(&scene.approvals, &scene.output.err);
+    let shown = scene.output.err.contents();
+    assert!(shown.contains("[v]iew all") && !shown.contains("line 499"), "{shown}");
+    see_all(&asked, &scene);
+    let shown = scene.output.err.contents();
+    assert!(shown.contains("+line 499\\u{7}"), "{}", shown.len());
+}
+
+#[tokio::test]
+async fn a_short_change_is_seen_already() {
+    let scene = Scene::new();
+    scene.asked(3).await.0.show(&scene.approvals, &scene.output.err);
+    let shown = scene.output.err.contents();
+    assert!(!shown.contains("[v]iew"), "{shown}");
+    assert!(shown.ends_with(
+        "[a]lways allows tool `write_file`, path `a.txt` in this run; [s]ave allows it in all runs\n\
+         [y]es, [n]o, [e]dit, or say what to do instead: "
+    ));
+}
+
+#[tokio::test]
+async fn a_rule_is_offered_with_the_directory_it_holds_in() {
+    let scene = Scene::new();
+    let (mut asked, _answer) = scene.asked(3).await;
+    let mut rule = RuleSpec::command(Permission::Allow, "make *");
+    rule.directory = Some("/home/ann/project".to_owned());
+    asked.question.rules = vec![rule];
+    asked.show(&scene.approvals, &scene.output.err);
+    let shown = scene.output.err.contents();
+    let offered = "[a]lways allows `make *` in `/home/ann/project` in this run";
+    assert!(shown.contains(offered), "{shown}");
+    assert!(shown.contains("It is asked because tools of kind `edit` need"), "{shown}");
+}
+
+#[tokio::test]
+async fn each_answer_means_what_it_says() {
+    let scene = Scene::new();
+    let rules = || {
+        let mut rule = RuleSpec::tool(Permission::Allow, "write_file");
+        rule.path = Some("a.txt".to_owned());
+        vec![rule]
+    };
+    let no = |message: Option<&str>| {
+        Answer::No(Objection { message: message.map(str::to_owned), by: Some(BY.into()) })
+    };
+    let yes = |rules| Answer::Yes(Consent { rules, by: Some(BY.into()), ..Consent::default() });
+    for (line, expected) in [
+        (Some("y"), yes(vec![])),
+        (Some(" YES "), yes(vec![])),
+        (Some("a"), yes(rules())),
+        (Some("n"), no(None)),
+        (None, no(None)),
+        (Some("use b.txt"), no(Some("use b.txt"))),
+    ] {
+        assert_eq!(scene.say(line).await, Some(expected), "{line:?}");
+    }
+    // An empty line may have been meant for something else: it is asked again.
+    assert_eq!(scene.say(Some("")).await, None);
+    assert_eq!(scene.say(Some("s")).await, Some(yes(rules())));
+    let saved = crate::files::read(&scene.directory.path().join("rules.yml")).unwrap();
+    assert!(
+        saved
+            .ends_with("    - {\"effect\":\"allow\",\"tool\":\"write_file\",\"path\":\"a.txt\"}\n"),
+        "{saved}"
+    );
+}
+
+#[tokio::test]
+async fn edited_arguments_are_shown_before_they_count() {
+    let scene = Scene::new();
+    let (asked, mut answer) = scene.asked(3).await;
+    let changed = json!({ "path": "b.txt", "content": "other" });
+    let next = asked.hear(Said::Edited(changed.clone()), &scene.approvals, &scene.output.err);
+    let (asked, _) = next.unwrap();
+    assert!(answer.try_recv().is_err(), "nothing is said yet");
+    let shown = scene.output.err.contents();
+    assert!(shown.contains("it would run with:") && shown.contains("\"b.txt\""), "{shown}");
+    let said = |line: &str| Said::Line(Some(line.to_owned()));
+    let (asked, _) = asked.hear(said("a"), &scene.approvals, &scene.output.err).unwrap();
+    assert!(asked.hear(said("y"), &scene.approvals, &scene.output.err).is_none());
+    let expected = Answer::with_arguments(changed).by(BY);
+    assert_eq!(answer.try_recv().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn what_says_nothing_of_itself_is_shown_with_its_arguments() {
+    let scene = Scene::new();
+    let (mut asked, _answer) = scene.asked(3).await;
+    asked.question.preview = None;
+    asked.question.arguments =
+        Arc::new(json!({ "content": vec!["line"; 50], "encoding": "base64" }));
+    asked.show(&scene.approvals, &scene.output.err);
+    let shown = scene.output.err.contents();
+    assert!(shown.contains("more lines") && shown.contains("[v]iew all"), "{shown}");
+    see_all(&asked, &scene);
+    assert!(scene.output.err.contents().contains("base64"));
+}
+
+#[tokio::test]
+async fn what_a_server_asks_is_shown_whole_and_answered_by_what_is_typed() {
+    let scene = Scene::new();
+    let (mut asked, mut answer) = scene.asked(3).await;
+    let command = json!({ "type": "string", "default": "ls" });
+    let properties = json!({ "command": command, "name": { "type": "string" } });
+    let schema = json!({ "properties": properties, "required": ["name", "command"] });
+    asked.question.preview = None;
+    asked.question.inquiry = Some(Arc::new(convoke_tool::Inquiry {
+        who: "mcp:calc".into(),
+        message: "What is your name?".into(),
+        wanted: convoke_core::event::Wanted::Form { schema },
+        problem: None,
+        reason: "a server wants to know it".into(),
+    }));
+    let (sender, _) = oneshot::channel();
+    let question = asked.question.clone();
+    let mut asked = Asked::new(question, std::mem::replace(&mut asked.answer, sender));
+    asked.show(&scene.approvals, &scene.output.err);
+    for line in ["n", ""] {
+        let said = Said::Line(Some(line.to_owned()));
+        asked = asked.hear(said, &scene.approvals, &scene.output.err).unwrap().0;
+    }
+    assert!(answer.try_recv().is_err(), "nothing is sent yet");
+    let said = Said::Line(Some("y".to_owned()));
+    assert!(asked.hear(said, &scene.approvals, &scene.output.err).is_none());
+    let entered = json!({ "name": "n", "command": "ls" });
+    assert_eq!(answer.try_recv().unwrap(), Answer::with_arguments(entered).by(BY));
+    let shown = scene.output.err.contents();
+    for part in ["mcp:calc", "What is your name?", "(1/2) name (text; required)", "would be told"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_said_and_asked_again() {
+    let mut scene = Scene::new();
+    scene.approvals.tools.rules = None;
+    scene.approvals.tools.editor = None;
+    assert_eq!(scene.say(Some("s")).await, None);
+    assert_eq!(scene.say(Some("e")).await, None);
+    assert_eq!(scene.say(Some("?")).await, None);
+    let (mut asked, _answer) = scene.asked(3).await;
+    asked.question.rules.clear();
+    let said = Said::Line(Some("a".to_owned()));
+    let next = asked.hear(said, &scene.approvals, &scene.output.err);
+    assert!(next.is_some());
+    let shown = scene.output.err.contents();
+    for part in
+        ["no place to save rules", "EDITOR names one", "the model reads", "asked about each time"]
+    {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}
