@@ -105,9 +105,14 @@ impl Driver {
             price: facts.price,
         };
         let left = self.state.lock().time_left(self.now());
+        let waits = || {
+            let tokens = wish.input.saturating_add(wish.output);
+            // What cannot be recorded closes the stream, which the next durable event reports.
+            drop(self.record(EventBody::BudgetAwaited { tokens }));
+        };
         let refused = tokio::select! {
             biased;
-            reserved = tree.reserve(run, &wish) => match reserved {
+            reserved = tree.reserve(run, &wish, waits) => match reserved {
                 Ok(set_aside) => return Ok(Some(Some(set_aside))),
                 Err((budget, of)) => {
                     let of = Some(of).filter(|of| of != run);

@@ -129,7 +129,7 @@ mod tests {
         let started = json!({
             "task": "t", "prompt": "p",
         });
-        let place = json!({ "place": { "kind": "worktree", "path": "/w" } });
+        let place = json!({ "kind": "worktree", "path": "/w" });
         let requested = json!({ "toolName": "set_env", "params": { "key": "A", "value": "b" } });
         let completed = json!({
             "toolName": "set_env", "result": "set", "content": [], "durationMs": 1,

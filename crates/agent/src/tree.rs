@@ -237,13 +237,15 @@ impl Tree {
         self.ledger().keep(run, tokens, cost);
     }
 
-    /// Sets aside what a use of a model takes; waits where others may give something back. Dropping the
-    /// wait is fine.
+    /// Sets aside what a use of a model takes; waits where others may give something back, and says so once.
+    /// Dropping the wait is fine.
     pub(crate) async fn reserve(
         &self,
         run: &RunId,
         wish: &Wish,
+        waits: impl FnOnce(),
     ) -> Result<SetAside<'_>, (Limit, RunId)> {
+        let mut waits = Some(waits);
         loop {
             let settled = self.settled.notified();
             tokio::pin!(settled);
@@ -255,6 +257,9 @@ impl Tree {
                 }
                 Verdict::Refused { limit, of } => return Err((limit, of)),
                 Verdict::Wait => {}
+            }
+            if let Some(waits) = waits.take() {
+                waits();
             }
             settled.await;
         }

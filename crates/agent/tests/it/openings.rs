@@ -238,7 +238,7 @@ async fn an_agent_in_the_background_has_limits() {
     let start = json!({ "agent_name": "busy", "prompt": "x", "background": true });
     let start = Turn::call("delegate_to_agent", start);
     let model = Cast::new()
-        .says("main", [start, Turn::text("I wait."), Turn::text("ok")])
+        .says("main", [start, Turn::text("ok"), Turn::text("ok")])
         .says("busy", (0..50).map(|index| say(&index.to_string())))
         .model();
     let main = main_with(&model, [busy]).build().unwrap();

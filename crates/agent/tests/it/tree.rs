@@ -525,6 +525,9 @@ async fn thirty_two_agents_cannot_overspend_together() {
         matches!(&event.body, EventBody::BudgetExceeded { budget: Limit::Tokens, .. })
     };
     assert!(events.iter().filter(|event| refused(event)).count() >= 32);
+    let waits =
+        |event: &&Arc<Event>| matches!(event.body, EventBody::BudgetAwaited { tokens: 200.. });
+    assert!(events.iter().filter(waits).count() >= 10, "who has to wait for others says so");
     let ends = events.iter().filter(|event| matches!(event.body, EventBody::AgentEnded { .. }));
     assert_eq!(ends.count(), 32, "each has an end of its own");
 }

@@ -475,6 +475,11 @@ pub enum EventBody {
         #[serde(default)]
         message: String,
     },
+    /// What is left of a budget is set aside for agents that work just now: the run waits for what they do not need.
+    BudgetAwaited {
+        /// How many tokens it would set aside for itself.
+        tokens: u64,
+    },
     /// A budget is used up.
     BudgetExceeded {
         /// Which.
@@ -532,6 +537,7 @@ impl EventBody {
                 | Self::ModelThought { .. }
                 | Self::ModelToolCall { .. }
                 | Self::ToolCallProgress { .. }
+                | Self::BudgetAwaited { .. }
         )
     }
 

@@ -150,6 +150,7 @@ pub fn told(event: &Event) -> Option<String> {
         EventBody::InquiryAsked { who, message, .. } => {
             line(&format!("waits for an answer: {who} asks: {message}"))
         }
+        EventBody::BudgetAwaited { .. } => line("waits for budget that other agents hold"),
         EventBody::ModelRetry { reason, .. } => line(&format!("asks the model again: {reason}")),
         EventBody::ModelResponse { purpose, message, .. } if purpose.is_turn() => {
             let words = message.words();

@@ -17,6 +17,8 @@ pub(crate) enum Activity {
     /// Nothing.
     #[default]
     None,
+    /// It cannot be asked before other agents have given back what they set aside.
+    AwaitsBudget,
     /// It was asked and has not said anything.
     Asked(Purpose),
     /// It thinks.
@@ -41,6 +43,7 @@ impl Activity {
     pub(crate) fn words(&self, now: Timestamp) -> Option<String> {
         let words = match self {
             Self::None => return None,
+            Self::AwaitsBudget => "waiting for budget that other agents hold".to_owned(),
             Self::Asked(Purpose::Main) => "waiting for the model".to_owned(),
             Self::Asked(Purpose::Grace) => "asked for a last answer".to_owned(),
             Self::Asked(Purpose::Compact) => "summing up the conversation".to_owned(),

@@ -249,6 +249,14 @@ impl Agent {
     /// Takes in what the model does.
     fn fold_model(&mut self, at: Timestamp, body: &EventBody) -> Option<Told> {
         match body {
+            EventBody::BudgetAwaited { tokens } => {
+                self.turn_to(Activity::AwaitsBudget, at);
+                let tokens = amounts::tokens(*tokens);
+                let note = format!(
+                    "waits: other agents hold what is left of the budget, and it needs {tokens} tokens"
+                );
+                return Some(vec![(Weight::Passing, Said::Note(note))]);
+            }
             EventBody::ModelRequest { purpose, .. } => {
                 self.turn_to(Activity::Asked(*purpose), at);
             }

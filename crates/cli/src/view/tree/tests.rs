@@ -174,6 +174,17 @@ fn a_retry_counts_down() {
 }
 
 #[test]
+fn an_agent_that_waits_for_budget_says_so() {
+    let mut tree = Tree::default();
+    let told = tree.fold(&main(1000, None, "budget_awaited", json!({ "tokens": 9000 })));
+    assert_eq!(told[0].weight, Weight::Passing);
+    let words = |tree: &Tree| tree.agents()[0].activity.words(Timestamp::from_millis(1000));
+    assert_eq!(words(&tree).unwrap(), "waiting for budget that other agents hold");
+    tree.fold(&main(2000, None, "model_request", json!({ "model": "m", "purpose": "main" })));
+    assert_eq!(words(&tree).unwrap(), "waiting for the model");
+}
+
+#[test]
 fn a_run_that_is_taken_up_again_is_counted_from_there() {
     let used = |tokens, cost: &str| Usage {
         input_tokens: tokens,
