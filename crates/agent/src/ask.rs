@@ -1,6 +1,7 @@
 //! One use of the model: its answer as it comes, until it is whole, fails, or there is no time left.
 
 use std::pin::pin;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use convoke_core::hook::Moment;
@@ -12,13 +13,20 @@ use convoke_model::{
 };
 use futures_util::StreamExt;
 
-use crate::drive::{Driver, Unrecorded, sleep_for};
+use crate::drive::{Driver, Unrecorded, out_of_time, sleep_for};
 use crate::prompts;
 use crate::settle::request;
-use crate::tree::SetAside;
+use crate::tree::{SetAside, Shortage};
 
 /// The longest answer that is set aside where nobody knows how long a model's answers get.
 const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
+
+/// How often a model is asked again whose answer broke off after something of it was said.
+const MAX_BROKEN: u32 = 2;
+/// How often a server of this machine is asked again that answered before and is away.
+const MAX_AWAY: u32 = 4;
+/// How long to wait before it is asked again; every time twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// Stands before a thought where somebody watches an agent they called.
 const THOUGHT_MARK: &str = "🤖💭 ";
@@ -74,8 +82,61 @@ impl Driver {
             Err(why) => Err(why),
         };
         match answered {
-            Ok(answer) => self.answered(purpose, answer),
+            Ok(answer) => {
+                self.broken.store(0, Ordering::Relaxed);
+                self.answered(purpose, answer)
+            }
+            Err(NoAnswer::Failed(error)) if self.may_ask_again(&error, &heard) => {
+                let delay = self.announce_another(&error, &heard, estimate)?;
+                // What this took is counted; what the next takes is set aside anew.
+                drop(set_aside);
+                self.wait(delay).await;
+                Ok(())
+            }
             Err(why) => self.unanswered(purpose, why, heard, estimate),
+        }
+    }
+
+    /// Tells whether to ask again. Until something of an answer was said, the model does that by itself; after that,
+    /// what was said is replaced by what comes then. A server of this machine is not asked again by the model, since it
+    /// most likely does not run; one that answered before is probably being started.
+    fn may_ask_again(&self, error: &ModelError, heard: &Heard) -> bool {
+        let broken = self.broken.load(Ordering::Relaxed);
+        if heard.bytes > 0 {
+            return error.repeatable && broken < MAX_BROKEN;
+        }
+        let is_away = error.kind == ModelErrorKind::Unreachable && !error.repeatable;
+        is_away && broken < MAX_AWAY && !self.state.lock().spent().is_empty()
+    }
+
+    /// Says that the model is asked again, and returns after how long. The run then decides to ask as ever, within
+    /// its limits.
+    fn announce_another(
+        &self,
+        error: &ModelError,
+        heard: &Heard,
+        estimate: u64,
+    ) -> Result<Duration, Unrecorded> {
+        let broken = self.broken.fetch_add(1, Ordering::Relaxed);
+        let delay = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(broken));
+        let begun = heard.bytes > 0;
+        let reason =
+            if begun { format!("{error}; what was said is replaced") } else { error.to_string() };
+        let received = error.received_bytes.max(heard.bytes);
+        let usage = self.broken_off(error.accepted || begun, received, estimate);
+        let (attempt, delay_ms) = (broken.saturating_add(2), Millis::new(delay));
+        self.record(EventBody::ModelRetry { attempt, delay_ms, reason, usage })?;
+        Ok(delay)
+    }
+
+    /// Waits, unless the run is to stop or has no time left.
+    async fn wait(&self, delay: Duration) {
+        let left = self.state.lock().time_left(self.now());
+        tokio::select! {
+            biased;
+            _ = self.control.cancelled() => {}
+            () = sleep_for(left) => {}
+            () = tokio::time::sleep(delay) => {}
         }
     }
 
@@ -114,13 +175,14 @@ impl Driver {
             biased;
             reserved = tree.reserve(run, &wish, waits) => match reserved {
                 Ok(set_aside) => return Ok(Some(Some(set_aside))),
-                Err((budget, of)) => {
+                Err(Shortage { limit, of, why }) => {
                     let of = Some(of).filter(|of| of != run);
-                    EventBody::BudgetExceeded { budget, of }
+                    let why = why.filter(|_| of.is_some());
+                    EventBody::BudgetExceeded { budget: limit, of, why }
                 }
             },
             cause = self.control.cancelled() => EventBody::RunCancelled { cause },
-            () = sleep_for(left) => EventBody::BudgetExceeded { budget: Limit::Time, of: None },
+            () = sleep_for(left) => out_of_time(),
         };
         self.record(refused)?;
         Ok(None)
@@ -321,7 +383,7 @@ impl Driver {
             }
             NoAnswer::OutOfTime(limit) => {
                 if limit == Limit::Time && purpose != Purpose::Grace {
-                    self.record(EventBody::BudgetExceeded { budget: limit, of: None })?;
+                    self.record(out_of_time())?;
                 }
                 let message = "the answer did not come in time".to_owned();
                 (Cause::Timeout, "timeout", message, None, begun)

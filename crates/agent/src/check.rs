@@ -4,11 +4,15 @@
 //! providers take, a description, inputs that can be told apart, schemas that are schemas, rules that can
 //! be read, and texts whose gaps are inputs.
 
+use convoke_core::USE_TOOL;
 use convoke_core::policy::Rule;
 use convoke_core::run::COMPLETE_TASK;
+use convoke_tool::catalogue::TOOL_SEARCH;
 use serde_json::Value;
 
+use crate::background::BACKGROUND_AGENTS;
 use crate::definition::{AgentDefinition, Commands, InputConfig};
+use crate::delegate::DELEGATE_TO_AGENT;
 use crate::template::{Gap, PromptTemplate, UnfilledGaps, is_gap_name};
 
 /// The argument that says which agent is called. No input of an agent can have this name.
@@ -19,6 +23,12 @@ pub const AGENT_ID: &str = "agent_id";
 
 /// What the first agent of a run is called in paths and rules; no other can have its name.
 pub const MAIN: &str = "main";
+
+/// The tools by which agents are called and tools are found: nobody else can have their names.
+const TAKEN: &[&str] = &[DELEGATE_TO_AGENT, BACKGROUND_AGENTS, TOOL_SEARCH, USE_TOOL];
+
+/// How the names of tools of MCP servers begin.
+const SERVERS: &str = "mcp__";
 
 /// The longest name of an agent.
 pub const MAX_NAME_BYTES: usize = 64;
@@ -133,6 +143,15 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name == MAIN {
         return Err(format!("`{name}` is the first agent of every run; use another name"));
     }
+    if TAKEN.contains(&name) {
+        return Err(format!("`{name}` is a tool that models know by this name; use another name"));
+    }
+    if name.starts_with(SERVERS) {
+        return Err(format!(
+            "`{name}` would be taken for a tool of an MCP server; write `name: {}`",
+            suggest_name(name.trim_start_matches(SERVERS))
+        ));
+    }
     if starts && plain && name.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
@@ -240,6 +259,9 @@ mod tests {
             assert_eq!(check_name(suggested), Ok(()), "{suggested}");
         }
         assert!(check_name("").is_err());
+        for taken in ["delegate_to_agent", "background_agents", "use_tool", "mcp__files__read"] {
+            assert!(check_name(taken).is_err(), "{taken}");
+        }
         assert!(check_name("complete_task").is_err());
         assert!(check_name("main").unwrap_err().contains("the first agent"));
     }

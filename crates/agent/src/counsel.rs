@@ -16,7 +16,7 @@ use crate::member::{Member, record_end};
 use crate::registry::Registered;
 use crate::subagent::Order;
 
-/// How many turns an answer may take: one to say it, and one to say it as it is wanted.
+/// How many turns an answer may take: one to say it; the others are for one that was empty or cut off.
 const TURNS: u32 = 3;
 
 /// What is asked.

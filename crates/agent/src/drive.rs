@@ -4,6 +4,7 @@
 //! needs neither a model nor a tool is settled in `settle`; the rest is carried out here.
 
 use std::pin::Pin;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub(crate) struct Driver {
     pub(crate) member: Arc<Member>,
     /// Who waits for it.
     pub(crate) caller: Option<Caller>,
+    /// How often in a row the model was asked again whose answer broke off, or who was away.
+    pub(crate) broken: AtomicU32,
     /// What was changed in the workspace, once that was looked at.
     pub(crate) changed: Mutex<Option<WorkspaceReport>>,
 }
@@ -276,7 +279,11 @@ impl Driver {
             Ok(granted) => calls.truncate(granted),
             Err(of) => {
                 let of = Some(of).filter(|of| of != self.recorder.run());
-                return self.record(EventBody::BudgetExceeded { budget: Limit::ToolCalls, of });
+                return self.record(EventBody::BudgetExceeded {
+                    budget: Limit::ToolCalls,
+                    of,
+                    why: None,
+                });
             }
         }
         self.keep_a_share();
@@ -342,6 +349,7 @@ pub(crate) async fn sleep_for(time: Option<Duration>) {
     }
 }
 
-const fn out_of_time() -> EventBody {
-    EventBody::BudgetExceeded { budget: Limit::Time, of: None }
+/// The time is up.
+pub(crate) const fn out_of_time() -> EventBody {
+    EventBody::BudgetExceeded { budget: Limit::Time, of: None, why: None }
 }

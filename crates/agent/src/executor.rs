@@ -1,5 +1,6 @@
 //! What the runs of one agent share, and how one starts.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 
 use convoke_core::run::{Budget, COMPLETE_TASK, OutputSpec};
@@ -302,6 +303,7 @@ impl AgentExecutor {
             stop_tools,
             clock,
             control,
+            broken: AtomicU32::new(0),
             changed: Mutex::default(),
             member,
             caller: None,

@@ -63,12 +63,18 @@ impl Handover {
                 (true, true) => "When it had to end, it gave this result, which may not be whole",
                 (true, false) => "This is the last it said; it is not a result",
             };
+            let again = match cause {
+                Cause::ModelUnavailable => {
+                    ". What it did is kept: continue it by its `agent_id`, and it goes on where it was"
+                }
+                _ => "",
+            };
             let how = match cause {
                 Cause::Denied => "was not allowed to do what it wanted",
                 _ => "did not complete its task",
             };
             let message =
-                format!("the agent `{}` {how} ({}){why}. {had}", agent.name, word(*cause));
+                format!("the agent `{}` {how} ({}){why}. {had}{again}", agent.name, word(*cause));
             ToolError::new(kind_of(*status), message)
         });
         Self { value, text: text.trim_start().to_owned(), failure }

@@ -31,6 +31,7 @@
 //! | `surroundings` | what an agent is told about where it works |
 //! | [`prompts`] | every text a model is told, from files beside the source |
 
+mod absent;
 mod acting;
 pub mod agent_tool;
 mod ask;

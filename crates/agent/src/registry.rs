@@ -23,7 +23,7 @@ pub use overrides::AgentOverride;
 
 use crate::check::{DefinitionProblem, check};
 use crate::definition::AgentDefinition;
-use crate::files::{FileNote, LoadReport};
+use crate::files::{AgentFormat, FileNote, LoadReport};
 use crate::outline::Outline;
 use crate::shipped;
 use crate::template::PromptTemplate;
@@ -68,6 +68,8 @@ pub struct Registered {
     template: PromptTemplate,
     outline: Outline,
     layer: AgentLayer,
+    /// What its file says and is not used.
+    warnings: Vec<String>,
 }
 
 impl Registered {
@@ -82,7 +84,7 @@ impl Registered {
             problems,
         })?;
         let outline = Outline::of(&definition);
-        Ok(Self { definition, template, outline, layer })
+        Ok(Self { definition, template, outline, layer, warnings: Vec::new() })
     }
 
     /// Takes one that comes with the crate as it is: that it holds together is tested, and checking its
@@ -91,7 +93,8 @@ impl Registered {
         match PromptTemplate::of(&definition) {
             Ok(template) => {
                 let outline = Outline::of(&definition);
-                Ok(Self { definition, template, outline, layer: AgentLayer::Shipped })
+                let (layer, warnings) = (AgentLayer::Shipped, Vec::new());
+                Ok(Self { definition, template, outline, layer, warnings })
             }
             Err(_) => Self::new(definition, AgentLayer::Shipped),
         }
@@ -115,6 +118,12 @@ impl Registered {
     /// Returns where it comes from.
     pub const fn layer(&self) -> AgentLayer {
         self.layer
+    }
+
+    /// Returns what whoever runs it should know about its file: what is written there in our own form and not
+    /// used. What files of other tools have beside that is no news to anybody.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 
@@ -217,7 +226,7 @@ impl AgentRegistry {
         &self,
         overrides: &BTreeMap<String, AgentOverride>,
     ) -> (Arc<RegistryChange>, Vec<RegistryError>) {
-        self.set_layer(AgentLayer::Shipped, shipped::all(), overrides)
+        self.set_layer(AgentLayer::Shipped, shipped::all(), overrides, &BTreeMap::new())
     }
 
     /// Sets the agents that come from files to those of a report, as settings have them. Returns what
@@ -242,7 +251,10 @@ impl AgentRegistry {
             }
         }
         let definitions = report.loaded.iter().map(|loaded| loaded.definition.clone());
-        self.set_layer(AgentLayer::File, definitions.collect(), overrides)
+        let ours = report.loaded.iter().filter(|one| one.source.format == AgentFormat::Convoke);
+        let warnings: BTreeMap<&str, &[FileNote]> =
+            ours.map(|one| (one.definition.name.as_str(), one.warnings.as_slice())).collect();
+        self.set_layer(AgentLayer::File, definitions.collect(), overrides, &warnings)
     }
 
     /// Returns what settings say about agents that there are not, with the names that come close.
@@ -265,6 +277,7 @@ impl AgentRegistry {
         layer: AgentLayer,
         definitions: Vec<AgentDefinition>,
         overrides: &BTreeMap<String, AgentOverride>,
+        warnings: &BTreeMap<&str, &[FileNote]>,
     ) -> (Arc<RegistryChange>, Vec<RegistryError>) {
         let (mut agents, mut disabled, mut errors) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         for definition in definitions {
@@ -281,7 +294,11 @@ impl AgentRegistry {
                 _ => Registered::new(definition, layer),
             };
             match registered {
-                Ok(agent) => drop(agents.insert(agent.name.clone(), Arc::new(agent))),
+                Ok(mut agent) => {
+                    let notes = warnings.get(name.as_str()).copied().unwrap_or_default();
+                    agent.warnings = notes.iter().map(ToString::to_string).collect();
+                    drop(agents.insert(name, Arc::new(agent)));
+                }
                 Err(error) => {
                     disabled.insert(name);
                     errors.push(error);

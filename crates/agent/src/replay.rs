@@ -180,7 +180,7 @@ impl Again {
             | EventBody::Error { .. } => true,
             body if body.ends_call() => !is_due(&event.call),
             // The time was up while something was under way.
-            EventBody::BudgetExceeded { budget: Limit::Time, of: None } => {
+            EventBody::BudgetExceeded { budget: Limit::Time, of: None, .. } => {
                 let waits = |effect| matches!(effect, Effect::CallTools(_) | Effect::AwaitAgents);
                 self.run.asking().is_some() || waits(self.run.decide(event.ts))
             }

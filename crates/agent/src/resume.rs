@@ -13,6 +13,7 @@ use convoke_core::{
 };
 use serde_json::Value;
 
+use crate::absent::{Absent, absent};
 use crate::executor::{Agent, AgentExecutor, Task};
 use crate::keeper::Place;
 use crate::member::short_id;
@@ -115,17 +116,34 @@ pub enum NotResumable {
     /// It is done, and there is nothing more to do.
     #[error("the run `{0}` is done; say what more it is to do")]
     Done(RunId),
+    /// An agent that it called is not done, and cannot go on.
+    #[error("the agent `{agent}` of the run `{run}` is not done and cannot go on: {why}")]
+    Absent {
+        /// The run.
+        run: RunId,
+        /// The agent's name.
+        agent: String,
+        /// What is missing.
+        why: String,
+    },
 }
 
 impl AgentExecutor {
     /// Takes a run up again, with something more to do or just where it was. Nothing happens until the
     /// stream is polled.
     ///
-    /// Agents that were stopped together with it go on where they were, unless there is something more to do.
+    /// Agents that were stopped together with it go on where they were, unless there is something more to do. Where one
+    /// of them cannot be made any more, nothing happens and it is said which: whoever has something more to do
+    /// goes on without it.
     /// The agent need not be the one that started it: the run keeps its instructions and the tools it
     /// was told of, and goes on with this agent's model, limits and ways to run tools.
     pub fn resume(&self, paused: Paused, more: Option<Task>) -> Result<Running, NotResumable> {
         let agent = Arc::clone(self.agent());
+        if more.is_none()
+            && let Some(Absent { name, why }) = absent(&agent, &paused.state, &paused.family)
+        {
+            return Err(NotResumable::Absent { run: paused.id(), agent: name, why });
+        }
         let first = {
             let run = paused.state.lock();
             if run.task().is_none() {

@@ -69,12 +69,15 @@ impl RunReport {
     pub(crate) fn new(run: &Run, outcome: Outcome, began: Timestamp, ended: Timestamp) -> Self {
         let millis = u64::try_from(ended.as_millis() - began.as_millis()).unwrap_or_default();
         let answered = outcome.recovered || outcome.cause == Cause::Goal;
+        // A turn that began without anything left to ask the model with is none.
+        let is_short = matches!(outcome.cause, Cause::MaxTokens | Cause::MaxCost);
+        let never_asked = is_short && run.spent().is_empty();
         Self {
             run: run.id().clone(),
             answer: run.answer().filter(|_| answered).cloned(),
             outcome,
             usage: *run.spent(),
-            turns: run.turns(),
+            turns: if never_asked { 0 } else { run.turns() },
             tool_calls: run.tool_calls(),
             refused: run.refused().clone(),
             duration_ms: Millis::new(Duration::from_millis(millis)),

@@ -25,7 +25,9 @@ pub(crate) fn settled(effect: &Effect, run: &Run, completion: Option<&Completion
     match effect {
         Effect::StartTurn(turn) => one(EventBody::TurnStarted { turn: *turn }),
         Effect::EndTurn(turn) => one(EventBody::TurnEnded { turn: *turn }),
-        Effect::Exceed(budget) => one(EventBody::BudgetExceeded { budget: *budget, of: None }),
+        Effect::Exceed(budget) => {
+            one(EventBody::BudgetExceeded { budget: *budget, of: None, why: None })
+        }
         Effect::Tell(told) => one(tell(told, run)),
         Effect::Shorten { kept_from, summary } => one(shorten(run, *kept_from, summary)),
         Effect::Reflect(words) => one(EventBody::Reflection(read_reflection(words))),

@@ -32,6 +32,9 @@ use crate::tree::{ASKED_BY, Claim, MAX_COUNSELS, RIGHTS};
 /// be taken for one of them.
 const MORE: &str = "prompt";
 
+/// How much is said about the file of an agent where it is called.
+const MAX_SAID: usize = 5;
+
 /// How much of a call's id is part of an agent's.
 const MAX_CALL: usize = 48;
 
@@ -248,7 +251,8 @@ impl Member {
         let (state, first, announce) = match begin {
             Begin::New(_) | Begin::Unstarted(_) => {
                 let state = Arc::new(RunState::of(Run::new(child.clone())));
-                let first = self.started(&agent, order)?;
+                let mut first = self.started(&agent, order)?;
+                first.extend(self.said_of_the_file(&order.agent));
                 (state, first, matches!(begin, Begin::New(_)).then(|| spawned(false)))
             }
             Begin::Resume(_, state) | Begin::Over(_, state) => {
@@ -276,6 +280,20 @@ impl Member {
         let place = (Arc::clone(&self.tree), lineage, seat);
         let driver = AgentExecutor::driver(agent, state, recorder, control, place);
         Ok(Prepared { driver, first, handle })
+    }
+
+    /// Says what there is to know about the file of an agent, once in a tree.
+    fn said_of_the_file(&self, agent: &Registered) -> Vec<EventBody> {
+        let warnings = agent.warnings();
+        if warnings.is_empty() || !self.tree.is_first_of(&agent.name) {
+            return Vec::new();
+        }
+        let said = warnings.iter().take(MAX_SAID).cloned();
+        let more = warnings.len().saturating_sub(MAX_SAID) as u64;
+        let more = (more > 0).then(|| {
+            format!("{} about the file of the agent `{}`", count(more, "more warning"), agent.name)
+        });
+        said.chain(more).map(|message| EventBody::Warning { message }).collect()
     }
 
     /// Returns what an agent may do by its definition as it was when it began, where that is recorded.
@@ -320,7 +338,10 @@ impl Member {
         }
         let lineage: Vec<String> =
             self.lineage.iter().cloned().chain([definition.name.clone()]).collect();
-        let mut system = self.system(definition, texts.system_prompt, &agent.context);
+        let mut system = match &order.asked_by {
+            Some(_) => texts.system_prompt.unwrap_or_default().into(),
+            None => self.system(definition, texts.system_prompt, &agent.context),
+        };
         if !definition.agents.is_empty() && lineage.len() >= self.tree.limits.max_depth as usize {
             system = format!("{system}\n\n{}", prompts::last_level()).into();
         }
@@ -432,11 +453,14 @@ impl Member {
         let mut builder = AgentExecutor::with_model(model, tools)
             .model_settings(over(&definition.model.settings, &self.agent.model_settings))
             .run_settings(settings)
-            .completes_by_call()
             .secrets(self.agent.secrets.clone())
             .origin(origin)
             .many_tools(self.agent.many_tools.clone())
             .ceiling(view);
+        // Whoever asks for an answer is told in words.
+        if order.asked_by.is_none() {
+            builder = builder.completes_by_call();
+        }
         if let Some(team) = team {
             let granted = Granted::Only(definition.agents.clone().into());
             builder = builder.calling(team.clone(), granted);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
-use convoke_core::run::Ledger;
+use convoke_core::run::{Child, Ledger};
 use convoke_core::{
     Budget, CallId, Event, EventBody, Limit, Money, Run, RunId, Status, Usage, WorkspaceReport,
 };
@@ -20,6 +20,8 @@ use crate::state::RunState;
 pub(crate) const MAX_COUNSELS: u32 = 1_000;
 /// What the origin of such an answer has, and that of an agent has not.
 pub(crate) const ASKED_BY: &str = "askedBy";
+/// How the names begin that runs have which answer servers.
+const COUNSEL_PREFIX: &str = "for_";
 /// What the definition of an agent let it do when it began stands under this name in its origin.
 pub(crate) const RIGHTS: &str = "rights";
 
@@ -62,6 +64,8 @@ pub(crate) struct Family {
     given: HashMap<RunId, Map<String, Value>>,
     /// Those that somebody works on, or is about to.
     claimed: HashSet<RunId>,
+    /// The names of those about whose files everything was said.
+    told_of: HashSet<String>,
 }
 
 impl Family {
@@ -147,6 +151,16 @@ impl Family {
         if let Some(rights) = origin.get(RIGHTS).filter(|_| !self.rights.contains_key(run)) {
             self.rights.insert(run.clone(), rights.clone());
         }
+    }
+
+    /// Returns what is known of an agent.
+    pub(crate) fn run(&self, child: &RunId) -> Option<Arc<RunState>> {
+        self.runs.get(child).cloned()
+    }
+
+    /// Tells whether a child answered a server, and is no agent. One that had not begun is known by its name alone.
+    pub(crate) fn is_counsel(&self, id: &RunId, child: &Child, begun: bool) -> bool {
+        self.counsels.contains(id) || (!begun && child.name.starts_with(COUNSEL_PREFIX))
     }
 
     /// Returns a copy in which nobody works on anything.
@@ -244,19 +258,25 @@ impl Tree {
         run: &RunId,
         wish: &Wish,
         waits: impl FnOnce(),
-    ) -> Result<SetAside<'_>, (Limit, RunId)> {
+    ) -> Result<SetAside<'_>, Shortage> {
         let mut waits = Some(waits);
         loop {
             let settled = self.settled.notified();
             tokio::pin!(settled);
             // Whoever settles between the question and the wait is heard.
             settled.as_mut().enable();
-            match self.ledger().reserve(run, wish) {
-                Verdict::Granted(reservation) => {
-                    return Ok(SetAside { tree: self, reservation: Some(reservation) });
+            {
+                let mut ledger = self.ledger();
+                match ledger.reserve(run, wish) {
+                    Verdict::Granted(reservation) => {
+                        return Ok(SetAside { tree: self, reservation: Some(reservation) });
+                    }
+                    Verdict::Refused { limit, of } => {
+                        let why = ledger.shortage((run, &of), limit, wish);
+                        return Err(Shortage { limit, of, why });
+                    }
+                    Verdict::Wait => {}
                 }
-                Verdict::Refused { limit, of } => return Err((limit, of)),
-                Verdict::Wait => {}
             }
             if let Some(waits) = waits.take() {
                 waits();
@@ -304,6 +324,11 @@ impl Tree {
     /// Returns what the definition of an agent let it do when it began, as it was recorded.
     pub(crate) fn rights(&self, child: &RunId) -> Option<Value> {
         self.family().rights.get(child).cloned()
+    }
+
+    /// Tells whether something about the file of an agent is still to be said, and takes it as said.
+    pub(crate) fn is_first_of(&self, name: &str) -> bool {
+        self.family().told_of.insert(name.to_owned())
     }
 
     /// Returns the agent that a call began or went on with.
@@ -384,6 +409,17 @@ impl Tree {
     fn ledger(&self) -> MutexGuard<'_, BudgetLedger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Nothing can be set aside.
+#[derive(Debug)]
+pub(crate) struct Shortage {
+    /// Which limit stands in the way.
+    pub(crate) limit: Limit,
+    /// Whose it is.
+    pub(crate) of: RunId,
+    /// What is left of it, and what would be needed, in words.
+    pub(crate) why: Option<String>,
 }
 
 /// An agent that somebody works on, and nobody else may.

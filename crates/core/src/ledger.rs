@@ -170,6 +170,53 @@ impl BudgetLedger {
         Verdict::Granted(reservation)
     }
 
+    /// Says in words why a wish of a run was refused that is within nobody's means: what the run whose limit it is may
+    /// use, has used and keeps for itself, and what the shortest request takes.
+    pub fn shortage(
+        &self,
+        (run, of): (&RunId, &RunId),
+        limit: Limit,
+        wish: &Wish,
+    ) -> Option<String> {
+        let account = self.accounts.get(of)?;
+        let keeps = run != of;
+        match limit {
+            Limit::Tokens => {
+                let spent = account.spent;
+                let used = spent.input_tokens.saturating_add(spent.output_tokens);
+                let kept = (keeps && account.kept_tokens > 0).then_some(account.kept_tokens);
+                let kept = kept.map(|kept| format!(", {kept} are kept for the caller's answer"));
+                Some(format!(
+                    "of {} tokens {used} are used{}; one request takes {} or more",
+                    account.allowance.tokens?,
+                    kept.unwrap_or_default(),
+                    wish.input.saturating_add(MIN_OUTPUT)
+                ))
+            }
+            Limit::Cost => {
+                let price = wish.price?;
+                let kept = (keeps && !account.kept_cost.is_zero()).then_some(account.kept_cost);
+                let kept = kept.map(|kept| {
+                    format!(", {} is kept for the caller's answer", shown(Money::new(kept)))
+                });
+                let asked = Usage {
+                    input_tokens: wish.input,
+                    cache_write_tokens: wish.input,
+                    output_tokens: MIN_OUTPUT,
+                    ..Usage::default()
+                };
+                Some(format!(
+                    "of {} {} is used{}; one request may cost {} or more",
+                    shown(account.allowance.cost?),
+                    shown(account.spent.cost.unwrap_or_default()),
+                    kept.unwrap_or_default(),
+                    shown(dearest(price, asked))
+                ))
+            }
+            _ => None,
+        }
+    }
+
     /// Gives back what was set aside, and notes what was really used.
     pub fn settle(&mut self, reservation: Reservation, used: Usage) {
         let Reservation { run, tokens, cost, .. } = reservation;
@@ -299,6 +346,11 @@ fn affordable(left: Decimal, price: Price) -> Option<u64> {
     Some(tokens.and_then(|tokens| tokens.floor().to_u64()).unwrap_or(u64::MAX))
 }
 
+/// Writes an amount as people read it.
+fn shown(money: Money) -> Money {
+    Money::new(money.amount().round_dp(6).normalize())
+}
+
 /// The dearest way in which a provider may charge something.
 fn dearest(price: Price, used: Usage) -> Money {
     let fresh = Usage { cache_write_tokens: 0, ..used };
@@ -374,11 +426,24 @@ mod tests {
         ledger.settle(first, Usage { cost: Some(money("0.0001")), ..used(100, 600) });
         let refused = |limit| Verdict::Refused { limit, of: root.clone() };
         assert_eq!(ledger.reserve(&child, &asked(64)), refused(Limit::Tokens));
+        assert_eq!(
+            ledger.shortage((&child, &root), Limit::Tokens, &asked(64)).as_deref(),
+            Some(
+                "of 1000 tokens 700 are used, 250 are kept for the caller's answer; one request takes 164 or more"
+            )
+        );
         let own = granted(ledger.reserve(&root, &asked(8_000)));
         assert_eq!(own.max_output, Some(200), "all that is left is its own");
         ledger.settle(own, Usage { cost: Some(money("0")), ..Usage::default() });
         ledger.keep(&root, 0, money("0.0095"));
         assert_eq!(ledger.reserve(&child, &asked(64)), refused(Limit::Cost));
+        assert_eq!(
+            ledger.shortage((&child, &root), Limit::Cost, &asked(64)).as_deref(),
+            Some(
+                "of $0.01 $0.0001 is used, $0.0095 is kept for the caller's answer; one request may cost $0.00074 or \
+                 more"
+            )
+        );
         assert!(matches!(ledger.reserve(&root, &asked(64)), Verdict::Granted(_)));
     }
 

@@ -108,6 +108,8 @@ pub struct Run {
     exceeded: Option<Limit>,
     /// Whose limit it was, if it was not its own.
     exceeded_of: Option<RunId>,
+    /// What is left of that, and what would be needed, in words.
+    exceeded_why: Option<String>,
     /// The agents it called.
     children: Children,
     repetition: Repetition,
@@ -184,8 +186,32 @@ struct Before {
 struct Denied {
     /// Of the calls of the last answer with calls, some were refused and none did anything.
     last: bool,
-    /// An agent in the background was not allowed what it wanted, and the run has yet to hear of it.
-    aside: bool,
+    /// What became of agents in the background that the run has yet to hear of.
+    aside: Aside,
+    /// What became of those that it heard of since that answer.
+    heard: Aside,
+}
+
+/// How agents in the background ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Aside {
+    /// One was not allowed what it wanted.
+    refused: bool,
+    /// One did what it was to do.
+    done: bool,
+}
+
+impl Denied {
+    /// The run hears of the agents that ended. What counts for calls that it waits for counts for them: some were
+    /// refused, and none did anything.
+    fn hear(&mut self) {
+        let Aside { refused, done } = std::mem::take(&mut self.aside);
+        self.heard.refused |= refused;
+        self.heard.done |= done;
+        if self.heard.refused {
+            self.last = !self.heard.done;
+        }
+    }
 }
 
 /// What comes before the next turn.
@@ -239,6 +265,7 @@ impl Run {
             warned: BTreeSet::new(),
             exceeded: None,
             exceeded_of: None,
+            exceeded_why: None,
             children: Children::default(),
             repetition: Repetition::default(),
             rescues: 0,
@@ -358,6 +385,15 @@ impl Run {
     /// Returns the agents it called.
     pub const fn children(&self) -> &BTreeMap<RunId, Child> {
         self.children.all()
+    }
+
+    /// Returns the agents that are not done, and are taken up together with it if it has nothing else to do.
+    pub fn unfinished(&self) -> impl Iterator<Item = (&RunId, &Child)> {
+        let open: Vec<CallId> = match &self.phase {
+            Phase::Calling(batch) => batch.open_calls().map(|call| call.id.clone()).collect(),
+            _ => Vec::new(),
+        };
+        self.children.unfinished(move |call| open.contains(call))
     }
 
     /// Tells whether there is nothing but a person to wait for.

@@ -82,7 +82,9 @@ fn read_mode(definition: &mut AgentDefinition, fields: &mut Fields, findings: &m
         }
         _ => {
             let shown = field.node.shown();
-            (Mode::Default, Some(format!("{shown} is not a mode that is known; it is `default`")))
+            let warning =
+                format!("{shown} is not a mode that is known; it is `plan`, the strictest");
+            (Mode::Plan, Some(warning))
         }
     };
     definition.policy.mode = Some(mode);

@@ -1,7 +1,7 @@
 //! Keys of a mapping, taken one after the other. What is left in the end is unknown.
 //!
 //! Keys can be written in snake case, camel case or with dashes. A value that says nothing is as good as
-//! no key at all.
+//! no key at all, except for keys of ours that take something away.
 
 use std::fmt::Display;
 
@@ -20,6 +20,8 @@ pub(super) enum Unknown {
     Wrong,
     /// It is used all the same, with a warning; unless the key looks like one that takes something away.
     Told,
+    /// The same for a file that is meant for nobody else: whatever may be meant as a limit makes it wrong.
+    Ours,
 }
 
 /// Keys that take something away from an agent, here and with other tools.
@@ -50,11 +52,33 @@ const RESTRICTING: &[&str] = &[
 const RESTRICTING_WORDS: &[&str] =
     &["allow", "deny", "exclude", "forbid", "permission", "read_only", "readonly", "tools"];
 
+/// What stands in the names of keys that are meant as limits.
+const LIMITING: &[&str] = &[
+    "block", "budget", "cost", "disable", "internet", "limit", "maximum", "minimum", "network",
+    "offline", "restrict", "sandbox", "timeout", "token",
+];
+
+/// The same, where it is a word of its own: it stands in the middle of others as well.
+const LIMITING_WORDS: &[&str] = &["max", "min", "no", "only", "time", "without"];
+
+/// What a key that is meant as a limit is called here, by what stands in its name.
+const LIMITS: &[(&str, &[&str])] = &[
+    ("token", &["budget.tokens"]),
+    ("cost", &["budget.cost"]),
+    ("time", &["max_time_minutes", "budget.time"]),
+    ("call", &["budget.tool_calls"]),
+    ("command", &["commands", "rules"]),
+    ("network", &["rules", "exclude_tools"]),
+    ("internet", &["rules", "exclude_tools"]),
+];
+
 /// The keys that are left.
 #[derive(Debug)]
 pub(super) struct Fields {
     prefix: String,
     left: Vec<Field>,
+    /// Those with nothing behind them.
+    empty: Vec<Field>,
     /// Where each key was, also those that were taken.
     lines: Vec<(String, u64)>,
 }
@@ -85,8 +109,8 @@ impl Fields {
             }
         }
         let lines = fields.iter().map(|field| (field.name.clone(), field.line)).collect();
-        fields.retain(|field| !field.node.is_null());
-        Self { prefix: prefix.to_owned(), left: fields, lines }
+        let (empty, left) = fields.into_iter().partition(|field| field.node.is_null());
+        Self { prefix: prefix.to_owned(), left, empty, lines }
     }
 
     /// Returns the line of a key, whether it was taken or not.
@@ -228,15 +252,26 @@ impl Fields {
 
     /// Says which of the keys that are left are not known.
     pub(super) fn finish(self, known: &[&str], unknown: Unknown, findings: &mut Findings) {
+        // Somebody who began to take something away is not taken to have left it.
+        let is_limit = |field: &&Field| RESTRICTING.contains(&field.name.as_str());
+        for field in self.empty.iter().filter(|_| unknown == Unknown::Ours).filter(is_limit) {
+            let message = "nothing stands behind it; write what is meant (`[]` for none of a list), or leave \
+                           the key out";
+            findings.problem(field.line, &field.key, message);
+        }
         for field in self.left {
             let written = field.key.strip_prefix(&self.prefix).unwrap_or(&field.key);
-            let close = did_you_mean(&nearest(written, known.iter().copied()));
-            let message = format!("this key is not known{close}");
+            let is_limit = unknown == Unknown::Ours && may_limit(&field.name);
+            let close = match limits_like(&field.name).filter(|_| is_limit) {
+                Some(limits) => limits.to_vec(),
+                None => nearest(written, known.iter().copied()),
+            };
+            let message = format!("this key is not known{}", did_you_mean(&close));
             match unknown {
-                Unknown::Told if !may_restrict(&field.name, known) => {
+                Unknown::Told | Unknown::Ours if !is_limit && !may_restrict(&field.name, known) => {
                     findings.warning(field.line, &field.key, message);
                 }
-                Unknown::Told => {
+                Unknown::Told | Unknown::Ours => {
                     let why = "it may be meant to take something away from the agent";
                     findings.problem(field.line, &field.key, format!("{message} ({why})"));
                 }
@@ -261,6 +296,17 @@ fn may_restrict(name: &str, known: &[&str]) -> bool {
     let mut restricting = known.filter(|known| RESTRICTING.contains(&known.as_str()));
     RESTRICTING_WORDS.iter().any(|word| name.contains(word))
         || restricting.any(|known| is_slip(name, &known))
+}
+
+/// Tells whether a key that is not known may be meant as a limit.
+fn may_limit(name: &str) -> bool {
+    let is_word = |word: &&str| name.split('_').any(|part| part == *word);
+    LIMITING.iter().any(|word| name.contains(word)) || LIMITING_WORDS.iter().any(is_word)
+}
+
+/// Returns what a limit like this is called here, if there is one.
+fn limits_like(name: &str) -> Option<&'static [&'static str]> {
+    LIMITS.iter().find(|(word, _)| name.contains(word)).map(|(_, limits)| *limits)
 }
 
 /// Takes a text apart at its commas, except those in brackets.
@@ -390,5 +436,55 @@ mod tests {
             "this key is not known; did you mean `tools` or `disallowedTools`? (it may be meant to take \
              something away from the agent)"
         );
+    }
+
+    #[test]
+    fn a_key_of_ours_that_may_be_meant_as_a_limit_is_wrong() {
+        let known = ["max_turns", "max_time_minutes", "timeout_mins", "budget", "tools", "rules"];
+        for (key, hint) in [
+            ("max_tokens", "; did you mean `budget.tokens`?"),
+            ("maxTokens", "; did you mean `budget.tokens`?"),
+            ("max_cost", "; did you mean `budget.cost`?"),
+            ("cost-limit", "; did you mean `budget.cost`?"),
+            ("timeout", "; did you mean `max_time_minutes` or `budget.time`?"),
+            ("max_tool_calls", "; did you mean `budget.tool_calls`?"),
+            ("blocked_commands", "; did you mean `commands` or `rules`?"),
+            ("network", "; did you mean `rules` or `exclude_tools`?"),
+            ("no_network", "; did you mean `rules` or `exclude_tools`?"),
+            ("sandbox", ""),
+            ("only", ""),
+        ] {
+            let (fields, mut findings) = fields(&format!("{key}: 5\n"));
+            fields.finish(&known, Unknown::Ours, &mut findings);
+            assert!(findings.warnings.is_empty(), "{key}: {:?}", findings.warnings);
+            let said = findings.problems.first().map(|found| found.message.clone());
+            let why = "it may be meant to take something away from the agent";
+            assert_eq!(said, Some(format!("this key is not known{hint} ({why})")), "{key}");
+        }
+        // The file of another tool may have keys that mean nothing here.
+        for (key, unknown) in [
+            ("max_tokens", Unknown::Told),
+            ("colour", Unknown::Ours),
+            ("administrator", Unknown::Ours),
+            ("notes", Unknown::Ours),
+            ("runtime", Unknown::Ours),
+        ] {
+            let (fields, mut findings) = fields(&format!("{key}: 5\n"));
+            fields.finish(&known, unknown, &mut findings);
+            assert_eq!((findings.problems.len(), findings.warnings.len()), (0, 1), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_ours_with_nothing_behind_it_is_wrong() {
+        for (unknown, problems) in [(Unknown::Ours, 2), (Unknown::Told, 0)] {
+            let (mut fields, mut findings) = fields("tools:\nmodel:\ncommands:\nmax_turns: 3\n");
+            assert!(fields.take("tools").is_none());
+            assert_eq!(fields.small("max_turns", &mut findings), Some(3));
+            fields.finish(&["tools", "model", "commands", "max_turns"], unknown, &mut findings);
+            assert_eq!((findings.problems.len(), findings.warnings.len()), (problems, 0));
+            let first = findings.problems.first().map(|found| (found.line, found.key.clone()));
+            assert!(first.is_none_or(|first| first == (Some(1), Some("tools".to_owned()))));
+        }
     }
 }

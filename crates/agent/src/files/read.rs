@@ -174,7 +174,11 @@ pub fn read(text: &str, source: &AgentSource) -> FileReading {
     }
     check_definition(&definition, &fields, body.is_some().then_some(body_line), &mut findings);
     let lines = fields.lines();
-    fields.finish(known, Unknown::Told, &mut findings);
+    let unknown = match source.format {
+        AgentFormat::Convoke => Unknown::Ours,
+        _ => Unknown::Told,
+    };
+    fields.finish(known, unknown, &mut findings);
     findings.sort();
     let notes = |found: Vec<Finding>| found.into_iter().map(|finding| finding.into_note(path));
     let warnings = notes(findings.warnings).collect();

@@ -43,7 +43,7 @@ async fn an_answer_does_not_wait_for_the_seat_of_who_asks() {
     let model = Cast::new()
         .says("main", [ask("w", "Muse."), Turn::text("ok")])
         .says("w", [muse(), done("mused")])
-        .says("oracle", [done("42")])
+        .says("oracle", [Turn::text("42")])
         .model();
     let mut limits = TreeLimits::default();
     limits.max_parallel = 1;
@@ -56,6 +56,22 @@ async fn an_answer_does_not_wait_for_the_seat_of_who_asks() {
     assert!(began.elapsed().as_secs() < 1, "{:?}", began.elapsed());
 }
 
+/// It is one plain question: nothing is said to the model but what was asked, and what it says is the answer.
+#[tokio::test(start_paused = true)]
+async fn the_model_is_asked_what_was_asked_and_nothing_else() {
+    let model = Cast::new()
+        .says("main", [muse(), Turn::text("ok")])
+        .says("oracle", [Turn::text("Because.")])
+        .model();
+    let (events, _) = read(musing(&model).build().unwrap().start("go")).await;
+    assert_eq!(answers(&events, "main"), ["Because."]);
+    let requests = model.requests();
+    let asked = &requests[1];
+    assert_eq!(asked.system, "You are oracle. Be brief.");
+    assert!(asked.tools.is_empty(), "{:?}", asked.tools);
+    assert_eq!(asked.messages.iter().map(Message::words).collect::<Vec<_>>(), ["Why?"]);
+}
+
 /// The limits of agents are about agents: answers do not count as some, are not kept back where no more may
 /// be called, and are there where no agents are.
 #[tokio::test(start_paused = true)]
@@ -63,7 +79,7 @@ async fn answers_are_not_held_against_the_limits_of_agents() {
     let model = Cast::new()
         .says("main", [muse(), muse(), ask("w", "Muse."), ask("w", "Again."), Turn::text("ok")])
         .says("w", [muse().and_call("muse", json!({ "word": "Who?" })), muse(), done("mused")])
-        .says("oracle", (0..8).map(|_| done("42")))
+        .says("oracle", (0..8).map(|_| Turn::text("42")))
         .model();
     let mut limits = TreeLimits::default();
     (limits.max_depth, limits.max_agents) = (1, 1);
@@ -76,8 +92,10 @@ async fn answers_are_not_held_against_the_limits_of_agents() {
     assert!(told[2].contains("mused"), "{told:?}");
     assert!(told[3].contains("has called 1 agent,"), "{told:?}");
 
-    let model =
-        Cast::new().says("main", [muse(), Turn::text("ok")]).says("oracle", [done("42")]).model();
+    let model = Cast::new()
+        .says("main", [muse(), Turn::text("ok")])
+        .says("oracle", [Turn::text("42")])
+        .model();
     let (events, _) = read(musing(&model).build().unwrap().start("go")).await;
     assert_eq!(answers(&events, "main"), ["42"]);
 }
@@ -87,7 +105,7 @@ async fn answers_are_not_held_against_the_limits_of_agents() {
 async fn answers_of_a_run_that_is_taken_up_again_are_no_agents() {
     let model = Cast::new()
         .says("main", [muse(), muse(), Turn::text("ok"), ask("w", "Work."), Turn::text("fine")])
-        .says("oracle", [done("42"), done("42")])
+        .says("oracle", [Turn::text("42"), Turn::text("42")])
         .says("w", [done("worked")])
         .model();
     let mut limits = TreeLimits::default();
@@ -109,15 +127,18 @@ async fn answers_of_a_run_that_is_taken_up_again_are_no_agents() {
 /// Nobody waits for an answer any more whose call was lost: it is over, and what it used is counted.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_lost_with_its_process_is_over() {
-    let model =
-        Cast::new().says("main", [muse(), Turn::text("ok")]).says("oracle", [done("42")]).model();
+    let model = Cast::new()
+        .says("main", [muse(), Turn::text("ok")])
+        .says("oracle", [Turn::text("42")])
+        .model();
     let main = musing(&model).build().unwrap();
     let (events, _) = read(main.start_as(RunId::new("r"), "go")).await;
     let events = durable(&events);
     let begun = events.iter().position(|event| event.parent.is_some()).unwrap() + 1;
     let place = Place::new(Arc::new(MemorySink::default()));
     let paused = Paused::rebuild(&RunId::new("r"), &events[..begun], place);
-    let model = Cast::new().says("main", [Turn::text("ok")]).says("oracle", [done("42")]).model();
+    let model =
+        Cast::new().says("main", [Turn::text("ok")]).says("oracle", [Turn::text("42")]).model();
     let main = musing(&model).build().unwrap();
     let (later, report) = read(main.resume(paused, None).unwrap()).await;
     assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);

@@ -1,12 +1,12 @@
 //! How runs end when nothing goes wrong, and how they end when something does.
 
-use convoke_agent::OutputSpec;
-use convoke_core::{Cause, Message, Part, Role, Status, StopReason};
+use convoke_agent::{OutputSpec, replay};
+use convoke_core::{Cause, EventBody, Message, Part, Role, RunId, Status, StopReason};
 use convoke_model::scripted::Turn;
 use convoke_model::{ModelError, ModelErrorKind};
 use serde_json::json;
 
-use crate::support::{read, script, told, with};
+use crate::support::{durable, read, script, told, with};
 
 #[tokio::test(start_paused = true)]
 async fn a_task_goes_in_tools_work_and_an_answer_comes_out() {
@@ -147,10 +147,56 @@ async fn a_model_that_cannot_be_reached_ends_the_run_and_says_why() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_breaks_off_is_kept_as_what_it_is() {
     let cut = ModelError::new(ModelErrorKind::Cut, "openai", "the connection ended");
-    let model = script([Turn::text("The first half").and_error(cut)]);
+    let half = || Turn::text("The first half").and_error(cut.clone());
+    let model = script([half(), half(), half()]);
     let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
     assert_eq!((report.outcome.status, report.answer), (Status::Failed, None));
     assert_eq!(report.outcome.partial, Some(json!("The first half")));
+}
+
+/// What was said is replaced by what comes then; what it cost stays.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_breaks_off_is_asked_for_again() {
+    let cut = ModelError::new(ModelErrorKind::Cut, "openai", "the connection ended");
+    let model = script([
+        Turn::text("The first half").and_error(cut),
+        Turn::call("echo", json!({ "word": "x" })),
+        Turn::text("All of it."),
+    ]);
+    let run = with(&model).build().unwrap().start_as(RunId::new("r"), "Go.");
+    let (events, report) = read(run).await;
+    assert_eq!(report.text().as_deref(), Some("All of it."), "{:?}", report.outcome);
+    assert!(report.usage.estimated, "nobody said what the half cost");
+    let reasons: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::ModelRetry { reason, .. } => Some(reason.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, ["openai: the connection ended; what was said is replaced"]);
+    assert_eq!(model.requests()[0].messages, model.requests()[1].messages);
+    let replayed = replay(&RunId::new("r"), &durable(&events));
+    assert!(replayed.is_ok(), "{}", replayed.unwrap_err());
+}
+
+/// A server of this machine that is started again is waited for, if it answered before.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_away_for_a_moment_is_waited_for() {
+    let mut away = ModelError::new(ModelErrorKind::Unreachable, "ollama", "connection refused");
+    away.repeatable = false;
+    let gone = || Turn::empty().and_error(away.clone());
+    let echo = || Turn::call("echo", json!({ "word": "x" }));
+    let model = script([echo(), gone(), gone(), gone(), Turn::text("back")]);
+    let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
+    assert_eq!(report.text().as_deref(), Some("back"), "{:?}", report.outcome);
+    let model = script([gone(), Turn::text("never asked")]);
+    let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
+    assert_eq!(report.outcome.cause, Cause::ModelUnavailable, "it never was there");
+    let model = script([echo(), gone(), gone(), gone(), gone(), gone()]);
+    let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
+    assert_eq!(report.outcome.cause, Cause::ModelUnavailable, "not for ever");
+    assert_eq!(model.requests().len(), 6);
 }
 
 #[tokio::test(start_paused = true)]

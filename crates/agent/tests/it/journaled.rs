@@ -40,7 +40,7 @@ fn turn() -> impl Strategy<Value = Turn> {
             None => turn,
             Some(Ok(stop)) => turn.stop(stop),
             Some(Err(())) => {
-                turn.and_error(ModelError::new(ModelErrorKind::Server, "scripted", "it broke"))
+                turn.and_error(ModelError::new(ModelErrorKind::Malformed, "scripted", "it broke"))
             }
         }
     })

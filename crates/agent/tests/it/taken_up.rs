@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use convoke_agent::definition::ToolConfig;
 use convoke_agent::{
-    AgentDefinition, AgentExecutor, InputConfig, InputType, Paused, Place, Task, TreeLimits,
+    AgentDefinition, AgentExecutor, InputConfig, InputType, NotResumable, Paused, Place, Task,
+    TreeLimits,
 };
 use convoke_core::run::Budget;
 use convoke_core::{
@@ -119,6 +120,74 @@ async fn an_agent_that_was_called_may_do_no_more_than_when_it_began() {
         matches!(&event.body, EventBody::Warning { message } if message.contains("was changed since it began"))
     });
     assert!(warned);
+}
+
+/// The same holds for one that ended and is continued by its id.
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_continued_may_do_no_more_than_when_it_began() {
+    let clock = Arc::new(PausedClock::new());
+    let more = json!({ "agent_name": "a", "prompt": "more", "agent_id": "call_1" });
+    let model = Cast::new()
+        .says("main", [ask("a", "x"), Turn::text("first")])
+        .says("main", [Turn::call("delegate_to_agent", more), Turn::text("ok")])
+        .says("a", [done("one"), Turn::call("echo", json!({ "word": "x" })), done("two")])
+        .model();
+    let main = with_tools(&model, asking(&clock, NobodyToAsk), [limited("a")]);
+    let (_, paused) = left_after(&main, Duration::from_hours(1)).await;
+    let mut wider = agent("a");
+    wider.tools = ToolConfig::only(["nap", "hit", "echo"]);
+    let main = with_tools(&model, asking(&clock, NobodyToAsk), [wider]);
+    let (events, _) = read(main.resume(paused, Some(Task::new("again"))).unwrap()).await;
+    let told = answers(&events, "main/a").join("\n");
+    assert!(!told.is_empty() && !told.contains("you said"), "a tool it did not have: {told}");
+    let warned = events.iter().any(|event| {
+        matches!(&event.body, EventBody::Warning { message } if message.contains("was changed since it began"))
+    });
+    assert!(warned);
+}
+
+/// What an agent did is not given up because its file is gone: whoever takes the run up is told before anything is
+/// done, and goes on without it if they say what to do instead.
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_agent_is_gone_is_not_taken_up_without_a_word() {
+    let lead = |agents: &[&str]| {
+        let mut lead = agent("lead");
+        lead.agents = agents.iter().map(ToString::to_string).collect();
+        lead
+    };
+    for background in [false, true] {
+        let mut call = task("lead", "x");
+        call["background"] = background.into();
+        let waits = || [Turn::text("I wait."), Turn::text("ok")];
+        let model = Cast::new()
+            .says("main", [Turn::call("delegate_to_agent", call)])
+            .says("main", waits())
+            .says("lead", [ask("plain", "y"), done("led")])
+            .says("plain", [Turn::call("nap", json!({ "millis": 1_000 })), done("plain")])
+            .model();
+        let main = main_with(&model, [lead(&["plain"]), agent("plain")]).build().unwrap();
+        let (events, _) = read(main.start_as(RunId::new("r"), "go")).await;
+        let events = durable(&events);
+        let kept = up_to(&events, |event| {
+            event.agent.as_str() == "main/lead/plain"
+                && matches!(event.body, EventBody::ModelResponse { .. })
+        });
+        for (team, gone) in [
+            (vec![agent("plain")], "lead"),
+            (vec![lead(&["plain"])], "plain"),
+            (vec![lead(&[]), agent("plain")], "plain"),
+        ] {
+            let model = Cast::new().says("main", waits()).model();
+            let main = main_with(&model, team).build().unwrap();
+            let refused = main.resume(lost_after(&events, kept), None).unwrap_err();
+            let NotResumable::Absent { agent, .. } = &refused else { panic!("{refused}") };
+            assert_eq!(agent, gone, "{refused}");
+            assert_eq!(model.requests().len(), 0);
+            let with_more = main.resume(lost_after(&events, kept), Some(Task::new("go on")));
+            let (_, report) = read(with_more.unwrap()).await;
+            assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+        }
+    }
 }
 
 /// What it may do is read from its beginning, also by the process after the next.

@@ -530,6 +530,10 @@ async fn thirty_two_agents_cannot_overspend_together() {
     assert!(events.iter().filter(waits).count() >= 10, "who has to wait for others says so");
     let ends = events.iter().filter(|event| matches!(event.body, EventBody::AgentEnded { .. }));
     assert_eq!(ends.count(), 32, "each has an end of its own");
+    // What is only kept or set aside is not said to be used.
+    let told = answers(&events, "main").join("\n");
+    assert!(told.contains("too little for a request: of 20000 tokens "), "{told}");
+    assert!(told.contains(" are kept for the caller's answer; one request takes "), "{told}");
 }
 
 /// codex#16183: more than may work at once wait for their turn, and none fails for it.
@@ -1018,6 +1022,34 @@ async fn a_caller_of_agents_ends_the_same_whatever_the_order_of_their_calls() {
         let (_, report) = read(main.start("go")).await;
         assert_eq!(report.outcome.cause, Cause::Goal, "{names:?}");
         assert_eq!(report.refused.get("delegate_to_agent"), Some(&1), "{names:?}");
+    }
+}
+
+/// Neither does it matter whether their caller waits for them.
+#[tokio::test]
+async fn a_caller_of_agents_in_the_background_ends_as_if_it_had_waited() {
+    let start = |name: &str| json!({ "agent_name": name, "prompt": "x", "background": true });
+    for (names, cause) in [
+        (&["refused", "fine"][..], Cause::Goal),
+        (&["fine", "refused"][..], Cause::Goal),
+        (&["refused"][..], Cause::Denied),
+    ] {
+        let world = World::new();
+        let calls = names
+            .iter()
+            .fold(Turn::empty(), |turn, name| turn.and_call("delegate_to_agent", start(name)));
+        let waits = (0..4).map(|_| Turn::text("ok"));
+        let model = Cast::new()
+            .says("main", [calls])
+            .says("main", waits)
+            .says("refused", [hit("x"), done("nothing")])
+            .says("fine", [Turn::call("echo", json!({ "word": "a" })), done("fine")])
+            .model();
+        let approver = ask_with(async |_| Answer::no());
+        let agents = [agent("refused"), agent("fine")];
+        let main = world.main(&model, agents, approver).build().unwrap();
+        let (_, report) = read(main.start("go")).await;
+        assert_eq!(report.outcome.cause, cause, "{names:?}");
     }
 }
 

@@ -480,13 +480,16 @@ pub enum EventBody {
         /// How many tokens it would set aside for itself.
         tokens: u64,
     },
-    /// A budget is used up.
+    /// A budget is used up, or what is left of it is too little to go on.
     BudgetExceeded {
         /// Which.
         budget: Limit,
         /// Whose, where it is not the run's own: that of a run further up.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<RunId>,
+        /// What of that is used and kept, and what one request takes, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// An MCP server changed its state.
     McpServerState {

@@ -6,15 +6,16 @@ use super::batch::{Batch, fingerprint};
 use super::conversation::{Conversation, text_tokens};
 use super::decide::TOO_LONG;
 use super::{
-    ActionResult, Before, COMPLETE_TASK, Denied, Due, Ending, Failure, Limit, Phase, Purpose,
-    ReflectionMode, Repetition, Run, Stopwatch, Strategy, TaskContext, Told, Turn,
+    ActionResult, Aside, Before, COMPLETE_TASK, Denied, Due, Ending, Failure, Limit, Phase,
+    Purpose, ReflectionMode, Repetition, Run, Stopwatch, Strategy, TaskContext, Told, Turn,
 };
 use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Rescue, Verdict};
-use crate::id::CallId;
+use crate::id::{CallId, RunId};
 use crate::message::{Message, Part, Role, StopReason};
 use crate::outcome::{Cause, Outcome, Status};
 use crate::spec::Declaration;
 use crate::time::{Millis, Timestamp};
+use crate::usage::Usage;
 
 impl Run {
     /// Folds one event into the run. Events of other runs change nothing.
@@ -96,8 +97,9 @@ impl Run {
                 self.warned.insert(*budget);
                 self.notices.push(message.clone());
             }
-            EventBody::BudgetExceeded { budget, of } => {
+            EventBody::BudgetExceeded { budget, of, why } => {
                 self.exceeded_of.clone_from(of);
+                self.exceeded_why.clone_from(why);
                 self.exceeded.get_or_insert(*budget);
             }
             EventBody::ModelRetry { usage, .. } => self.spent += *usage,
@@ -106,14 +108,7 @@ impl Run {
             }
             EventBody::AgentEnded { child, outcome, usage, message } => {
                 self.spent += *usage;
-                let how = (self.cancelled.is_some(), message.is_some());
-                self.children.end(child, outcome, *usage, how);
-                // What one of its agents was not allowed to do, it did not do either. One that it waits for says
-                // so by the answer to its call.
-                self.denied.aside |=
-                    outcome.status == Status::Denied && self.children.is_in_background(child);
-                let told = message.as_ref().map(|message| Message::text(Role::User, message));
-                self.inbox.extend(told);
+                self.end_agent(child, outcome, *usage, message.as_deref());
             }
             body => {
                 if let Some(call) = &event.call {
@@ -122,6 +117,18 @@ impl Run {
             }
         }
         self.clock.last = event.ts;
+    }
+
+    fn end_agent(&mut self, child: &RunId, outcome: &Outcome, usage: Usage, message: Option<&str>) {
+        let how = (self.cancelled.is_some(), message.is_some());
+        self.children.end(child, outcome, usage, how);
+        // What one of its agents was not allowed to do, it did not do either. One that it waits for says so by the
+        // answer to its call.
+        if self.children.is_in_background(child) {
+            self.denied.aside.refused |= outcome.status == Status::Denied;
+            self.denied.aside.done |= outcome.status == Status::Completed;
+        }
+        self.inbox.extend(message.map(|message| Message::text(Role::User, message)));
     }
 
     fn apply_to_call(&mut self, call: &CallId, body: &EventBody, now: Timestamp) {
@@ -311,6 +318,7 @@ impl Run {
         self.compaction_refused_at = None;
         self.compacted_in = None;
         (self.exceeded, self.exceeded_of, self.grace) = (None, None, None);
+        self.exceeded_why = None;
         (self.answer, self.last_words) = (None, None);
         self.pieces.clear();
         (self.denied, self.reminded) = (Denied::default(), false);
@@ -322,7 +330,7 @@ impl Run {
     fn start_turn(&mut self, number: u32) {
         self.turn = Turn { number, open: true, answered: false };
         self.answer = None;
-        self.denied.last |= std::mem::take(&mut self.denied.aside);
+        self.denied.hear();
         let notices = std::mem::take(&mut self.notices);
         if !notices.is_empty() {
             self.conversation.push(Message::text(Role::User, notices.join("\n\n")));
@@ -465,7 +473,10 @@ impl Run {
             return;
         };
         self.repetition.note(batch.fingerprint(), batch.first_tool(), self.settings.max_repeats);
-        self.denied.last = batch.was_denied().unwrap_or(self.denied.last);
+        if let Some(denied) = batch.was_denied() {
+            self.denied.last = denied;
+            self.denied.heard = Aside::default();
+        }
         let look_back = match self.settings.reflection {
             ReflectionMode::Off => false,
             ReflectionMode::OnFailure => batch.failed_tool().is_some(),

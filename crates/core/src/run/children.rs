@@ -91,6 +91,23 @@ impl Children {
         self.0.values().any(denied)
     }
 
+    /// Returns those that are not done and are taken up together with their caller, if that has nothing else to
+    /// do: by a call that is `open`, or because they work without it.
+    pub(super) fn unfinished<'a>(
+        &'a self,
+        open: impl Fn(&CallId) -> bool + 'a,
+    ) -> impl Iterator<Item = (&'a RunId, &'a Child)> {
+        self.0.iter().filter(move |(_, child)| {
+            let is_waited_for = child.background || child.call.as_ref().is_some_and(&open);
+            let goes_on = match child.outcome.as_ref().map(|outcome| outcome.status) {
+                None => true,
+                Some(Status::Parked) => child.background,
+                Some(_) => child.stopped,
+            };
+            is_waited_for && goes_on
+        })
+    }
+
     /// Tells how many wait for a person, without their caller.
     pub(super) fn parked(&self) -> usize {
         let parked = |outcome: &Option<Outcome>| {

@@ -280,8 +280,10 @@ impl Run {
         let partial = self.answer.clone().or_else(|| self.last_words.clone().map(Value::String));
         let outcome = Outcome { partial, ..Outcome::from(cause) };
         if let Some(of) = self.exceeded_of.as_ref().filter(|_| cause.status() == Status::Limited) {
-            return outcome
-                .because(format!("what agents of the run `{of}` further up may use is used up"));
+            return outcome.because(match &self.exceeded_why {
+                Some(why) => format!("what is left further up is too little for a request: {why}"),
+                None => format!("what agents of the run `{of}` further up may use is used up"),
+            });
         }
         if cause == Cause::MaxCost && self.settings.model.price.is_none() {
             return outcome.because(format!("no price is known for `{}`", self.model));

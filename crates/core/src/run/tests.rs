@@ -199,7 +199,7 @@ impl World {
             Effect::StartTurn(turn) => self.record(None, EventBody::TurnStarted { turn }),
             Effect::EndTurn(turn) => self.record(None, EventBody::TurnEnded { turn }),
             Effect::Exceed(budget) => {
-                self.record(None, EventBody::BudgetExceeded { budget, of: None });
+                self.record(None, EventBody::BudgetExceeded { budget, of: None, why: None });
             }
             Effect::Tell(told) => self.tell(told),
             Effect::CallModel { purpose, max_output, .. } => self.model(purpose, max_output, &whim),
