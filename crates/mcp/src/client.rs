@@ -52,6 +52,7 @@ pub use import::{
     import_in,
 };
 pub use logins::Logins;
+pub use name::names_begin;
 pub use offer::{Prompt, PromptArgument, Resource, ResourceTemplate};
 pub use sample::{Sample, SampleRequest, Sampler, SamplerHandle};
 pub use servers::{ServerStanding, ServerStatus, Servers};

@@ -17,6 +17,8 @@ use crate::schema::check_cost;
 /// Deeper arguments are refused: nobody means them, and recursive code would run out of stack.
 pub const MAX_DEPTH: usize = 64;
 const MAX_ISSUES: usize = 10;
+/// How many values of a list of allowed ones are named.
+const MAX_OPTIONS: usize = 24;
 
 /// Checks arguments of one tool. Made once, when the tool is first called.
 #[derive(Debug)]
@@ -111,6 +113,10 @@ impl ArgumentCheck {
                 let found = shorten(&error.instance().to_string());
                 vec![format!("`{place}` has to be {}, not {found}", expected_type(kind))]
             }
+            ValidationErrorKind::Enum { options } if !place.is_empty() => {
+                let found = shorten(&error.instance().to_string());
+                vec![format!("`{place}` has to be {}, not {found}", one_of(options))]
+            }
             _ if place.is_empty() => vec![shorten(&error.to_string())],
             _ => vec![format!("`{place}`: {}", shorten(&error.to_string()))],
         }
@@ -168,6 +174,17 @@ fn as_object(arguments: Value) -> Result<Map<String, Value>, ToolError> {
 fn not_an_object(arguments: &Value) -> ToolError {
     let found = shorten(&arguments.to_string());
     ToolError::validation([format!("the arguments have to be a JSON object, not {found}")])
+}
+
+/// Names the values there are: whoever chose a wrong one cannot guess the right one.
+fn one_of(options: &Value) -> String {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let named = options.iter().take(MAX_OPTIONS).map(|option| shorten(&option.to_string()));
+    let more = match options.len().saturating_sub(MAX_OPTIONS) {
+        0 => String::new(),
+        more => format!(" or {more} others"),
+    };
+    format!("one of {}{more}", named.collect::<Vec<_>>().join(", "))
 }
 
 fn expected_type(kind: &TypeKind) -> String {
@@ -273,6 +290,24 @@ mod tests {
             assert!(message.starts_with("Parameter validation failed"), "{message}");
             assert!(message.contains(says), "{arguments}: {message}");
         }
+    }
+
+    #[test]
+    fn the_values_that_are_allowed_are_all_named() {
+        let mut spec = ToolSpec::new("t", "", Kind::Read);
+        let many: Vec<u32> = (0..100).collect();
+        spec.parameters = json!({ "type": "object", "properties": {
+            "action": { "enum": ["list", "wait", "cancel", "collect"] },
+            "number": { "enum": many },
+        } })
+        .into();
+        let check = ArgumentCheck::new(&spec).unwrap();
+        let said = |given: Value| check.check(given, 1000).unwrap_err().message;
+        let message = said(json!({ "action": "stop" }));
+        let all = r#"`action` has to be one of "list", "wait", "cancel", "collect", not "stop""#;
+        assert!(message.contains(all), "{message}");
+        let message = said(json!({ "number": 200 }));
+        assert!(message.contains("22, 23 or 76 others, not 200"), "{message}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(super) struct Calls(Mutex<BTreeMap<u64, Arc<CallUnderWay>>>);
 /// One call, for as long as it takes.
 #[derive(Debug)]
 pub(super) struct CallUnderWay {
+    /// The tool that was called, as the server knows it.
+    tool: Option<String>,
     progress: ProgressSender,
     asker: Option<Arc<Asker>>,
     sampling: Option<ForCall>,
@@ -45,8 +47,13 @@ pub(super) struct Enrolled {
 impl Calls {
     /// Puts a call on the list. What it is known by is told later, once it was sent. What is asked for no
     /// call is not listed: nobody is asked, and nothing is shown, on its behalf.
-    pub(super) fn enrol(self: &Arc<Self>, context: Option<&ToolContext>) -> Enrolled {
+    pub(super) fn enrol(
+        self: &Arc<Self>,
+        tool: Option<&str>,
+        context: Option<&ToolContext>,
+    ) -> Enrolled {
         let call = Arc::new(CallUnderWay {
+            tool: tool.map(str::to_owned),
             progress: context.map_or_else(ProgressSender::silent, |own| own.progress().clone()),
             asker: Asker::of(context),
             sampling: ForCall::of(context),
@@ -71,8 +78,12 @@ impl Calls {
         call.sign_of_life.notify_one();
         let note = update.message.clone().unwrap_or_default();
         match update.total {
-            Some(total) if total > 0.0 => call.progress.fraction(update.progress / total, note),
             // What is said one after the other is not one text.
+            Some(total) if total > 0.0 && !note.is_empty() => {
+                let note = format!("{}\n", note.trim_end());
+                call.progress.fraction(update.progress / total, note);
+            }
+            Some(total) if total > 0.0 => call.progress.fraction(update.progress / total, note),
             _ if !note.is_empty() => call.progress.text(format!("{}\n", note.trim_end())),
             _ => call.progress.text(format!("{}\n", update.progress)),
         }
@@ -87,10 +98,15 @@ impl Calls {
             return vec![call];
         }
         let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A question ends with the call that asks it, and the latest call is likely to last longest.
         let calls: Vec<_> = calls.values().rev().cloned().collect();
         let alike = calls.first().is_some_and(|one| calls.iter().all(|call| call.asks_like(one)));
         if alike { calls } else { Vec::new() }
+    }
+
+    /// Tells whether a call is not over yet.
+    pub(super) fn has(&self, call: &Arc<CallUnderWay>) -> bool {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.values().any(|other| Arc::ptr_eq(other, call))
     }
 
     fn find(&self, is: impl Fn(&(RequestId, ProgressToken)) -> bool) -> Option<Arc<CallUnderWay>> {
@@ -115,6 +131,11 @@ impl CallUnderWay {
             _ => false,
         };
         askers && samplers
+    }
+
+    /// Returns the tool that was called.
+    pub(super) fn tool(&self) -> Option<&str> {
+        self.tool.as_deref()
     }
 
     pub(super) fn elicitor(&self) -> Option<Arc<dyn Elicitor>> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::http::without_secrets;
-use super::name::hex;
+use super::name::{hex, names_begin};
 
 /// One server as configured.
 ///
@@ -239,6 +239,11 @@ impl ServerConfig {
     pub fn takes(&self, tool: &str) -> bool {
         let covered = |patterns: &[String]| patterns.iter().any(|one| wildcard(one, tool));
         (self.include.is_empty() || covered(&self.include)) && !covered(&self.exclude)
+    }
+
+    /// Returns how the names of its tools begin for models, as `mcp__files__`. Those of no other server begin so.
+    pub fn names_begin(&self) -> String {
+        names_begin(&self.name)
     }
 
     /// Returns what tells this server from another behind the same name: a hash of how it is reached.

@@ -112,7 +112,11 @@ impl Connection {
         request: ClientRequest,
         terms: Terms<'_>,
     ) -> Result<Value, Failure> {
-        let enrolled = self.calls().enrol(terms.context);
+        let tool = match &request {
+            ClientRequest::CallToolRequest(call) => Some(&*call.params.name),
+            _ => None,
+        };
+        let enrolled = self.calls().enrol(tool, terms.context);
         let result = self.exchange(request, enrolled.call(), terms).await;
         drop(enrolled);
         result.and_then(|result| {

@@ -66,6 +66,9 @@ pub struct Elicitation {
     pub wanted: Wanted,
     /// What was wrong with the last answer, if this is asked again.
     pub problem: Option<String>,
+    /// The tools, as the server calls them, whose calls it may belong to. Where there are several, nobody can tell
+    /// which of them wants to know.
+    pub tools: Vec<String>,
 }
 
 /// What a person answered.
@@ -87,11 +90,12 @@ pub(super) struct Unaskable(pub(super) String);
 pub(super) async fn answer(
     server: &str,
     params: &Value,
+    tools: &[&str],
     elicitor: Option<Arc<dyn Elicitor>>,
 ) -> Result<Value, Unaskable> {
     let wanted = wanted(params)?;
     let Some(elicitor) = elicitor else {
-        return Ok(json!({ "action": "cancel" }));
+        return Ok(cancelled());
     };
     let form = Form::wanted(&wanted).map_err(Unaskable)?;
     let mut question = Elicitation {
@@ -99,11 +103,12 @@ pub(super) async fn answer(
         message: shorten(params.get("message").and_then(Value::as_str).unwrap_or_default()),
         wanted,
         problem: None,
+        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
     };
     for _ in 0..MAX_TRIES {
         let fields = match elicitor.elicit(question.clone()).await {
             Elicited::Decline => return Ok(json!({ "action": "decline" })),
-            Elicited::Cancel => return Ok(json!({ "action": "cancel" })),
+            Elicited::Cancel => return Ok(cancelled()),
             Elicited::Accept(fields) => fields,
         };
         let Some(form) = &form else {
@@ -115,6 +120,11 @@ pub(super) async fn answer(
         }
     }
     Ok(json!({ "action": "decline" }))
+}
+
+/// What a server is told where nobody answered.
+pub(super) fn cancelled() -> Value {
+    json!({ "action": "cancel" })
 }
 
 fn wanted(params: &Value) -> Result<Wanted, Unaskable> {
@@ -184,7 +194,7 @@ mod tests {
     async fn ask(params: Value, answers: impl IntoIterator<Item = Elicited>) -> (Value, Arc<Says>) {
         let says = Arc::new(Says::default());
         says.answers.lock().unwrap().extend(answers);
-        let answer = answer("s", &params, Some(says.clone())).await.unwrap();
+        let answer = answer("s", &params, &[], Some(says.clone())).await.unwrap();
         (answer, says)
     }
 
@@ -213,7 +223,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_person_declines_and_where_nobody_answers_it_is_cancelled() {
         let cancelled = json!({ "action": "cancel" });
-        assert_eq!(answer("s", &form(), None).await, Ok(cancelled.clone()));
+        assert_eq!(answer("s", &form(), &[], None).await, Ok(cancelled.clone()));
         assert_eq!(ask(form(), []).await.0, cancelled);
         assert_eq!(ask(form(), [Elicited::Decline]).await.0, json!({ "action": "decline" }));
     }
@@ -224,7 +234,7 @@ mod tests {
         let (answer_to_visit, _) = ask(visit, [fields(json!({ "ignored": 1 }))]).await;
         assert_eq!(answer_to_visit, json!({ "action": "accept" }));
         let odd = json!({ "mode": "url", "url": "file:///etc/passwd", "message": "" });
-        assert!(answer("s", &odd, None).await.is_err());
+        assert!(answer("s", &odd, &[], None).await.is_err());
     }
 
     #[tokio::test]
@@ -232,7 +242,7 @@ mod tests {
         let nested = json!({ "message": "", "requestedSchema": { "type": "object",
             "properties": { "inner": { "type": "object" } } } });
         let nobody: Arc<dyn Elicitor> = Arc::new(Says::default());
-        let refused = answer("s", &nested, Some(nobody)).await.unwrap_err();
+        let refused = answer("s", &nested, &[], Some(nobody)).await.unwrap_err();
         assert!(refused.0.contains("`inner`"), "{refused:?}");
     }
 }

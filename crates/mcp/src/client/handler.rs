@@ -90,17 +90,28 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    /// Answers a question for a person, whichever way it came.
+    /// Answers a question for a person, whichever way it came. One that may belong to several calls is put again for
+    /// another of them if the one it was put for is over before anybody answered.
     pub(super) async fn elicit(
         &self,
         params: &Value,
         origin: Option<&RequestId>,
     ) -> Result<Value, elicit::Unaskable> {
         let calls = self.calls.concerned(origin);
-        let elicitor = calls.first().and_then(|call| call.elicitor());
         let _pauses: Vec<_> = calls.iter().filter_map(|call| call.pause()).collect();
-        let _asking: Vec<_> = calls.into_iter().map(CallUnderWay::asks).collect();
-        elicit::answer(&self.server, params, elicitor).await
+        let _asking: Vec<_> = calls.iter().cloned().map(CallUnderWay::asks).collect();
+        let tools: Vec<&str> = calls.iter().rev().filter_map(|call| call.tool()).collect();
+        let mut open = calls.iter();
+        loop {
+            let call = open.next();
+            let elicitor = call.and_then(|call| call.elicitor());
+            let answer = elicit::answer(&self.server, params, &tools, elicitor).await?;
+            let is_over = call.is_some_and(|call| !self.calls.has(call));
+            let may_be_anothers = open.as_slice().iter().any(|other| self.calls.has(other));
+            if answer != elicit::cancelled() || !is_over || !may_be_anothers {
+                return Ok(answer);
+            }
+        }
     }
 
     /// Answers a question for a model.

@@ -11,8 +11,8 @@ mod standing;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -115,6 +115,8 @@ pub(super) struct HttpClient {
     standing: Arc<Standing>,
     /// Whether the server was greeted before.
     greeted: Arc<AtomicBool>,
+    /// The last session in which a request was answered.
+    proven: Arc<Mutex<Option<Arc<str>>>>,
     /// How often in a row nobody was there.
     unanswered: Arc<AtomicUsize>,
     shown: Arc<Shown>,
@@ -146,8 +148,19 @@ impl HttpClient {
             .map_err(|error| format!("the HTTP client could not be set up: {}", root(&error)))?;
         let remote = Arc::new(remote);
         let (limit, patience) = (MAX_MESSAGE_BYTES, DISCOVER_PATIENCE);
-        let (standing, greeted, unanswered, shown) = Default::default();
-        Ok(Self { client, remote, caller, standing, greeted, unanswered, shown, limit, patience })
+        let (standing, greeted, proven, unanswered, shown) = Default::default();
+        Ok(Self {
+            client,
+            remote,
+            caller,
+            standing,
+            greeted,
+            proven,
+            unanswered,
+            shown,
+            limit,
+            patience,
+        })
     }
 
     /// Counts how often in a row nobody was there when a stream was to be taken up. Tells whether that was often
@@ -164,6 +177,12 @@ impl HttpClient {
             return false;
         }
         self.unanswered.fetch_add(1, Ordering::AcqRel) + 1 >= MAX_UNANSWERED
+    }
+
+    /// Tells whether a request was answered in this session before.
+    fn is_proven(&self, session: &str) -> bool {
+        let proven = self.proven.lock().unwrap_or_else(PoisonError::into_inner);
+        proven.as_deref() == Some(session)
     }
 
     fn lost(&self, error: &reqwest::Error) -> StreamableHttpError<HttpFailure> {
@@ -198,10 +217,10 @@ impl HttpClient {
         &self,
         response: Response,
         asked: &ClientJsonRpcMessage,
-        has_session: bool,
+        session: Option<&str>,
     ) -> Outcome<StreamableHttpPostResponse> {
         let status = response.status();
-        if status == StatusCode::NOT_FOUND && has_session {
+        if status == StatusCode::NOT_FOUND && session.is_some() {
             return Err(StreamableHttpError::SessionExpired);
         }
         let retry_after = text_of(&response, &RETRY_AFTER);
@@ -212,6 +231,14 @@ impl HttpClient {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
             _ => None,
         };
+        // The protocol wants 404 for it; many servers say 400. Once in a session: a new one may be refused as well,
+        // and then what it says is told.
+        if status == StatusCode::BAD_REQUEST
+            && session.is_some_and(|session| self.is_proven(session))
+            && is_about_the_session(&body)
+        {
+            return Err(StreamableHttpError::SessionExpired);
+        }
         // An old server does not know the question, and may refuse it in any way it likes.
         let unknown = status.is_client_error()
             || matches!(status, StatusCode::INTERNAL_SERVER_ERROR | StatusCode::NOT_IMPLEMENTED);
@@ -261,7 +288,7 @@ impl HttpClient {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if !status.is_success() {
-            return self.refused(response, &message, session.is_some()).await;
+            return self.refused(response, &message, session.as_deref()).await;
         }
         let new_session = response.headers().get(HEADER_SESSION_ID);
         let new_session = new_session.and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -278,6 +305,9 @@ impl HttpClient {
             // Nobody waits for an answer to a notice.
             return Ok(StreamableHttpPostResponse::Accepted);
         };
+        if let Some(session) = session {
+            *self.proven.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
+        }
         match text_of(&response, &CONTENT_TYPE).unwrap_or_default() {
             kind if kind.starts_with(EVENT_STREAM_MIME_TYPE) => {
                 let events = events::answer(response.bytes_stream(), self.limit, id);
@@ -390,6 +420,12 @@ fn same_origin() -> Policy {
             attempt.stop()
         }
     })
+}
+
+/// Tells whether a refusal is one of the session: servers say this in many words.
+fn is_about_the_session(complaint: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(complaint).to_ascii_lowercase();
+    said.contains("session") || said.contains("not initialized")
 }
 
 fn accept(headers: &mut Headers) {

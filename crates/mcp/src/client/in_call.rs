@@ -52,12 +52,16 @@ impl Asker {
     }
 
     async fn inquire(&self, question: Elicitation) -> Elicited {
-        let Elicitation { server, message, wanted, problem } = question;
+        let Elicitation { server, message, wanted, problem, tools } = question;
         let reason = match &wanted {
             Wanted::Visit { .. } => "a server wants you to open a page",
             _ => WANTS_TO_KNOW,
         };
-        let (who, reason) = (format!("mcp:{server}"), reason.to_owned());
+        let reason = match tools.as_slice() {
+            [] | [_] => reason.to_owned(),
+            several => format!("{reason} (for one of its calls: {})", several.join(", ")),
+        };
+        let who = format!("mcp:{server}");
         let inquiry = Inquiry { who, message, wanted, problem, reason };
         match self.context.inquire(inquiry).await {
             Answer::Yes(consent) => Elicited::Accept(match consent.arguments {

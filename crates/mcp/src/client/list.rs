@@ -107,9 +107,11 @@ pub(super) async fn list(
                 listing.entries.push(entry);
             }
         }
-        if listing.entries.len() > MAX_ENTRIES {
+        if let Some(more @ 1..) = listing.entries.len().checked_sub(MAX_ENTRIES) {
             listing.entries.truncate(MAX_ENTRIES);
-            listing.cut = Some(format!("it has more than {MAX_ENTRIES} entries"));
+            let why =
+                format!("it has more than {MAX_ENTRIES} entries, and {more} or more are left out");
+            listing.cut = Some(why);
             return Ok(listing);
         }
         let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
@@ -126,7 +128,8 @@ pub(super) async fn list(
         }
         cursor = Some(next);
     }
-    listing.cut = Some(format!("it has more than {MAX_PAGES} pages"));
+    let read = listing.entries.len();
+    listing.cut = Some(format!("it has more than {MAX_PAGES} pages, and {read} entries were read"));
     Ok(listing)
 }
 

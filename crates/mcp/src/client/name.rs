@@ -2,7 +2,10 @@
 //!
 //! A name depends on the server and the tool alone, so it stays the same from run to run and whatever
 //! other servers there are. It is `mcp__SERVER__TOOL` where that can be read in one way only; otherwise
-//! odd characters are replaced, what is too long is cut, and a hash of both names is put at the end.
+//! odd characters are replaced, what is too long is cut, and a hash is put at the end of what was changed.
+//!
+//! What is said of all tools of a server is said of how their names begin, so no server's names begin like those of
+//! another: the server's part of a name never holds `__`, and neither begins nor ends with `_`.
 
 use sha2::{Digest, Sha256};
 
@@ -16,35 +19,37 @@ const MAX_SERVER_BYTES: usize = 24;
 /// A usual one is kept up to here, with at least one letter of the tool's: what is said of all tools of the server
 /// has to hold for each of them, whatever it is called.
 const MAX_USUAL_SERVER_BYTES: usize = MAX_BYTES - PREFIX.len() - 2 - 1 - 2 - HASH_DIGITS;
+/// What stands for a server whose name has no letter that can be kept.
+const NAMELESS: &str = "server";
 
 /// Returns the name of a tool for models.
 pub(super) fn model_name(server: &str, tool: &str) -> String {
-    let plain = format!("{PREFIX}{server}__{tool}");
-    if plain.len() <= MAX_BYTES && reads_one_way(server, tool) {
-        return plain;
+    let begin = names_begin(server);
+    if begin.len() + tool.len() <= MAX_BYTES && is_usual_tool(tool) {
+        return format!("{begin}{tool}");
     }
-    let hash = short_hash(&[server, tool]);
-    let kept = server.len() <= MAX_USUAL_SERVER_BYTES && reads_one_way(server, "tool");
-    let server = if kept { server.to_owned() } else { replaced(server, MAX_SERVER_BYTES) };
-    let room = MAX_BYTES - PREFIX.len() - server.len() - 2 - 2 - HASH_DIGITS;
-    format!("{PREFIX}{server}__{}__{hash}", replaced(tool, room))
+    let room = MAX_BYTES - begin.len() - 2 - HASH_DIGITS;
+    format!("{begin}{}__{}", replaced(tool, room), short_hash(&[server, tool]))
 }
 
 /// Tells whether a name of a tool, or a pattern for such names, is about this server.
 pub(super) fn is_about(pattern: &str, server: &str) -> bool {
-    let Some(rest) = pattern.strip_prefix(PREFIX) else { return false };
-    let names = |server: &str| rest.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"));
-    names(server) || names(&replaced(server, MAX_SERVER_BYTES))
+    pattern.starts_with(&names_begin(server))
 }
 
-/// Returns how the names of a server's tools begin. Two servers with odd names may share that, and then what is
-/// said of one's tools is said of the other's.
-pub(super) fn names_begin(server: &str) -> String {
-    let plain = format!("{PREFIX}{server}__");
-    if plain.len() < MAX_BYTES && reads_one_way(server, "tool") {
-        return plain;
+/// Returns how the names of a server's tools begin, and those of no other server.
+pub fn names_begin(server: &str) -> String {
+    if is_usual_server(server) {
+        return format!("{PREFIX}{server}__");
     }
-    format!("{PREFIX}{}__", replaced(server, MAX_SERVER_BYTES))
+    let all = replaced(server, server.len());
+    let words: Vec<&str> = all.split('_').filter(|word| !word.is_empty()).collect();
+    let words: String = words.join("_").chars().take(MAX_SERVER_BYTES).collect();
+    let words = match words.trim_end_matches('_') {
+        "" => NAMELESS,
+        words => words,
+    };
+    format!("{PREFIX}{words}_{}__", short_hash(&[server]))
 }
 
 /// Returns a file name for a server: its own where that is harmless.
@@ -59,21 +64,31 @@ pub(super) fn file_name(server: &str) -> String {
     format!("{}__{}", replaced(server, MAX_SERVER_BYTES), short_hash(&[server]))
 }
 
-/// Tells whether both names can be told from the whole, and the whole from one with a hash.
-fn reads_one_way(server: &str, tool: &str) -> bool {
-    let usual = |name: &str| !name.is_empty() && name.chars().all(is_usual);
-    usual(server)
-        && usual(tool)
+/// Tells whether a server's name can be told from the whole, and from one with a hash.
+fn is_usual_server(server: &str) -> bool {
+    is_usual_name(server)
+        && server.len() <= MAX_USUAL_SERVER_BYTES
         && !server.contains("__")
+        && !server.starts_with('_')
         && !server.ends_with('_')
-        && !tool.starts_with('_')
-        && !ends_like_a_hash(tool)
+        && !server.rsplit_once('_').is_some_and(|(_, end)| is_hash(end))
+}
+
+/// Tells whether a tool's name can be told from the whole, and from one with a hash.
+fn is_usual_tool(tool: &str) -> bool {
+    is_usual_name(tool) && !tool.starts_with('_') && !ends_like_a_hash(tool)
+}
+
+fn is_usual_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(is_usual)
 }
 
 fn ends_like_a_hash(name: &str) -> bool {
-    name.rsplit_once("__").is_some_and(|(_, end)| {
-        end.len() == HASH_DIGITS && end.bytes().all(|digit| digit.is_ascii_hexdigit())
-    })
+    name.rsplit_once("__").is_some_and(|(_, end)| is_hash(end))
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == HASH_DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
 const fn is_usual(letter: char) -> bool {
@@ -113,9 +128,11 @@ mod tests {
     fn usual_names_are_kept_and_odd_ones_get_a_hash() {
         assert_eq!(model_name("files", "read_file"), "mcp__files__read_file");
         assert_eq!(model_name("my-db", "q"), "mcp__my-db__q");
+        assert_eq!(model_name("My_DB-2", "q"), "mcp__My_DB-2__q");
         let odd = model_name("my db", "run.query");
-        assert!(odd.starts_with("mcp__my_db__run_query__"), "{odd}");
+        assert!(odd.starts_with("mcp__my_db_") && odd.contains("__run_query__"), "{odd}");
         assert_ne!(odd, model_name("my db", "run/query"));
+        assert_ne!(model_name("my db", "run"), model_name("my/db", "run"));
     }
 
     #[test]
@@ -123,7 +140,8 @@ mod tests {
         for (pattern, server, expected) in [
             ("mcp__files__*", "files", true),
             ("mcp__files__read_file", "files", true),
-            ("mcp__my_db__*", "my db", true),
+            ("mcp__my_db__*", "my db", false),
+            ("mcp__a__evil__*", "a__evil", false),
             ("mcp__files_2__*", "files", false),
             ("mcp__*", "files", false),
             ("*", "files", false),
@@ -140,6 +158,39 @@ mod tests {
             assert!(name.starts_with(&names_begin(server)), "{name}: {}", names_begin(server));
         }
         assert_eq!(names_begin("files"), "mcp__files__");
+        assert!(is_about(&format!("{}*", names_begin("a__evil")), "a__evil"));
+    }
+
+    /// A rule on `mcp__a__*` is one on the server `a`, whatever a project calls its own.
+    #[test]
+    fn no_server_borrows_what_is_said_of_another() {
+        let like_a_hash = names_begin("a__b");
+        let like_a_hash = like_a_hash.trim_start_matches(PREFIX).trim_end_matches('_').to_owned();
+        let names = [
+            "a",
+            "A",
+            "a_",
+            "_a",
+            "a__",
+            "__a",
+            "a__evil",
+            "a_evil",
+            "a evil",
+            "a.evil",
+            "a___evil",
+            "",
+            "_",
+            "__",
+            "server",
+            "a__b",
+            &like_a_hash,
+        ];
+        for one in names {
+            for other in names.into_iter().filter(|other| *other != one) {
+                let (one, other) = (names_begin(one), names_begin(other));
+                assert!(!other.starts_with(&one), "{one} {other}");
+            }
+        }
     }
 
     /// A tool does not slip out of a rule on all tools of its server by what it is called.
@@ -185,11 +236,26 @@ mod tests {
             ".{0,80}",
             Just("x".repeat(300)),
             "[ab_]{1,3}__[0-9a-f]{10}",
+            "[ab]{1,2}_[0-9a-f]{10}",
         ]
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn the_names_of_no_two_servers_begin_alike(
+            servers in prop::collection::hash_set(names(), 2..40), tool in names()
+        ) {
+            for one in &servers {
+                let begin = names_begin(one);
+                prop_assert!(model_name(one, &tool).starts_with(&begin), "{}", begin);
+                for other in servers.iter().filter(|other| *other != one) {
+                    prop_assert!(!names_begin(other).starts_with(&begin), "{:?} {:?}", one, other);
+                    prop_assert!(!model_name(other, &tool).starts_with(&begin), "{:?} {:?}", one, other);
+                }
+            }
+        }
+
         #[test]
         fn names_are_valid_short_unique_and_stable(
             pairs in prop::collection::hash_set((names(), names()), 1..40)

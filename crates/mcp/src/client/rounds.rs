@@ -115,7 +115,7 @@ async fn respond(
         match request.get("method").and_then(Value::as_str).unwrap_or_default() {
             "elicitation/create" => {
                 let elicitor = asker.cloned().map(|asker| asker as Arc<dyn Elicitor>);
-                let answered = elicit::answer(&handler.server, &params, elicitor).await;
+                let answered = elicit::answer(&handler.server, &params, &[], elicitor).await;
                 answered.map_err(|unaskable| {
                     refused(format!("it asked what cannot be asked: {}", unaskable.0))
                 })

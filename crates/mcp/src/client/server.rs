@@ -276,6 +276,12 @@ impl Server {
         self.setback.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns what there is to know of it that stops nothing.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let own = self.news.warnings().into_iter().filter(|warning| warning.server == self.name());
+        own.map(|warning| warning.message).collect()
+    }
+
     /// Keeps how a start ended, for whoever asks later. It is no harm if that is not possible.
     pub(super) async fn remember(&self, failure: Option<&Failure>) {
         let setback = failure.map(|failure| Setback {

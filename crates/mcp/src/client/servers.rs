@@ -97,6 +97,8 @@ pub struct ServerStatus {
     pub unwanted: usize,
     /// How the last try to start it failed, here or in another process; nothing, if it worked.
     pub setback: Option<Setback>,
+    /// What else there is to know of it: what was cut from its lists, or left out of them.
+    pub warnings: Vec<String>,
 }
 
 impl Servers {
@@ -336,6 +338,14 @@ impl Servers {
         }
     }
 
+    /// Takes note that somebody signed out of a server, for whoever asks later.
+    pub async fn signed_out(&self, server: &str) {
+        if let Ok(server) = self.find(server) {
+            let why = "somebody signed out of it".to_owned();
+            server.remember(Some(&Failure::Unauthorized(why))).await;
+        }
+    }
+
     /// Takes note that nobody waited any longer for a server to be ready, for whoever asks later.
     pub async fn not_waited_for(&self, server: &str) {
         if let Ok(server) = self.find(server) {
@@ -429,6 +439,7 @@ fn status(server: &Server) -> ServerStatus {
         unusable: manifest.tools.iter().filter_map(unusable).collect(),
         unwanted: manifest.tools.iter().filter(|tool| !server.config.takes(&tool.name)).count(),
         setback: server.setback(),
+        warnings: server.warnings(),
     }
 }
 

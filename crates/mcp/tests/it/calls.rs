@@ -153,7 +153,7 @@ async fn progress_is_shown_and_starts_the_time_anew() {
         .iter()
         .filter(|event| {
             matches!(&event.body, EventBody::ToolCallProgress { update, .. }
-            if update.fraction.is_some() && update.text.as_deref() == Some("on it"))
+            if update.fraction.is_some() && update.text.as_deref() == Some("on it\n"))
         })
         .count();
     assert_eq!(progress, 5);

@@ -77,6 +77,36 @@ async fn a_lost_session_is_replaced_once_and_nobody_notices() {
     assert_eq!(servers.state("s"), Some(ServerState::Ready));
 }
 
+/// The reference server says 400 for a session that it does not know; after a restart no chat could use it again.
+#[tokio::test]
+async fn a_session_that_is_refused_with_400_is_replaced_once_and_other_refusals_are_told() {
+    let calls = AtomicUsize::new(0);
+    let sessions = AtomicUsize::new(0);
+    let web = Web::start(move |asked| match asked.rpc() {
+        "initialize" => {
+            let next = sessions.fetch_add(1, Ordering::AcqRel) + 1;
+            basics(asked, &format!("session-{next}"))
+        }
+        "tools/call" => match calls.fetch_add(1, Ordering::AcqRel) {
+            0 => Answer::status(400).with("content-type", "application/json").body(
+                r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,
+                    "message":"Bad Request: No valid session ID provided"}}"#
+                    .to_owned(),
+            ),
+            1 => Answer::text(asked, asked.header("mcp-session-id").unwrap()),
+            _ => Answer::status(400).body("the argument is wrong".to_owned()),
+        },
+        _ => basics(asked, "unused"),
+    })
+    .await;
+    let servers = web.servers();
+    assert_eq!(call(&servers, "t").await.text(), "session-2");
+    assert_eq!((web.count("initialize"), web.count("tools/call")), (2, 2));
+    let refused = call(&servers, "t").await;
+    assert!(refused.text().contains("the argument is wrong"), "{}", refused.text());
+    assert_eq!((web.count("initialize"), web.count("tools/call")), (2, 3));
+}
+
 #[tokio::test]
 async fn a_stream_carries_progress_and_the_answer() {
     let web = Web::start(|asked| match asked.rpc() {

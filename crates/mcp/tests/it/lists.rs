@@ -69,6 +69,8 @@ async fn pages_without_end_are_cut_and_that_is_said() {
     let servers = many.servers();
     servers.start("s").await.unwrap();
     assert_eq!(names(&servers).len(), 2000);
+    let status = servers.status().remove(0);
+    assert!(status.warnings[0].contains("1000 or more are left out"), "{:?}", status.warnings);
 }
 
 #[tokio::test]

@@ -278,6 +278,73 @@ async fn time_stands_still_for_every_call_that_a_question_may_belong_to() {
     assert_eq!(person.asked.lock().unwrap().len(), 1);
 }
 
+/// A program does not say for which of its calls it asks. A question does not go away with the wrong one.
+#[tokio::test]
+async fn a_question_that_may_belong_to_several_calls_is_open_as_long_as_one_of_them_is() {
+    let open = Mutex::new(Vec::<Value>::new());
+    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("tools/list") => {
+            let tools = ["ask", "slow", "end_slow"].map(tool);
+            out.answer(message, &json!({ "tools": tools }));
+        }
+        Some("tools/call") if message["params"]["name"] == "end_slow" => {
+            let mut open = open.lock().unwrap();
+            let ended = open.extract_if(.., |call| call["params"]["name"] == "slow");
+            ended.for_each(|call| out.text(&call, "slow has ended"));
+            out.text(message, "done");
+        }
+        Some("tools/call") => {
+            let mut open = open.lock().unwrap();
+            open.push(message.clone());
+            if open.len() == 2 {
+                out.send(&json!({ "jsonrpc": "2.0", "id": "q1", "method": "elicitation/create",
+                    "params": question() }));
+            }
+        }
+        None if message["id"] == "q1" => {
+            for call in open.lock().unwrap().drain(..) {
+                out.text(&call, &message["result"].to_string());
+            }
+        }
+        _ => basics(message, out),
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let registry = ToolRegistry::new();
+    servers.introduce(&registry);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let approver = {
+        let (asked, servers) = (Arc::clone(&asked), servers.clone());
+        ask_with(move |question| {
+            let mut asked = asked.lock().unwrap();
+            asked.push((question.tool_name.clone(), question.reason.clone()));
+            let (is_first, servers) = (asked.len() == 1, servers.clone());
+            async move {
+                if is_first {
+                    let context = ToolContext::builder("other").build();
+                    call_with(&servers, "end_slow", json!({}), context).await;
+                    std::future::pending::<()>().await;
+                }
+                Answer::with_arguments(json!({ "name": "Ada" }))
+            }
+        })
+    };
+    let context = ToolContext::builder("task").build();
+    let executor = ToolExecutor::builder(ToolView::of(registry), context)
+        .authorizer(AllowAll)
+        .approver(approver)
+        .build();
+    let call = |id: &str, tool: &str| executor.execute(ToolCall::new(id, tool, json!({})));
+    let (ask, slow) = tokio::join!(call("c1", "mcp__s__ask"), call("c2", "mcp__s__slow"));
+    assert_eq!(slow.text(), "slow has ended");
+    assert!(ask.text().contains("Ada"), "{}", ask.text());
+    let asked = asked.lock().unwrap().clone();
+    let for_whom: Vec<&str> = asked.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(for_whom, ["mcp__s__slow", "mcp__s__ask"]);
+    let (_, reason) = &asked[0];
+    assert!(reason.ends_with("(for one of its calls: ask, slow)"), "{reason}");
+}
+
 /// Whoever reads the record learns how each question ended.
 #[tokio::test]
 async fn a_question_that_is_open_when_the_run_stops_is_closed_and_nothing_is_asked_again() {
