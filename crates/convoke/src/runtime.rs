@@ -199,6 +199,12 @@ impl Runtime {
         self.mcp.as_ref()
     }
 
+    /// Tells whether an MCP server is left out for a variable that it does not get.
+    pub fn is_server_left_out(&self, name: &str) -> bool {
+        let by_file = self.mcp.as_ref().is_some_and(|servers| servers.is_left_out(name));
+        by_file || self.config.servers_left_out.contains(name)
+    }
+
     /// Returns how much a model is told of tools that are not built in.
     fn many_tools(&self) -> ManyTools {
         let many = ManyTools::up_to(self.config.tools.max_listed_tokens);

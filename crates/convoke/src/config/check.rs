@@ -16,6 +16,7 @@ use super::node::{Body, Node};
 use super::origin::Place;
 use super::problem::Problem;
 use super::schema::{Child, Schema, Shape};
+use super::servers;
 
 pub(super) mod doubts;
 mod lists;
@@ -115,7 +116,8 @@ impl<'a> Checker<'a> {
             _ => {
                 let message =
                     format!("expected {}, found {}", schema.expected(), found(node, schema));
-                Some(Problem::new(place, &key, message).with_any_hint(hint(node, schema)))
+                let hint = servers::as_list(&key, node).or_else(|| hint(node, schema));
+                Some(Problem::new(place, &key, message).with_any_hint(hint))
             }
         }
     }

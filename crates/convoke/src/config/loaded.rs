@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::discreet::{text_without_keys, words_without_keys};
 use super::key::Key;
 use super::load::MadeSchema;
 use super::node::{Body, Field, Node};
@@ -149,8 +150,8 @@ pub(crate) fn collect(node: &Node, schema: Child<'_>, key: &Key, entries: &mut V
     }
 }
 
-/// Returns a value as people may see it: secrets masked, and text that was put together from the
-/// environment as it was written.
+/// Returns a value as people may see it: secrets masked, keys in addresses and command lines as well, and text that
+/// was put together from the environment as it was written.
 pub(crate) fn shown(node: &Node, schema: Child<'_>) -> Value {
     if let Child::Known(schema) = schema
         && schema.is_secret()
@@ -159,16 +160,29 @@ pub(crate) fn shown(node: &Node, schema: Child<'_>) -> Value {
     }
     match (&node.body, &node.template) {
         (Body::Scalar(Value::String(_)), Some(written)) if is_free_text(schema) => {
-            (&**written).into()
+            text_without_keys(written).into()
         }
+        (Body::Scalar(Value::String(text)), _) => text_without_keys(text).into(),
         (Body::Scalar(value), _) => value.clone(),
-        (Body::List(items), _) => items.iter().map(|item| shown(item, schema.item())).collect(),
+        (Body::List(items), _) => {
+            let shown = items.iter().map(|item| shown(item, schema.item())).collect();
+            words_shown(shown)
+        }
         (Body::Map(fields), _) => {
             let entry = |(name, field): (&String, &Field)| {
                 (name.clone(), shown(&field.node, schema.named(name)))
             };
             Value::Object(fields.iter().map(entry).collect())
         }
+    }
+}
+
+/// A list of texts may be a command line, in which a key stands behind its flag.
+fn words_shown(items: Vec<Value>) -> Value {
+    let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+    match texts.map(words_without_keys) {
+        Some(words) => words.into(),
+        None => items.into(),
     }
 }
 

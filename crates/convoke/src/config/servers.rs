@@ -112,6 +112,17 @@ fn unset(node: &Node, environment: &BTreeMap<String, String>) -> Option<(Place, 
     }
 }
 
+/// Says how servers are written here to whoever wrote them as other programs do: by name.
+pub(super) fn as_list(key: &Key, node: &Node) -> Option<String> {
+    let is_list = *key == Key::default().name("tools").name(LIST);
+    let Body::Map(servers) = &node.body else { return None };
+    let name = servers.keys().next().filter(|_| is_list)?;
+    Some(format!(
+        "here each is an item that says its name: `- name: {name}`, with its other keys below; \
+         `convoke mcp import FILE` takes over a file of another program"
+    ))
+}
+
 /// Says which servers cannot be reached, or in two ways.
 pub(super) fn check(effective: &Node, problems: &mut Vec<Problem>) {
     let list = Key::default().name("tools").name(LIST);

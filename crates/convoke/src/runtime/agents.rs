@@ -49,6 +49,8 @@ struct Found {
     unknown: Vec<String>,
     /// Agents whose models cannot be asked here.
     without_model: BTreeSet<String>,
+    /// Agents that name tools that there are not, and cannot be started.
+    without_tools: BTreeSet<String>,
 }
 
 impl Agents {
@@ -83,7 +85,8 @@ impl Agents {
         let unknown = unknown.map(|text| format!("agents.overrides: {text}"));
         let unknown = unknown.chain(self.allowed_for_nothing(runtime, &report)).collect();
         let without_model = self.without_model(runtime);
-        let excluded = config.exclude.iter().chain(&without_model).cloned();
+        let without_tools = self.without_tools(runtime);
+        let excluded = config.exclude.iter().chain(&without_model).chain(&without_tools).cloned();
         let team = Team::builder(self.registry.clone())
             .supplier(Supply::of(runtime))
             .delegation(config.delegation())
@@ -94,7 +97,7 @@ impl Agents {
             Some(names) => team.allow(names.clone()),
             None => team,
         };
-        Found { team: team.build(), report, unusable, unknown, without_model }
+        Found { team: team.build(), report, unusable, unknown, without_model, without_tools }
     }
 
     /// Returns the agents whose models cannot be asked here: there is no key, for instance. Whoever called one
@@ -106,6 +109,19 @@ impl Agents {
         let without = agents.filter(|agent| {
             let model = agent.model.model.as_deref();
             model.is_some_and(|name| models.resolve(Some(name)).is_err())
+        });
+        without.map(|agent| agent.name.clone()).collect()
+    }
+
+    /// Returns the agents that name tools which there are not and which no server may bring: a call of one would
+    /// only fail. What a program registered is its own business.
+    fn without_tools(&self, runtime: &Runtime) -> BTreeSet<String> {
+        let agents = self.registry.list().into_iter();
+        let agents = agents.filter(|agent| agent.layer() != AgentLayer::Program);
+        let without = agents.filter(|agent| {
+            let missing = runtime.tools_missing(agent);
+            // What there is and the main agent cannot have is left out of what they get.
+            missing.iter().any(|name| !runtime.registry.has(name))
         });
         without.map(|agent| agent.name.clone()).collect()
     }
@@ -181,36 +197,50 @@ impl Runtime {
             }
         };
         let settings = self.warnings_of_settings().into_iter().map(|(_, message)| message);
-        untrusted.into_iter().chain(settings).chain(files).chain(self.lacking_models()).collect()
+        untrusted.into_iter().chain(settings).chain(files).chain(self.lacking()).collect()
     }
 
-    /// Says which agents the main agent would be offered if their models could be asked here.
-    fn lacking_models(&self) -> Option<String> {
+    /// Says which agents the main agent would be offered if their models could be asked here, and their tools were
+    /// there.
+    fn lacking(&self) -> impl Iterator<Item = String> {
+        let Found { without_model, without_tools, .. } = self.found();
+        let models = ("its model cannot be asked here", "their models cannot be asked here");
+        let tools = ("it names tools that there are not", "they name tools that there are not");
+        [self.kept_back(without_model, models), self.kept_back(without_tools, tools)]
+            .into_iter()
+            .flatten()
+    }
+
+    /// Says which of these agents the main agent would be offered otherwise, and why it is not.
+    fn kept_back(&self, names: &BTreeSet<String>, (one, all): (&str, &str)) -> Option<String> {
         let config = &self.config.agents;
         let fits = |patterns: &[String], name: &str| patterns.iter().any(|one| wildcard(one, name));
         let is_wanted = |name: &&String| {
             let is_allowed = config.allow.as_deref().is_none_or(|allow| fits(allow, name));
             is_allowed && !fits(&config.exclude, name)
         };
-        let wanted = self.found().without_model.iter().filter(is_wanted);
+        let wanted = names.iter().filter(is_wanted);
         let names: Vec<String> = wanted.map(|name| format!("`{name}`")).collect();
-        let (are, its) = match names.len() {
+        let (are, why) = match names.len() {
             0 => return None,
-            1 => ("is", "its model"),
-            _ => ("are", "their models"),
+            1 => ("is", one),
+            _ => ("are", all),
         };
         let names = names.join(", ");
         Some(format!(
-            "{names} {are} not offered to the main agent: {its} cannot be asked here; `convoke agents check` says \
-             why"
+            "{names} {are} not offered to the main agent: {why}; `convoke agents check` says more"
         ))
     }
 
-    /// Returns what of that is about one agent, and how much there is about others.
+    /// Returns what of that is about one agent, with what its own file says and is not used; and how much there is
+    /// about others.
     pub fn warnings_about(&self, agent: &str) -> (Vec<String>, usize) {
         let (own, others): (Vec<_>, Vec<_>) =
             self.warnings_by_agent().into_iter().partition(|(of, _)| of.as_deref() == Some(agent));
-        (own.into_iter().map(|(_, message)| message).collect(), others.len())
+        let mut own: Vec<String> = own.into_iter().map(|(_, message)| message).collect();
+        let file = self.agent_files().loaded.iter().find(|one| one.definition.name == agent);
+        own.extend(file.into_iter().flat_map(|one| &one.warnings).map(ToString::to_string));
+        (own, others.len())
     }
 
     /// Returns what there is to know, with the agent that each is about, where that is known.
@@ -275,6 +305,11 @@ impl Runtime {
     /// Tells whether the model of an agent cannot be asked here.
     pub(super) fn lacks_model(&self, agent: &str) -> bool {
         self.found().without_model.contains(agent)
+    }
+
+    /// Tells whether an agent names tools that there are not here.
+    pub(super) fn lacks_tools(&self, agent: &str) -> bool {
+        self.found().without_tools.contains(agent)
     }
 
     /// Returns what keeps the main agent from calling agents at all, if something does.

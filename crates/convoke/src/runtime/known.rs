@@ -80,6 +80,8 @@ pub enum NotOffered {
     NotAllowed,
     /// Its model cannot be asked here: there is no key for it, for instance.
     NoModel,
+    /// It names tools that there are not here, and cannot be started.
+    NoTool,
 }
 
 impl NotOffered {
@@ -91,6 +93,7 @@ impl NotOffered {
             Self::Excluded => "tools.exclude",
             Self::NotAllowed => "agents.allow",
             Self::NoModel => "model",
+            Self::NoTool => "tools",
         }
     }
 }
@@ -104,6 +107,7 @@ impl fmt::Display for NotOffered {
             Self::Excluded => write!(formatter, "`{key}` has `{DELEGATE_TO_AGENT}`"),
             Self::NotAllowed => write!(formatter, "`{key}` does not name it"),
             Self::NoModel => formatter.write_str("its model cannot be asked here"),
+            Self::NoTool => formatter.write_str("it names tools that there are not here"),
         }
     }
 }
@@ -117,6 +121,7 @@ impl Runtime {
             Some(nobody) => Some(nobody),
             None if self.is_off(name) => None,
             None if self.lacks_model(name) => Some(NotOffered::NoModel),
+            None if self.lacks_tools(name) => Some(NotOffered::NoTool),
             None => (!is_offered()).then_some(NotOffered::NotAllowed),
         }
     }

@@ -9,7 +9,7 @@
 mod listing;
 mod rights;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -28,7 +28,8 @@ use convoke_tool::catalogue::{Arrivals, Instructions, Source, SourceChange, Stan
 use convoke_tool::{Spawner, ToolContext, ToolRegistry};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
-use self::rights::Rights;
+use self::listing::Listed;
+use self::rights::{Judged, Rights};
 use super::login::kept_logins;
 use crate::config::{Author, Config, McpAuthConfig};
 use crate::written::Written;
@@ -75,6 +76,10 @@ pub struct McpServers {
     store: Option<Store>,
     attached: OnceLock<()>,
     warnings: Vec<String>,
+    /// The names of servers of the user's that start in a folder that is not trusted.
+    here: Vec<String>,
+    /// The names of servers that are left out for a variable that they do not get.
+    unset: BTreeSet<String>,
     listed: Vec<ListedServer>,
 }
 
@@ -117,7 +122,7 @@ impl McpServers {
         store: Option<&Store>,
     ) -> Option<Self> {
         let Around { places, context, .. } = around;
-        let (mut listed, mut warnings) = listing::list(around);
+        let Listed { servers: mut listed, mut warnings, unset } = listing::list(around);
         if listed.is_empty() && warnings.is_empty() {
             return None;
         }
@@ -131,7 +136,7 @@ impl McpServers {
             (None, None) => None,
         };
         surroundings.cache_directory.clone_from(&places.cache);
-        let (rights, told) = rights::of(&listed, around);
+        let Judged { rights, warnings: told, here } = rights::of(&listed, around);
         warnings.extend(told);
         for (server, rights) in listed.iter_mut().zip(rights) {
             let name = server.config.name.clone();
@@ -155,7 +160,8 @@ impl McpServers {
         let servers = Servers::new(configs, surroundings);
         servers.introduce(registry);
         let (registry, store) = (registry.clone(), store.cloned());
-        Some(Self { servers, registry, store, attached: OnceLock::new(), warnings, listed })
+        let attached = OnceLock::new();
+        Some(Self { servers, registry, store, attached, warnings, here, unset, listed })
     }
 
     /// Returns the servers themselves.
@@ -188,8 +194,33 @@ impl McpServers {
 
     /// Returns what there is to know that stops nothing.
     pub fn warnings(&self) -> Vec<String> {
-        let told = self.servers.warnings().into_iter().map(|warning| warning.message);
-        self.warnings.iter().cloned().chain(told).collect()
+        self.warnings
+            .iter()
+            .cloned()
+            .chain(self.place_warning(|_| true))
+            .chain(self.told())
+            .collect()
+    }
+
+    /// Returns the same without what is of interest only to whoever uses or looks at certain servers: see
+    /// [`place_warning`](Self::place_warning).
+    pub fn common_warnings(&self) -> Vec<String> {
+        self.warnings.iter().cloned().chain(self.told()).collect()
+    }
+
+    /// Says it of some servers where they are confined for the folder that they start in.
+    pub fn place_warning(&self, concerns: impl Fn(&str) -> bool) -> Option<String> {
+        let here = self.here.iter().filter(|name| concerns(name.as_str()));
+        rights::untrusted(&here.map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Tells whether a server is left out for a variable that it does not get.
+    pub fn is_left_out(&self, server: &str) -> bool {
+        self.unset.contains(server)
+    }
+
+    fn told(&self) -> impl Iterator<Item = String> {
+        self.servers.warnings().into_iter().map(|warning| warning.message)
     }
 
     /// Keeps the registry in step with the servers from now on. To be called where there is a runtime for

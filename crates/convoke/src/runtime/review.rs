@@ -60,6 +60,7 @@ impl Display for CutLimit {
     }
 }
 
+const NAME: &[&str] = &["name"];
 const TOOLS: &[&str] = &["tools", "permission"];
 const AGENTS: &[&str] = &["agents", "tools"];
 const COMMANDS: &[&str] = &["commands", "tools", "permission"];
@@ -73,6 +74,13 @@ impl Runtime {
     /// although they are not there: those that are checked with it.
     pub fn review_agent(&self, agent: &AgentDefinition, beside: &BTreeSet<String>) -> Vec<Remark> {
         let mut remarks = self.review_tools(agent);
+        if self.registry.has(&agent.name) {
+            let message = format!(
+                "a tool is called `{0}` as well, and `{0}` in what is shown may be either; rename the agent",
+                agent.name
+            );
+            remarks.push(Remark::warning(NAME, message));
+        }
         remarks
             .extend(agent.agents.iter().filter_map(|name| self.review_called(agent, name, beside)));
         // What is wrong with the rules themselves was said where they were read.
@@ -169,7 +177,8 @@ impl Runtime {
                 Some(Remark::warning(AGENTS, error.to_string()))
             }
             Err(_) if beside.contains(name) => None,
-            Err(error) => Some(Remark::problem(AGENTS, error.to_string())),
+            // It works without.
+            Err(error) => Some(Remark::warning(AGENTS, error.to_string())),
         }
     }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use convoke_agent::AgentOverride;
 use convoke_agent::definition::{AgentDefinition, ToolChoice};
 use convoke_agent::files::{AgentFormat, AgentSource, FileNote, KeyLines, LoadReport};
+use convoke_mcp::client::ServerConfig;
 
 use super::Runtime;
 
@@ -109,15 +110,19 @@ impl Runtime {
         let (name, gap): (&str, &str) = SPELLINGS.into_iter().find_map(spelled)?;
         let servers = self.mcp.as_ref().map(|mcp| mcp.listed()).unwrap_or_default();
         let servers = servers.iter().map(|listed| &listed.config);
-        let of = |server: &str| {
-            let rest = name.strip_prefix(server)?;
+        let of = |server: &ServerConfig| {
+            // Odd names of servers are others in the names of their tools.
+            if let Some(own) = tool.strip_prefix(&server.names_begin()) {
+                return Some(own);
+            }
+            let rest = name.strip_prefix(server.name.as_str())?;
             if rest.is_empty() { Some("*") } else { rest.strip_prefix(gap) }
         };
-        let of_server = servers.clone().filter_map(|server| Some((server, of(&server.name)?)));
+        let of_server = servers.clone().filter_map(|server| Some((server, of(server)?)));
         // A server may be called as another begins.
         Some(match of_server.max_by_key(|(server, _)| server.name.len()) {
             Some((server, tool)) if server.enabled => {
-                Meant::Tool(format!("mcp__{}__{tool}", server.name))
+                Meant::Tool(format!("{}{tool}", server.names_begin()))
             }
             Some((server, _)) => {
                 Meant::Nothing(format!("the server `{}` is switched off", server.name))

@@ -13,7 +13,10 @@ use convoke_agent::definition::AgentDefinition;
 use convoke_agent::registry::Registered;
 use convoke_agent::{AgentTool, CommandLimit};
 use convoke_core::policy::{self, Authority, RuleError};
-use convoke_core::{AgentPath, Category, Effects, Permission, ToolError, ToolSpec, WorkspaceKind};
+use convoke_core::{
+    AgentPath, Category, Effects, Kind, Permission, Resource, ToolError, ToolSpec, WorkspaceKind,
+};
+use convoke_mcp::client::names_begin;
 use convoke_tool::{Tool, ToolView};
 use serde_json::Value;
 
@@ -207,6 +210,37 @@ impl Runtime {
         let decides = PolicyAuthorizer::new(standing.authority.clone(), self.setup.home.clone());
         let agent = standing.path.as_str();
         Ok(decides.judge(tool.spec(), arguments, &effects, agent, &self.context))
+    }
+
+    /// Says what the policy decides about a call of the main agent as long as it names nothing: by the rules on
+    /// the tool and by its kind, as [`judge`](Self::judge) does. What is denied here is denied whatever the
+    /// arguments are; rules on commands, files and hosts may be stricter about some of them.
+    pub fn permission_of(&self, spec: &ToolSpec) -> Permission {
+        let arguments = Value::Object(serde_json::Map::new());
+        self.decide_for_main(spec, &arguments, &Effects::NONE).permission
+    }
+
+    /// Says why nothing may be read from an MCP server, where a rule on all of its tools denies them: it holds for
+    /// what a person has read into a conversation as for what a model reads.
+    pub fn denies_reading(&self, server: &str) -> Option<String> {
+        let mut spec = ToolSpec::new("mcp_read_resource", "", Kind::Read);
+        spec.category = Category::Mcp;
+        let reads = vec![Resource::Server(names_begin(server))];
+        let effects = Effects { reads, writes: Vec::new() };
+        let arguments = serde_json::json!({ "server": server });
+        let decision = self.decide_for_main(&spec, &arguments, &effects);
+        let is_rule = matches!(decision.source, policy::Source::Rule { .. });
+        (is_rule && decision.permission == Permission::Deny).then_some(decision.reason)
+    }
+
+    fn decide_for_main(
+        &self,
+        spec: &ToolSpec,
+        arguments: &Value,
+        effects: &Effects,
+    ) -> policy::Decision {
+        let agent = AgentPath::default();
+        self.authorizer().judge(spec, arguments, effects, agent.as_str(), &self.context)
     }
 
     /// Says why a call would be refused whatever rules say: the agent does not have the tool, may run only other

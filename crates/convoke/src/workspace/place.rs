@@ -151,7 +151,8 @@ impl Workspace {
         }
         let fitted = match repository {
             Some(repository) => {
-                worktree::apply(&own.workspaces, &own.run, &own.known, repository, how).await
+                let files = &changes.files;
+                worktree::apply(&own.workspaces, &own.run, &own.known, repository, files, how).await
             }
             None => copy::apply(&own.workspaces, &own.run, &own.known, how).await,
         };

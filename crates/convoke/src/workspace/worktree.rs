@@ -22,6 +22,8 @@ const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 /// How many names are told.
 const MOST_NAMES: usize = 5;
+/// Spaces at the ends of lines are nobody's business here.
+const QUIETLY: &str = "--whitespace=nowarn";
 
 /// Where a directory lies in a repository.
 struct Found {
@@ -147,12 +149,14 @@ pub(super) async fn changes(
     Ok(Changes { files, diff, notes, already: false })
 }
 
-/// Applies the diff that was written last to the user's files.
+/// Applies the diff that was written last to the user's files. What is so there already is no conflict: it was
+/// taken over before the run went on.
 pub(super) async fn apply(
     workspaces: &Workspaces,
     run: &RunId,
     known: &Known,
     repository: &Repository,
+    files: &[FileChange],
     how: Apply,
 ) -> Result<Fit, WorkspaceError> {
     let path = workspaces.directory.join(part(run, ".diff"));
@@ -163,12 +167,25 @@ pub(super) async fn apply(
     };
     let git = workspaces.git(rights, &known.source)?.repository(&repository.git_directory);
     let git = git.files(&known.source).without_filters().await?;
-    let check = ["apply", "--check", "--whitespace=nowarn", path];
-    if let Some(said) = git.complaint(&check).await? {
-        let undo = ["apply", "--check", "--reverse", "--whitespace=nowarn", path];
+    let mut passed_over: Vec<String> = Vec::new();
+    let mut complaint = git.complaint(&["apply", "--check", QUIETLY, path]).await?;
+    if complaint.is_some() {
+        let undo = ["apply", "--check", "--reverse", QUIETLY, path];
         if git.complaint(&undo).await?.is_none() {
             return Ok(Fit::Already);
         }
+    }
+    // Of what git says only the beginning is read, so it is asked again.
+    while let Some(said) = &complaint {
+        let more = there_already(&git, path, files, said, &passed_over).await?;
+        if more.is_empty() {
+            break;
+        }
+        passed_over.extend(more);
+        let rest = [&["apply", "--check", QUIETLY], &texts(&passed_over)[..], &[path]].concat();
+        complaint = git.complaint(&rest).await?;
+    }
+    if let Some(said) = complaint {
         let (path, files) = (known.source.clone(), named(&said));
         return Err(if files.is_empty() {
             WorkspaceError::Git { command: "apply".to_owned(), said }
@@ -177,9 +194,51 @@ pub(super) async fn apply(
         });
     }
     if how == Apply::Really {
-        git.run(&["apply", "--whitespace=nowarn", path]).await?;
+        git.run(&[&["apply", QUIETLY], &texts(&passed_over)[..], &[path]].concat()).await?;
     }
     Ok(Fit::Now)
+}
+
+/// Returns the options that pass over files that git complains about and that are already as they are to become,
+/// but for those that are known.
+async fn there_already(
+    git: &Git,
+    patch: &str,
+    files: &[FileChange],
+    said: &str,
+    known: &[String],
+) -> Result<Vec<String>, WorkspaceError> {
+    let complained =
+        |name: &str| said.lines().any(|line| line.starts_with(&format!("error: {name}: ")));
+    let mut options = Vec::new();
+    for file in files {
+        if !complained(&file.path) && !file.from.as_deref().is_some_and(complained) {
+            continue;
+        }
+        let name = literally(&file.path);
+        let (only, without) = (format!("--include={name}"), format!("--exclude={name}"));
+        let undo = ["apply", "--check", "--reverse", QUIETLY, &only, patch];
+        if !known.contains(&without) && git.complaint(&undo).await?.is_none() {
+            options.push(without);
+        }
+    }
+    Ok(options)
+}
+
+/// Returns a pattern that only this name fits.
+fn literally(name: &str) -> String {
+    let mut pattern = String::new();
+    for letter in name.chars() {
+        if matches!(letter, '*' | '?' | '[' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+fn texts(options: &[String]) -> Vec<&str> {
+    options.iter().map(String::as_str).collect()
 }
 
 /// Tells whether there is more on the branch than what it began with.
@@ -560,6 +619,12 @@ mod tests {
             ]
         );
         assert_eq!(files[1].from.as_deref(), Some("old"));
+    }
+
+    #[test]
+    fn a_name_is_no_pattern() {
+        assert_eq!(literally("a b.txt"), "a b.txt");
+        assert_eq!(literally("[x]*?\\.txt"), "\\[x]\\*\\?\\\\.txt");
     }
 
     #[test]

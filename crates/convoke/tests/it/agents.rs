@@ -571,6 +571,69 @@ async fn agents_in_files_are_there_if_the_project_is_trusted() {
     assert!(warnings[0].contains("2 agents are left out, because this project is not trusted"));
 }
 
+/// A limit that is written under another name is no limit: such a file is wrong. What else is written there and not
+/// used is told where the agent works, once.
+#[tokio::test]
+async fn what_is_not_used_of_a_file_is_told_where_its_agent_works() {
+    let scene = Scene::new();
+    let team = scene.root.join("team");
+    for (name, key) in [("capped", "max_tokens: 100"), ("odd", "colour: blue")] {
+        let path = team.join(format!("{name}.md"));
+        agent_file(&path, name);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("\n---\nYou", &format!("\n{key}\n---\nYou"))).unwrap();
+    }
+    let config = format!("agents: {{ directories: ['{}'] }}", team.display());
+    let runtime = scene.builder(&config).build().unwrap();
+    assert!(runtime.agents().get("capped").is_none(), "it would work without its limit");
+    let warnings = runtime.agent_warnings();
+    assert!(
+        warnings.iter().any(|one| one.contains("did you mean `budget.tokens`?")),
+        "{warnings:?}"
+    );
+    let (own, _) = runtime.warnings_about("odd");
+    assert!(own.iter().any(|one| one.contains("key `colour`: this key is not known")), "{own:?}");
+    let model = cast([
+        ("main", vec![ask("odd"), ask("odd"), Turn::text("ok")]),
+        ("odd", vec![done("one"), done("two")]),
+    ]);
+    let (events, _) = run(&runtime, &model).await;
+    let told = events.iter().filter(|event| {
+        matches!(&event.body, EventBody::Warning { message } if message.contains("`colour`"))
+    });
+    assert_eq!(told.count(), 1);
+}
+
+/// What is called wrong is not offered, and what is offered is not called wrong.
+#[tokio::test]
+async fn an_agent_that_names_tools_that_there_are_not_is_not_offered() {
+    let scene = Scene::new();
+    let team = scene.root.join("team");
+    for (name, key) in
+        [("toolless", "tools: [read_fil]"), ("alone", "agents: [nosuch]"), ("grep", "max_turns: 3")]
+    {
+        let path = team.join(format!("{name}.md"));
+        agent_file(&path, name);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("\n---\nYou", &format!("\n{key}\n---\nYou"))).unwrap();
+    }
+    let config = format!("agents: {{ directories: ['{}'] }}", team.display());
+    let runtime = scene.builder(&config).build().unwrap();
+    let offered: Vec<String> =
+        runtime.team().offered().iter().map(|agent| agent.name.clone()).collect();
+    assert_eq!(offered, ["alone", "codebase_investigator", "generalist", "grep"]);
+    assert_eq!(runtime.not_offered("toolless"), Some(convoke::NotOffered::NoTool));
+    let warnings = runtime.agent_warnings_in_short();
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.starts_with("`toolless` is not offered to the main agent"), "{warning}");
+    for (name, wrong) in [("toolless", true), ("alone", false), ("grep", false)] {
+        let agent = runtime.known_agent(name).unwrap().agent;
+        let remarks = runtime.review_agent(&agent, &std::collections::BTreeSet::new());
+        assert!(!remarks.is_empty(), "{name}");
+        assert_eq!(remarks.iter().any(|one| one.is_problem), wrong, "{name}: {remarks:?}");
+    }
+}
+
 /// What is left out on purpose was once told in every run, because its model could not be asked.
 #[tokio::test]
 async fn only_agents_that_would_be_offered_are_told_to_lack_a_model() {
@@ -805,7 +868,7 @@ async fn an_agent_is_reviewed_against_the_configuration() {
                 false,
                 "`main` is left out: it is the first agent of every run, and nobody can call it"
             ),
-            (true, "there is no agent `nobody`"),
+            (false, "there is no agent `nobody`"),
             (false, "80 → 30 (budget.turns)"),
         ]
     );

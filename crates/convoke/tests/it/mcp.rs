@@ -417,7 +417,7 @@ async fn a_server_asks_the_model_of_the_run_if_it_may() {
         let model = Arc::new(ScriptedModel::from_fn(|request| {
             let said = request.messages.len();
             match (request.system.starts_with("You are a calculator."), said) {
-                (true, _) => Turn::call("complete_task", json!({ "result": "42" })),
+                (true, _) => Turn::text("42"),
                 (false, 1) => Turn::call("tool_search", json!({ "query": "wonder" })),
                 (false, 3) => Turn::call("use_tool", json!({ "name": "mcp__calc__wonder" })),
                 _ => Turn::text("Done."),

@@ -16,9 +16,10 @@ use crate::config::{
 };
 
 /// Lists the servers, and says what there is to know about files they were not taken from.
-pub(super) fn list(around: Around<'_>) -> (Vec<ListedServer>, Vec<String>) {
+pub(super) fn list(around: Around<'_>) -> Listed {
     let left_out = around.config.servers_left_out.clone();
-    let mut listing = Listing { around, listed: Vec::new(), left_out, warnings: Vec::new() };
+    let (listed, warnings, unset) = (Vec::new(), Vec::new(), left_out.clone());
+    let mut listing = Listing { around, listed, left_out, unset, warnings };
     for (server, author) in around.config.servers_by_author() {
         let mut config = server_config(server);
         if let Transport::Program { cwd, .. } = &mut config.transport {
@@ -36,7 +37,16 @@ pub(super) fn list(around: Around<'_>) -> (Vec<ListedServer>, Vec<String>) {
         }
     }
     listing.one_of_each_name();
-    (listing.listed, listing.warnings)
+    let Listing { listed, warnings, unset, .. } = listing;
+    Listed { servers: listed, warnings, unset }
+}
+
+/// The servers there are, and what there is to know about the others.
+pub(super) struct Listed {
+    pub(super) servers: Vec<ListedServer>,
+    pub(super) warnings: Vec<String>,
+    /// The names of those that are left out for a variable that they do not get.
+    pub(super) unset: BTreeSet<String>,
 }
 
 /// Tells whether somebody lists a file that is read anyway: its servers would be there twice.
@@ -99,6 +109,8 @@ struct Listing<'a> {
     listed: Vec<ListedServer>,
     /// Servers that are left out and keep their names: what was said of their tools is not said of a project's.
     left_out: BTreeSet<String>,
+    /// All that are left out, a project's as well.
+    unset: BTreeSet<String>,
     warnings: Vec<String>,
 }
 
@@ -166,6 +178,7 @@ impl Listing<'_> {
                     let name = &config.name;
                     let warning = format!("{shown}: the MCP server `{name}` is left out: {why}");
                     self.warnings.push(warning);
+                    self.unset.insert(name.clone());
                     if author == Author::User {
                         self.left_out.insert(config.name);
                     }

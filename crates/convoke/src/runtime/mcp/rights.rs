@@ -29,12 +29,21 @@ pub(super) enum Rights {
 }
 
 /// Says what each server may do, and what there is to tell about it.
-pub(super) fn of(listed: &[ListedServer], around: Around<'_>) -> (Vec<Rights>, Vec<String>) {
+pub(super) fn of(listed: &[ListedServer], around: Around<'_>) -> Judged {
     let search_path = around.context.environment().inherited().remove("PATH");
     let mut judge = Judge { around, search_path, warnings: Vec::new(), here: Vec::new() };
     let rights = listed.iter().map(|server| judge.rights(server)).collect();
-    let untrusted = judge.untrusted();
-    (rights, judge.warnings.into_iter().chain(untrusted).collect())
+    let Judge { warnings, here, .. } = judge;
+    Judged { rights, warnings, here }
+}
+
+/// What servers may do, and what there is to tell about it.
+pub(super) struct Judged {
+    /// In the order of the servers.
+    pub(super) rights: Vec<Rights>,
+    pub(super) warnings: Vec<String>,
+    /// Names of the user's servers that start in a folder that is not trusted.
+    pub(super) here: Vec<String>,
 }
 
 struct Judge<'a> {
@@ -105,7 +114,7 @@ impl Judge<'_> {
             }
             None if !is_trusted && self.around.folder.holds(directory) => {
                 if config.enabled {
-                    self.here.push(format!("`{name}`"));
+                    self.here.push(name.clone());
                 }
                 Rights::Programs
             }
@@ -153,17 +162,18 @@ impl Judge<'_> {
             |known: &String| [host, &with_port].iter().any(|one| known.eq_ignore_ascii_case(one));
         http.allow_private || http.allowed_hosts.iter().any(is_it)
     }
+}
 
-    fn untrusted(&self) -> Option<String> {
-        let names = self.here.join(", ");
-        let (servers, start, are, them) = match self.here.len() {
-            0 => return None,
-            1 => ("server", "starts", "it is", "it"),
-            _ => ("servers", "start", "they are", "them"),
-        };
-        Some(format!(
-            "the MCP {servers} {names} {start} in a folder that is not trusted, so {are} confined as programs are, and \
-             not believed; trust the folder, or give {them} a `cwd` of your own"
-        ))
-    }
+/// Says it of servers of the user's that start in a folder that is not trusted.
+pub(super) fn untrusted(names: &[&str]) -> Option<String> {
+    let (servers, start, are, them) = match names.len() {
+        0 => return None,
+        1 => ("server", "starts", "it is", "it"),
+        _ => ("servers", "start", "they are", "them"),
+    };
+    let names = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "the MCP {servers} {names} {start} in a folder that is not trusted, so {are} confined as programs are, and \
+         not believed; trust the folder, or give {them} a `cwd` of your own"
+    ))
 }

@@ -127,6 +127,21 @@ fn variables_that_are_missing_or_do_not_fit_are_named_but_never_shown() {
     ");
 }
 
+/// As most other programs have it.
+#[test]
+fn servers_by_name_are_told_how_they_are_written_here() {
+    let text = "tools:\n  mcpServers:\n    files: {command: npx}\n";
+    let told = Scene::new().user(text).fail().to_string();
+    assert!(
+        told.contains("tools.mcpServers: expected a list of mappings, found a mapping"),
+        "{told}"
+    );
+    assert!(
+        told.contains("hint: here each is an item that says its name: `- name: files`"),
+        "{told}"
+    );
+}
+
 #[test]
 fn secrets_are_not_in_any_message() {
     let scene = Scene::new()

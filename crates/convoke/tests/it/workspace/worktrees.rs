@@ -222,6 +222,31 @@ async fn what_the_user_changed_meanwhile_is_not_overwritten() {
     assert_eq!(scene.read("other.txt"), "yours\n");
 }
 
+/// Bug: what was taken over before a run went on was in the way of what came after.
+#[tokio::test]
+async fn what_was_taken_over_before_is_no_conflict() {
+    let scene = Scene::repository();
+    let workspace = scene.worktree("r1").await.unwrap();
+    let root = workspace.root().unwrap().to_owned();
+    write(&root.join("new[1].txt"), "first\n");
+    write(&root.join("a.txt"), "ONE\ntwo\nthree\n");
+    assert_eq!(apply(&workspace).await.unwrap().len(), 2);
+    write(&root.join("new2.txt"), "second\n");
+    let checked = workspace.apply(Apply::Check).await.unwrap();
+    assert!(!checked.already && !scene.project().join("new2.txt").exists());
+    assert_eq!(apply(&workspace).await.unwrap().len(), 3);
+    assert_eq!(scene.read("new[1].txt"), "first\n");
+    assert_eq!(scene.read("a.txt"), "ONE\ntwo\nthree\n");
+    assert_eq!(scene.read("new2.txt"), "second\n");
+    // What somebody changed is still in the way, and named alone.
+    write(&root.join("new3.txt"), "third\n");
+    scene.write("new2.txt", "yours\n");
+    let error = apply(&workspace).await.unwrap_err();
+    let WorkspaceError::Conflict { files, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(*files, ["new2.txt (already exists in working directory)"]);
+    assert!(!scene.project().join("new3.txt").exists(), "all or nothing");
+}
+
 /// Bug: the copy of the index was younger than the index, so git took a file for unchanged that was changed
 /// in the same second, to the same length.
 #[tokio::test]
