@@ -4,11 +4,14 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use convoke_core::file_kind::not_a_file;
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 /// The most that is read from a file or from standard input.
 pub(crate) const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
@@ -116,11 +119,57 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// What keeps others of us from changing a file, for as long as it is kept itself.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _directory: Option<OwnedFd>,
+}
+
+/// Waits until nobody else of us changes a file, and keeps others from it. The file is written by putting another
+/// in its place, so it is its directory that is locked; one that is not there is made. Where a directory cannot be
+/// made or locked at all, nothing is held: whoever writes then says what is wrong, if anything is.
+pub(crate) fn hold(path: &Path) -> io::Result<Held> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    const STEP: Duration = Duration::from_millis(5);
+    let directory = directory_of(path);
+    // What is wrong with it is told by whoever writes there.
+    drop(fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory));
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open(&directory, flags, Mode::empty()) else {
+        return Ok(Held { _directory: None });
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Held { _directory: Some(directory) }),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < deadline => {
+                std::thread::sleep(STEP);
+            }
+            Err(Errno::WOULDBLOCK | Errno::INTR) => {
+                let waited = PATIENCE.as_secs();
+                let why = format!("another process has been changing it for {waited} s");
+                return Err(io::Error::other(why));
+            }
+            // Some file systems have no locks.
+            Err(_) => return Ok(Held { _directory: None }),
+        }
+    }
+}
+
+/// Returns the directory that a file is really in.
+fn directory_of(path: &Path) -> PathBuf {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real.parent().unwrap_or(&real).to_owned()
+}
+
 /// Writes a file in the place of another, whole or not at all: who may read it stays, and so does a link. A new
-/// one is its owner's alone.
+/// one is its owner's alone. One that nobody may write is left alone.
 pub(crate) fn rewrite(path: &Path, text: &str) -> io::Result<()> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let permissions = real.metadata().map(|metadata| metadata.permissions()).ok();
+    if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
+        return Err(io::Error::other("it is read-only"));
+    }
     write_private(&real, text)?;
     permissions.map_or(Ok(()), |permissions| fs::set_permissions(&real, permissions))
 }
@@ -190,6 +239,26 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         rewrite(&path, "two\n").unwrap();
         assert_eq!((mode(), read(&path).unwrap().as_str()), (0o644, "two\n"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
+        assert_eq!(rewrite(&path, "three\n").unwrap_err().to_string(), "it is read-only");
+        assert_eq!((mode(), read(&path).unwrap().as_str()), (0o400, "two\n"));
+    }
+
+    #[test]
+    fn a_file_is_held_by_one_at_a_time_and_also_by_its_links() {
+        let directory = tempfile::tempdir().unwrap();
+        let (real, link) = (directory.path().join("a/real"), directory.path().join("link"));
+        let held = hold(&real).unwrap();
+        write_private(&real, "one\n").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let other = std::thread::spawn(move || {
+            let _held = hold(&link).unwrap();
+            read(&link).unwrap()
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        write_private(&real, "two\n").unwrap();
+        drop(held);
+        assert_eq!(other.join().unwrap(), "two\n");
     }
 
     #[test]

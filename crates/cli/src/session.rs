@@ -234,8 +234,31 @@ impl<'a> Session<'a> {
     }
 
     /// Says what there is to know about MCP servers that stops nothing, and which of the project are not used.
+    /// Of servers that are confined here, only those are told that nothing is known of: they are started.
     pub(crate) fn warn_of_servers(&self, runtime: &Runtime, output: &mut Output) {
-        for message in runtime.mcp().into_iter().flat_map(|servers| servers.warnings()) {
+        self.warn_of_servers_in_common(runtime, output);
+        let statuses = runtime.mcp().map(|servers| servers.servers().status()).unwrap_or_default();
+        let is_started = |name: &str| {
+            statuses.iter().any(|status| status.name == name && status.asked.is_none())
+        };
+        Self::warn_of_places(is_started, runtime, output);
+    }
+
+    /// Says which of some servers are confined for the folder that they start in.
+    pub(crate) fn warn_of_places(
+        concerns: impl Fn(&str) -> bool,
+        runtime: &Runtime,
+        output: &mut Output,
+    ) {
+        let servers = runtime.mcp();
+        if let Some(message) = servers.and_then(|servers| servers.place_warning(concerns)) {
+            failure::warning(output, &message);
+        }
+    }
+
+    /// Says what there is to know whichever servers are used.
+    pub(crate) fn warn_of_servers_in_common(&self, runtime: &Runtime, output: &mut Output) {
+        for message in runtime.mcp().into_iter().flat_map(|servers| servers.common_warnings()) {
             failure::warning(output, &message);
         }
         if let Some(file) = self.untrusted_servers() {

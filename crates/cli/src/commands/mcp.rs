@@ -20,7 +20,7 @@ mod tools;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use convoke::config::Author;
+use convoke::config::{Author, address_without_keys, words_without_keys};
 use convoke::mcp::client::{ServerConfig, ServerStatus, Transport};
 use convoke::{ListedServer, McpServers, Runtime};
 use convoke_core::ExitCode;
@@ -80,10 +80,17 @@ impl Mcp {
     }
 }
 
-/// Makes a runtime, and says what there is to know about its servers.
+/// Makes a runtime, and says what there is to know about its servers in common.
 fn runtime(session: &Session<'_>, output: &mut Output) -> Result<Runtime, Failure> {
     let runtime = session.runtime(session.load(output)?.config)?;
-    session.warn_of_servers(&runtime, output);
+    session.warn_of_servers_in_common(&runtime, output);
+    Ok(runtime)
+}
+
+/// Makes a runtime to look at one server, and says what there is to know about that.
+fn runtime_for(name: &str, session: &Session<'_>, output: &mut Output) -> Result<Runtime, Failure> {
+    let runtime = runtime(session, output)?;
+    Session::warn_of_places(|one| one == name, &runtime, output);
     Ok(runtime)
 }
 
@@ -98,6 +105,11 @@ fn find<'a>(
         Some((servers, listed))
     });
     found.ok_or_else(|| {
+        if runtime.is_server_left_out(name) {
+            let why = "it asks for a variable that it does not get";
+            return Failure::configuration(format!("the MCP server `{name}` is left out: {why}"))
+                .hint("the warning above says which, and what to do");
+        }
         let names = servers.iter().flat_map(|servers| servers.listed());
         let close = nearest(name, names.map(|listed| listed.config.name.as_str()));
         Failure::usage(format!("there is no MCP server `{name}`{}", did_you_mean(&close)))
@@ -117,53 +129,19 @@ const fn whose(listed: &ListedServer) -> &'static str {
 pub(super) fn reached(config: &ServerConfig, runtime: &Runtime) -> String {
     let text = match &config.transport {
         Transport::Program { command, args, .. } => {
-            let words = std::iter::once(command).chain(args);
+            let words = std::iter::once(command).chain(args).map(String::as_str);
             let quoted = |word: &String| {
                 let has_gaps = word.contains(char::is_whitespace);
                 if has_gaps { format!("{word:?}") } else { word.clone() }
             };
-            words.map(quoted).collect::<Vec<_>>().join(" ")
+            words_without_keys(words).iter().map(quoted).collect::<Vec<_>>().join(" ")
         }
-        Transport::Http { url, .. } => without_keys(url),
+        Transport::Http { url, .. } => address_without_keys(url),
     };
     runtime.secrets().hide(&text).into_owned()
-}
-
-/// Returns an address without what stands behind its path or before its host, which may be a key.
-fn without_keys(url: &str) -> String {
-    let (path, more) = match url.find(['?', '#']) {
-        Some(at) => (url.get(..at).unwrap_or_default(), "?…"),
-        None => (url, ""),
-    };
-    let path = match path.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, below) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            format!("{scheme}://{host}{below}")
-        }
-        None => path.to_owned(),
-    };
-    path + more
 }
 
 /// Returns what is known of a server now.
 fn status(servers: &McpServers, name: &str) -> Option<ServerStatus> {
     servers.servers().status().into_iter().find(|status| status.name == name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_shown_without_keys() {
-        for (url, shown) in [
-            ("https://x.example/mcp", "https://x.example/mcp"),
-            ("https://me:pass@x.example/mcp?key=abc#d", "https://x.example/mcp?…"),
-            ("http://127.0.0.1:80", "http://127.0.0.1:80"),
-            ("https://x.example/a@b", "https://x.example/a@b"),
-        ] {
-            assert_eq!(without_keys(url), shown);
-        }
-    }
 }

@@ -51,7 +51,7 @@ struct Listed<'a> {
     spec: &'a ToolSpec,
     /// Whether models are offered it.
     offered: bool,
-    /// Whether its kind of call is allowed, asked about or denied.
+    /// Whether calls of it are allowed, asked about or denied.
     permission: Permission,
     /// The MCP server that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,13 +63,13 @@ impl<'a> Listed<'a> {
         Self {
             spec,
             offered: runtime.offered().get(&spec.name).is_some(),
-            permission: permission(runtime, spec.kind),
+            permission: runtime.permission_of(spec),
             server: servers::server_of(spec, runtime),
         }
     }
 }
 
-/// Returns what the configuration says about a kind of call.
+/// Returns what the configuration says about a kind of call, rules aside.
 fn permission(runtime: &Runtime, kind: Kind) -> Permission {
     runtime.permissions().get(&kind).copied().unwrap_or(Permission::Deny)
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use convoke::agent::new_run_id;
 use convoke::config::Config;
+use convoke::journal::Store;
 use convoke::tools::{Clock, SystemClock};
 use convoke::{Origin, Workspace, WorkspaceError, Workspaces};
 use convoke_core::{Cause, Event, EventBody, RunId, WorkspaceKind, causes};
@@ -137,10 +138,54 @@ pub(super) fn open_below(
 ) -> Result<Option<(RunId, Workspace)>, Failure> {
     let ([id], Some(workspaces)) = (words, session.workspaces(config)) else { return Ok(None) };
     let listed = workspaces.list().map_err(|error| failure(&error))?;
-    let mut meant = listed.into_iter().filter(|run| !id.is_empty() && run.as_str().contains(id));
-    let (Some(run), None) = (meant.next(), meant.next()) else { return Ok(None) };
-    let opened = workspaces.open(&run).map_err(|error| failure(&error))?;
-    Ok(Some((run, opened)))
+    let Some(run) = meant(id, &listed) else { return Ok(None) };
+    let opened = workspaces.open(run).map_err(|error| failure(&error))?;
+    Ok(Some((run.clone(), opened)))
+}
+
+/// Returns the one that is meant by an id or a part of it, if only one can be. The id of an agent is the beginning of
+/// those of the agents it called, and the second call of an answer has the beginning of the eleventh's name; so an
+/// equal id counts first, then what ends with it, then what has it as whole parts.
+fn meant<'r>(word: &str, listed: &'r [RunId]) -> Option<&'r RunId> {
+    let whole = format!("-{word}-");
+    let ways: [&dyn Fn(&str) -> bool; 4] = [
+        &|id| id == word,
+        &|id| id.strip_suffix(word).is_some_and(|before| before.ends_with('-')),
+        &|id| format!("-{id}-").contains(&whole),
+        &|id| id.contains(word),
+    ];
+    for fits in ways {
+        let mut found = listed.iter().filter(|run| !word.is_empty() && fits(run.as_str()));
+        match (found.next(), found.next()) {
+            (Some(run), None) => return Some(run),
+            (Some(_), Some(_)) => return None,
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+/// Returns the workspaces that belong to no run that is kept, of which this is the id, or the id of the run that
+/// called their agents: such a run kept no journal, or somebody removed it.
+pub(super) fn without_run(
+    id: &str,
+    store: &Store,
+    session: &Session<'_>,
+    config: &Config,
+) -> Result<Vec<(RunId, Workspaces)>, Failure> {
+    let Some(workspaces) = session.workspaces(config) else { return Ok(Vec::new()) };
+    let listed = workspaces.list().map_err(|error| failure(&error))?;
+    let below = format!("{id}-");
+    let is_meant = |run: &RunId| run.as_str() == id || run.as_str().starts_with(&below);
+    let meant = listed.into_iter().filter(|run| is_meant(run) && !is_kept(store, run));
+    Ok(meant.map(|run| (run, workspaces.clone())).collect())
+}
+
+/// Tells whether a run is kept, or the one that called this agent.
+pub(super) fn is_kept(store: &Store, run: &RunId) -> bool {
+    let root = run.as_str().split('-').next().unwrap_or_default();
+    let is_there = |run: &RunId| store.directory(run).is_ok_and(|path| path.exists());
+    is_there(run) || is_there(&RunId::new(root))
 }
 
 /// Returns the workspaces that agents had in a run, with where they are kept.
@@ -250,4 +295,27 @@ fn left_unchanged(run: &RunId, events: &[Event]) -> bool {
         _ => None,
     });
     last.unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_equal_id_wins_over_one_that_has_it_as_its_beginning() {
+        let ids =
+            ["r1-call_7_0", "r1-call_7_0-call_9_0", "r1-call_7_1", "r1-call_7_10", "r2-call_3"];
+        let listed = ids.map(RunId::new);
+        let meant = |word: &str| meant(word, &listed).map(RunId::as_str);
+        for id in ids {
+            assert_eq!(meant(id), Some(id));
+        }
+        assert_eq!(meant("call_7_0"), Some("r1-call_7_0"));
+        assert_eq!(meant("call_7_1"), Some("r1-call_7_1"));
+        assert_eq!(meant("r2"), Some("r2-call_3"));
+        assert_eq!(meant("_3"), Some("r2-call_3"));
+        for unclear in ["", "r1", "call", "r3"] {
+            assert_eq!(meant(unclear), None, "{unclear}");
+        }
+    }
 }

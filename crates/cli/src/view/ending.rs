@@ -139,6 +139,12 @@ pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
         Cause::Loop | Cause::NoCompletion => {
             "a task that says more exactly what is wanted, or another model, may help".to_owned()
         }
+        // It had begun: nothing of that has to be done again.
+        Cause::ModelUnavailable if totals.is_kept && totals.turns > 1 => format!(
+            "`convoke runs resume {}` goes on where it was, once the model answers; `convoke models check` says \
+             whether it does",
+            totals.run
+        ),
         Cause::ModelUnavailable => {
             "`convoke models check` says which model is asked, why, and whether it answers"
                 .to_owned()
@@ -230,6 +236,13 @@ mod tests {
             failure.print(&mut output);
         }
         output.err.contents()
+    }
+
+    #[test]
+    fn a_run_that_had_begun_can_go_on_when_its_model_is_back() {
+        let kept = Totals { is_kept: true, ..totals() };
+        let said = said_of(&kept, &Outcome::from(Cause::ModelUnavailable));
+        assert!(said.contains("goes on where it was, once the model answers"), "{said}");
     }
 
     #[test]

@@ -123,12 +123,16 @@ fn a_new_agent_is_right_as_it_is() {
     // Every key that is a comment in it can be used as it stands there.
     let text = scene.read(".convoke/agents/helper.md");
     let keys = text.split("---").nth(1).unwrap();
-    for block in
-        keys.split("\n# ").skip(1).filter(|block| block.split(' ').next().unwrap().ends_with(':'))
-    {
-        let lines: Vec<&str> = block.lines().collect();
-        let own = lines.iter().skip(1).take_while(|line| line.starts_with("#  "));
-        let block: String = std::iter::once(lines[0].to_owned())
+    let lines: Vec<&str> = keys.lines().collect();
+    let is_key = |line: &str| {
+        line.strip_prefix("# ").is_some_and(|rest| {
+            rest.starts_with(|first: char| first.is_ascii_alphabetic())
+                && rest.split(' ').next().is_some_and(|word| word.ends_with(':'))
+        })
+    };
+    for (index, line) in lines.iter().enumerate().filter(|(_, line)| is_key(line)) {
+        let own = lines.iter().skip(index + 1).take_while(|line| line.starts_with("#  "));
+        let block: String = std::iter::once(line[2..].to_owned())
             .chain(own.map(|line| line[2..].to_owned()))
             .collect::<Vec<_>>()
             .join("\n");
@@ -174,7 +178,7 @@ fn a_file_that_is_wrong_is_told_with_its_line() {
 
     wrong  .convoke/agents/lost.md (lost)
       error: .convoke/agents/lost.md:4: key `tools`: there is no tool `reed_file` here; did you mean `read_file`, `edit_file` or `move_file`?
-      error: .convoke/agents/lost.md:5: key `agents`: there is no agent `nobody`
+      warning: .convoke/agents/lost.md:5: key `agents`: there is no agent `nobody`
       warning: .convoke/agents/lost.md:6: key `colour`: this key is not known
 
     wrong  .convoke/agents/bad.md (bad)
@@ -211,7 +215,9 @@ fn agents_of_a_project_that_is_not_trusted_are_not_there() {
     let said =
         "the agents in [root]/home/project/.convoke/agents (1 file, written as for convoke) can";
     assert!(trusted.stderr.contains(said), "{}", trusted.stderr);
-    assert!(trusted.stderr.contains("trusted [root]/home/project as it is now"), "{trusted:?}");
+    let said =
+        "trusted the agents and MCP servers of [root]/home/project, also after they are changed";
+    assert!(trusted.stderr.contains(said), "{trusted:?}");
     assert!(scene.stdout(&["agents", "list"]).contains("reviewer"));
     let again = scene.run(&["config", "trust", "--yes"]);
     assert!(again.stderr.contains("[root]/home/project is trusted already"), "{again:?}");

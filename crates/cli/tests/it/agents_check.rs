@@ -139,12 +139,12 @@ fn what_an_agent_does_not_get_here_is_said_with_its_line() {
     wrong  .convoke/agents/wide.md (wide)
       error: .convoke/agents/wide.md:6: key `tools`: the tool `grep` is excluded by `tools.exclude`
       error: .convoke/agents/wide.md:6: key `tools`: `helper` is an agent, not a tool; write `agents: [helper]`
-      error: .convoke/agents/wide.md:7: key `agents`: there is no agent `codebase_investigater`; did you mean `codebase_investigator`?
       warning: .convoke/agents/wide.md:4: key `max_turns`: 80 → 30 (budget.turns)
       warning: .convoke/agents/wide.md:5: key `max_time_minutes`: 1 h 00 m → 10 m 00 s (budget.time)
       warning: .convoke/agents/wide.md:7: key `agents`: `wide` is left out: an agent cannot call itself
       warning: .convoke/agents/wide.md:7: key `agents`: `main` is left out: it is the first agent of every run, and nobody can call it
       warning: .convoke/agents/wide.md:7: key `agents`: the agent `shy` is switched off: `agents.exclude` has `shy`
+      warning: .convoke/agents/wide.md:7: key `agents`: there is no agent `codebase_investigater`; did you mean `codebase_investigator`?
 
     1 agent, 1 wrong
     ");
@@ -173,11 +173,11 @@ fn every_mistake_of_a_file_is_said_at_once() {
       error: .convoke/agents/bad.md:5: key `max_turns`: expected a whole number from 1 to 100000, found `many`
       error: .convoke/agents/bad.md:6: key `tools`: expected a name, found `5`
       error: .convoke/agents/bad.md:6: key `tools`: there is no tool `reed_file` here; did you mean `read_file`, `edit_file` or `move_file`?
-      error: .convoke/agents/bad.md:7: key `agents`: there is no agent `nobody`
       error: .convoke/agents/bad.md:8: key `mode`: expected one of `plan`, `default`, `auto_edit`, `full`, found `wild`
       error: .convoke/agents/bad.md:9: key `commands`: `a; b`: a command pattern is one simple command; write one rule for each
       error: .convoke/agents/bad.md:9: key `commands`: `c | d`: a command pattern is one simple command; write one rule for each
       error: .convoke/agents/bad.md:10: key `query`: agent `bad`: nothing is there for `${what}` (query, line 1); its inputs are `task`; a literal `${` is written `$${`
+      warning: .convoke/agents/bad.md:7: key `agents`: there is no agent `nobody`
 
     1 agent, 1 wrong
     ");

@@ -123,6 +123,74 @@ fn what_agents_changed_is_taken_over_through_the_worktree_of_their_caller() {
     assert!(!gone.stderr.contains("needs git"), "{gone:?}");
 }
 
+/// An agent's id is the beginning of those of the agents it called, and is its own all the same.
+#[test]
+fn an_agent_with_a_worktree_that_called_one_with_a_worktree_is_applied_after_it() {
+    let script = vec![
+        delegate("outer"),
+        write("outer.txt"),
+        delegate("inner"),
+        write("inner.txt"),
+        done("inner"),
+        done("outer"),
+        Reply::text("Done.").into(),
+    ];
+    let agents = [
+        ("outer", "tools: [write_file]\nagents: [inner]\nworkspace: worktree\n"),
+        ("inner", "tools: [write_file]\nworkspace: worktree\n"),
+    ];
+    let world = world(script, &agents);
+    git(&world.scene, &["init", "--quiet", "-b", "main"]);
+    git(&world.scene, &["add", "-A"]);
+    git(&world.scene, &["commit", "--quiet", "-m", "first"]);
+    let ran = world.run(Wire::OpenAiChat, &["--mode", "full", "Go."]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mut ids = workspaces(&world);
+    ids.sort_by_key(String::len);
+    let [outer, inner] = ids.as_slice() else { panic!("{ids:?}") };
+    assert!(inner.starts_with(outer.as_str()), "{ids:?}");
+    for id in [inner, outer] {
+        assert_eq!(world.scene.run(&["runs", "diff", id]).code, Some(0), "{id}");
+        let applied = world.scene.run(&["runs", "apply", id]);
+        assert_eq!(applied.code, Some(0), "{applied:?}");
+    }
+    let project = world.scene.project();
+    assert!(project.join("outer.txt").exists() && project.join("inner.txt").exists());
+    // Who did what is asked for by a name as well as by a path.
+    for pattern in ["inner", "main/outer/inner"] {
+        let audit = world.scene.run(&["runs", "audit", "--agent", pattern]);
+        assert!(audit.stdout.contains("inner.txt"), "{audit:?}");
+        assert!(!audit.stdout.contains("outer.txt"), "{audit:?}");
+    }
+}
+
+/// The ids of agents of which there is a workspace.
+fn workspaces(world: &World) -> Vec<String> {
+    let directory = world.scene.root().join("home/.local/share/convoke/workspaces");
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).collect()
+}
+
+#[test]
+fn what_agents_of_a_run_that_is_not_kept_leave_can_be_removed() {
+    let script = vec![delegate("tree"), write("b.txt"), done("b"), Reply::text("Done.").into()];
+    let world = world(script, &[("tree", "tools: [write_file]\nworkspace: copy\n")]);
+    let ran = world.run(Wire::OpenAiChat, &["--no-journal", "--mode", "full", "Go."]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let [id] = &workspaces(&world)[..] else { panic!("{ran:?}") };
+    let kept = world.scene.run(&["runs", "gc"]);
+    assert!(kept.stderr.contains(&format!("`convoke runs rm {id}` removes it")), "{kept:?}");
+    let asked = world.scene.run(&["runs", "rm", id]);
+    assert_eq!(asked.code, Some(2), "{asked:?}");
+    assert!(asked.stderr.contains("were not applied: they go with it"), "{asked:?}");
+    let (root, _) = id.split_once('-').unwrap();
+    let gone = world.scene.run(&["runs", "rm", root, "--yes"]);
+    assert_eq!(gone.code, Some(0), "{gone:?}");
+    assert!(gone.stdout.contains(&format!("removed the workspace of {id}")), "{gone:?}");
+    assert_eq!(workspaces(&world), [""; 0]);
+}
+
 #[test]
 fn a_prompt_beside_named_inputs_is_handed_over_with_them() {
     let typed = "inputs:\n  target: string\n  depth: {type: integer, required: false}\n";

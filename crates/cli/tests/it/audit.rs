@@ -88,6 +88,11 @@ fn filters_combine() {
     let none = scene.run(&["runs", "audit", "--tool", "nothing"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{none:?}");
     assert!(none.stderr.contains("nothing of the kind was done in 2 runs"), "{none:?}");
+    assert!(!none.stderr.contains("is called"), "{none:?}");
+    // That a name is wrong is another thing than that nothing was done.
+    let nobody = scene.run(&["runs", "audit", "--agent", "nosuch"]);
+    let said = "no agent here is called `nosuch`; there are: main";
+    assert!(nobody.stderr.contains(said), "{nobody:?}");
 }
 
 #[test]

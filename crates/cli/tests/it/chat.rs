@@ -616,3 +616,20 @@ fn a_prompt_of_a_server_is_filled_in_and_said() {
         assert!(ran.stderr.contains(said), "{said}: {ran:?}");
     }
 }
+
+/// What no model may read from a server is not read for one either.
+#[test]
+fn a_rule_that_denies_a_server_holds_for_what_is_attached_and_said() {
+    let Some(world) = with_prompts(vec![say("Hello.")]) else { return };
+    let file = world.scene.root().join("home/.config/convoke/convoke.yml");
+    let rule = "policy:\n  rules:\n    - {effect: deny, tool: \"mcp__notes__*\"}\n";
+    let text = fs::read_to_string(&file).unwrap() + "\n" + rule;
+    fs::write(&file, text).unwrap();
+    let ran = world.scene.run_with(b"@notes:note://today hi\n/notes:greet Oslo\n", MODEL);
+    assert!(!ran.shown().contains("buy milk"), "{ran:?}");
+    assert!(ran.stderr.contains("`notes:note://today` cannot be read"), "{ran:?}");
+    assert!(ran.stderr.contains("no prompt of the MCP server `notes` can be used"), "{ran:?}");
+    assert!(ran.stderr.contains("the rule on tool `mcp__notes__*`"), "{ran:?}");
+    let sent = |request: &[u8]| String::from_utf8_lossy(request).contains("Greet");
+    assert!(!world.server.requests().iter().any(|request| sent(&request.body)), "nothing was sent");
+}

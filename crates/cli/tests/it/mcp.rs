@@ -170,7 +170,8 @@ fn a_server_that_does_not_start_says_why_and_what_to_do() {
     hint: `convoke mcp list` shows them all
     ");
     let listed = scene.run(&["doctor"]);
-    let said = "gone: there is no program `no-such-program-at-all` in PATH";
+    assert_eq!(listed.code, Some(1), "{listed:?}");
+    let said = "gone: failed just now: program `no-such-program-at-all` not found";
     assert!(listed.stdout.contains(said), "{listed:?}");
     assert!(listed.stdout.contains("self: 4 tools, asked just now"), "{listed:?}");
 }
@@ -377,6 +378,35 @@ fn tools_of_servers_are_listed_shown_and_called() {
     let shown = scene.stdout(&["tools", "show", "self.grep"]);
     assert!(shown.starts_with("mcp__self__grep\n"), "{shown}");
     assert!(shown.contains("  server      self\n"), "{shown}");
+}
+
+/// What is listed is what would be decided.
+#[test]
+fn rules_on_tools_of_servers_are_part_of_what_is_listed() {
+    for (effect, said) in [("deny", "deny"), ("allow", "allow")] {
+        let rule =
+            format!("policy:\n  rules:\n    - {{effect: {effect}, tool: \"mcp__self__*\"}}\n");
+        let scene = scene().user(&rule);
+        let project = scene.project().display().to_string();
+        let add = ["mcp", "add", "self", "--", CONVOKE, "--cwd", &project, "mcp", "serve"];
+        assert_eq!(scene.run(&add).code, Some(0));
+        let listed = scene.json(&["tools", "list", "--category", "mcp", "--json"]);
+        assert_eq!(find(&listed, "mcp__self__grep")["permission"], said);
+        let shown = scene.stdout(&["tools", "show", "self.grep"]);
+        assert!(shown.contains(&format!("  permission  {said}\n")), "{shown}");
+        let checked = scene.json(&["policy", "check", "self.ls", "--json"]);
+        assert_eq!(checked["decision"], said, "{checked}");
+    }
+}
+
+/// Whoever serves what nobody can call is told so.
+#[test]
+fn tools_that_are_denied_whatever_is_sent_are_not_served() {
+    let scene = Scene::new().user("policy:\n  rules:\n    - {effect: deny, tool: grep}\n");
+    let ran = scene.run(&["mcp", "serve", "--tool", "grep", "--tool", "ls"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("`grep`: not served, every call would be denied"), "{ran:?}");
+    assert!(!ran.stderr.contains("`ls`"), "{ran:?}");
 }
 
 #[test]

@@ -57,6 +57,42 @@ fn one_server_that_lacks_a_variable_keeps_nothing_else_from_working() {
     assert_eq!(other.run(&["mcp", "list"]).code, Some(7), "other keys are as strict as ever");
 }
 
+/// Set-up scripts do this.
+#[test]
+fn servers_that_are_added_at_once_are_all_there() {
+    let scene = Scene::new();
+    let names: Vec<String> = (0..12).map(|index| format!("q{index}")).collect();
+    let add = |name: &String| scene.command(&["mcp", "add", name, "--", "true"]).spawn().unwrap();
+    let adding: Vec<_> = names.iter().map(add).collect();
+    for child in adding {
+        let ran = scene.ended(&child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let listed = scene.json(&["mcp", "list", "--json"]);
+    for name in &names {
+        find(&listed, name);
+    }
+    let off = |name: &String| scene.command(&["mcp", "disable", name]).spawn().unwrap();
+    let switching: Vec<_> = names.iter().map(off).collect();
+    for child in switching {
+        let ran = scene.ended(&child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    assert_eq!(own_file(&scene).matches("enabled: false").count(), names.len());
+}
+
+/// What somebody protected is not put aside by a file in its place.
+#[test]
+fn a_file_that_is_read_only_stays() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::new().user("# mine\n");
+    let path = scene.root().join("home/.config/convoke/convoke.yml");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
+    let ran = scene.run(&["mcp", "add", "x", "--", "true"]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("it is read-only"), "{ran:?}");
+    assert_eq!(own_file(&scene), "# mine\n");
+}
+
 /// What a layer above takes away from a server must not come back because that layer lacks a variable.
 #[test]
 fn a_server_is_left_out_whole() {
@@ -341,4 +377,162 @@ fn a_tool_is_named_in_the_same_way_to_call_it_and_to_ask_about_it() {
     scene.run(&["mcp", "test", "self"]);
     let known = scene.run(&["policy", "check", "self.grep", r#"{"pattern": "x"}"#]);
     assert_eq!(known.code, Some(3), "it is asked about: {known:?}");
+}
+
+/// What a server says of its tools must not clear a screen, name a window or write a clipboard.
+#[test]
+fn words_of_a_server_do_not_steer_a_terminal() {
+    let Some(scene) = notes() else { return skip("python3", "the server is written in it") };
+    let python =
+        find(&scene.json(&["mcp", "list", "--json"]), "notes")["reached"]["command"].clone();
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/steers.py");
+    let added = scene.run(&["mcp", "add", "steers", "--", python.as_str().unwrap(), fixture]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    assert_eq!(scene.run(&["mcp", "test", "steers"]).code, Some(0));
+    for words in [
+        &["tools", "list", "--category", "mcp"][..],
+        &["tools", "show", "steers.look"],
+        &["mcp", "tools", "steers"],
+        &["mcp", "tools", "steers", "--full"],
+    ] {
+        let words = [words, &["--color", "never"]].concat();
+        let shown = Terminal::start(&scene, 200, Attached::All, &words).end().screen;
+        assert!(shown.contains("Looks."), "{words:?}: {shown:?}");
+        assert!(!shown.contains(['\u{1b}', '\u{7}']), "{words:?}: {shown:?}");
+    }
+}
+
+/// This is what people paste into a report.
+#[test]
+fn keys_among_arguments_and_in_addresses_are_not_shown() {
+    let scene = Scene::new();
+    let address = "http://user:pwpwpw99@127.0.0.1:9/mcp?api_key=sk-live-qqqq1234567890";
+    for words in [
+        &["one", "--", "true", "--api-key", "sk-live-zzzzzz1234567890"][..],
+        &["two", address],
+        &["three", "--", "true", "--password=hunter22"],
+    ] {
+        let ran = scene.run(&[&["mcp", "add"], words].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("warning: what looks like a key is "), "{ran:?}");
+        assert!(ran.stderr.contains("write `${NAME}` there"), "{ran:?}");
+    }
+    let by_variable = ["mcp", "add", "four", "--", "true", "--api-key", "${KEY:-}"];
+    let ran = scene.run(&by_variable);
+    assert!(!ran.stderr.contains("looks like a key"), "{ran:?}");
+    for words in [
+        &["config", "show"][..],
+        &["config", "show", "--json"],
+        &["config", "explain", "tools.mcpServers"],
+        &["config", "explain", "tools", "--json"],
+        &["mcp", "list"],
+        &["mcp", "list", "--json"],
+    ] {
+        let shown = scene.stdout(words);
+        for key in ["zzzzzz", "qqqq", "pwpwpw", "hunter22"] {
+            assert!(!shown.contains(key), "{words:?}: {shown}");
+        }
+        assert!(shown.contains("--api-key") && shown.contains("127.0.0.1:9/mcp"), "{shown}");
+    }
+    let four = scene.stdout(&["config", "show"]);
+    assert!(four.contains("${KEY:-}"), "{four}");
+}
+
+/// One that lacks a variable is there, and whoever asks for it is told so.
+#[test]
+fn a_server_that_is_left_out_is_not_unknown() {
+    let scene = Scene::new()
+        .user("tools:\n  mcpServers:\n    - name: lacking\n      command: \"${NOT_SET}\"\n")
+        .file("convoke.yml", "")
+        .file(".mcp.json", r#"{"mcpServers": {"pj": {"command": "${NOT_SET}"}}}"#);
+    for (verb, name) in [("get", "lacking"), ("test", "lacking"), ("get", "pj"), ("tools", "pj")] {
+        let ran = scene.run(&["--trust-project", "mcp", verb, name]);
+        let said = format!("the MCP server `{name}` is left out: it asks for a variable");
+        assert!(ran.code == Some(7) && ran.stderr.contains(&said), "{ran:?}");
+    }
+    let ran = scene.run(&["mcp", "add", "x", "--", "true", "${NOT_SET}"]);
+    assert!(ran.stderr.contains("until it is, the server `x` is left out"), "{ran:?}");
+}
+
+#[test]
+fn a_server_of_the_project_says_how_it_is_switched() {
+    let scene = Scene::new()
+        .file("convoke.yml", "tools:\n  mcpServers:\n    - name: own\n      command: x\n")
+        .file(".mcp.json", r#"{"mcpServers": {"jj": {"command": "x"}}}"#);
+    let run = |words: &[&str]| {
+        let ran = scene.run(&[&["--trust-project", "mcp"], words].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        ran.stderr
+    };
+    let off = run(&["disable", "jj"]);
+    assert!(off.contains("write \"disabled\": true there") && off.contains("mcp__jj__*"), "{off}");
+    let on = run(&["enable", "jj"]);
+    assert!(on.contains("to switch it on") && !on.contains("off"), "{on}");
+    let own = run(&["disable", "own"]);
+    assert!(own.contains("`--project` changes that"), "{own}");
+}
+
+#[test]
+fn a_server_that_is_switched_off_is_not_started_and_says_what_to_do() {
+    let scene = Scene::new();
+    assert_eq!(scene.run(&["mcp", "add", "s", "--", "true"]).code, Some(0));
+    let ran = scene.run(&["mcp", "disable", "s"]);
+    assert!(ran.stderr.contains("that are under way use it until they end"), "{ran:?}");
+    for words in [&["tools", "call", "s.x"][..], &["mcp", "test", "s"]] {
+        let ran = scene.run(words);
+        assert!(ran.code != Some(0) && !ran.stderr.contains("starting s"), "{ran:?}");
+        assert!(ran.stderr.contains("`convoke mcp enable s`"), "{ran:?}");
+    }
+}
+
+/// Where a server starts is told to whoever uses or looks at it, and to nobody else.
+#[test]
+fn that_a_server_is_confined_here_is_told_where_it_matters() {
+    let scene = Scene::new();
+    for (name, words) in [("here", &["--workdir", "workspace"][..]), ("other", &[])] {
+        let ran = scene.run(&[&["mcp", "add", name], words, &["--", "sh"]].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let said = "`here` starts in a folder that is not trusted";
+    for (words, is_told) in [
+        (&["mcp", "list"][..], true),
+        (&["mcp", "get", "here"], true),
+        (&["doctor"], true),
+        (&["mcp", "get", "other"], false),
+        (&["tools", "show", "ls"], false),
+        (&["mcp", "remove", "other"], false),
+    ] {
+        let ran = scene.run(words);
+        assert_eq!(ran.shown().matches(said).count(), usize::from(is_told), "{words:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn servers_that_failed_are_not_everything_that_works() {
+    let scene = Scene::new();
+    assert_eq!(scene.run(&["mcp", "add", "dead", "--", "no-such-program-at-all"]).code, Some(0));
+    assert_eq!(scene.run(&["mcp", "test", "dead"]).code, Some(1));
+    let ran = scene.run(&["doctor"]);
+    assert!(ran.code == Some(1) && ran.stdout.contains("Something does not work: "), "{ran:?}");
+    let lines = ran.stdout.lines().filter(|line| line.trim_start().starts_with("dead: "));
+    assert_eq!(lines.count(), 1, "one line a server: {ran:?}");
+}
+
+#[test]
+fn a_server_is_tried_when_it_is_added() {
+    let scene = Scene::new();
+    let project = scene.project().display().to_string();
+    let add = ["mcp", "add", "self", "--test", "--", CONVOKE, "--cwd", &project, "mcp", "serve"];
+    let ran = scene.run(&add);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("it works, and offers 4 tools, "), "{ran:?}");
+    assert!(scene.stdout(&["mcp", "list"]).contains("4 tools, revision"));
+    let ran = scene.run(&["mcp", "add", "dead", "--test", "--", "no-such-program-at-all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("it stays in the file; "), "{ran:?}");
+    assert!(own_file(&scene).contains("name: dead"), "{}", own_file(&scene));
+
+    let words = ["mcp", "add", "again", "--", CONVOKE, "--cwd", &project, "mcp", "serve"];
+    let shown = Terminal::start(&scene, 100, Attached::All, &words).end().screen;
+    assert!(shown.contains("it works, and offers 4 tools, "), "{shown}");
 }

@@ -32,6 +32,8 @@ struct State {
     refresh: BTreeSet<String>,
     /// The grants that tokens were given for.
     grants: Vec<String>,
+    /// Whether the person who is asked says no.
+    says_no: bool,
 }
 
 struct Asked {
@@ -139,11 +141,15 @@ impl State {
         self.given
     }
 
-    /// The person says yes at once.
+    /// The person answers at once.
     fn authorize(&mut self, asked: BTreeMap<String, String>) -> Answer {
         let code = format!("code-{}", self.next());
         let mut back = Url::parse(&asked["redirect_uri"]).unwrap();
-        let answer = [("code", code.as_str()), ("state", asked["state"].as_str())];
+        let answer = if self.says_no {
+            [("error", "access_denied"), ("state", asked["state"].as_str())]
+        } else {
+            [("code", code.as_str()), ("state", asked["state"].as_str())]
+        };
         back.query_pairs_mut().extend_pairs(answer);
         self.codes.insert(code, asked);
         Answer { status: 302, header: Some(("Location", back.to_string())), body: Value::Null }
@@ -227,7 +233,9 @@ fn log_in(scene: &Scene) -> Ran {
     let back = answer.lines().find_map(|line| line.strip_prefix("Location: ")).unwrap();
     let back = Url::parse(back).unwrap();
     assert_eq!(back.host_str(), Some("127.0.0.1"), "the browser comes back to this machine");
-    assert!(visit(&back).starts_with("HTTP/1.1 200"));
+    let is_denied = back.query_pairs().any(|(name, _)| name == "error");
+    let status = if is_denied { "HTTP/1.1 400" } else { "HTTP/1.1 200" };
+    assert!(visit(&back).starts_with(status));
     let mut rest = String::new();
     told.read_to_string(&mut rest).unwrap();
     let ran = ended(scene, command);
@@ -272,10 +280,21 @@ fn somebody_signs_in_calls_is_remembered_and_signs_out() {
         assert!(!ran.shown().contains("access-") && !ran.shown().contains("refresh-"), "{ran:?}");
     }
 
+    remote.state.lock().unwrap().says_no = true;
+    let denied = log_in(&scene);
+    assert_eq!(denied.code, Some(1), "{denied:?}");
+    let said = "the login to `r` did not work; the earlier one is kept";
+    assert!(denied.stderr.contains(said), "{denied:?}");
+    assert_eq!(call().code, Some(0), "it is");
+
     let out = scene.run(&["mcp", "logout", "r"]);
     assert_eq!((out.code, out.stderr.as_str()), (Some(0), "signed out of r\n"));
     let left = kept().any(|path| std::fs::read_to_string(path).unwrap().contains("access-"));
     assert!(!left, "nothing is left");
+    let listed = scene.stdout(&["mcp", "list"]);
+    assert!(listed.contains("wants a login"), "{listed}");
+    let denied = log_in(&scene);
+    assert!(denied.stderr.contains("did not work; you are not signed in"), "{denied:?}");
     let after = scene.run(&["mcp", "test", "r"]);
     assert_eq!(after.code, Some(1), "{after:?}");
 }

@@ -59,6 +59,10 @@ impl Named {
                 Failure::usage(message).hint(format!("`//{server}:{prompt}` says it to the model"))
             );
         };
+        if let Some(why) = runtime.denies_reading(server) {
+            let message = format!("no prompt of the MCP server `{server}` can be used");
+            return Err(Failure::failed(message).causes([why]));
+        }
         servers.attach();
         let listing = tokio::time::timeout(PATIENCE, servers.servers().list_prompts(server));
         let prompts = listing.await.unwrap_or_else(|_| Err(ToolError::timeout(PATIENCE)));
@@ -232,7 +236,9 @@ pub(super) fn served(runtime: &Runtime) -> Vec<Served> {
         let (resources, templates) = servers.servers().known_resources(&server);
         let prompts = prompts.into_iter().filter_map(|one| shown(one.name, one.description));
         let resources = resources.into_iter().map(|one| (one.uri, one.name));
-        let templates = templates.into_iter().map(|one| (one.uri_template, one.name));
+        // Of what is to be filled in, all that is known is the beginning.
+        let begins = |template: String| template.split('{').next().unwrap_or_default().to_owned();
+        let templates = templates.into_iter().map(|one| (begins(one.uri_template), one.name));
         let resources = resources.chain(templates);
         let resources = resources.filter_map(|(uri, name)| shown(uri, Some(name)));
         Served { server, prompts: prompts.collect(), resources: resources.collect() }

@@ -35,6 +35,9 @@ pub(super) async fn read(
     let Some(servers) = runtime.mcp() else {
         return Err(cannot("there are no MCP servers".to_owned()));
     };
+    if let Some(why) = runtime.denies_reading(server) {
+        return Err(cannot(why));
+    }
     servers.attach();
     let reading = tokio::time::timeout(PATIENCE, servers.servers().read_resource(server, uri));
     let late = || ToolError::timeout(PATIENCE);

@@ -4,7 +4,7 @@ use convoke::Runtime;
 use convoke::agent::Paused;
 use convoke::config::Config;
 use convoke::mcp::client::ServerState;
-use convoke_core::{Message, Mode, ModelFacts, Part, Permission, Role};
+use convoke_core::{Message, Mode, ModelFacts, Part, Role};
 
 use super::line::COMMANDS;
 use super::mention::Attached;
@@ -101,16 +101,11 @@ pub(super) fn tools(runtime: &Runtime, output: &Output) {
     let mut table = Table::indented(2).cut();
     for tool in tools {
         let spec = tool.spec();
-        let permission = runtime.permissions().get(&spec.kind).copied().unwrap_or(Permission::Deny);
-        let style = match permission {
-            Permission::Allow => Style::Good,
-            Permission::Ask => Style::Warn,
-            Permission::Deny => Style::Bad,
-        };
+        let permission = runtime.permission_of(spec);
         table.row([
-            (spec.name.clone(), Some(Style::Name)),
-            (permission.to_string(), Some(style)),
-            (first_sentence(&spec.description).to_owned(), None),
+            (harmless(&spec.name), Some(Style::Name)),
+            (permission.to_string(), Some(Style::of(permission))),
+            (harmless(first_sentence(&spec.description)), None),
         ]);
     }
     table.print(&output.err);
@@ -123,8 +118,8 @@ pub(super) fn agents(agents: &[(String, String)], output: &Output) {
     }
     let mut table = Table::indented(2).cut();
     for (name, description) in agents {
-        let what = first_sentence(description).to_owned();
-        table.row([(name.clone(), Some(Style::Name)), (what, None)]);
+        let what = harmless(first_sentence(description));
+        table.row([(harmless(name), Some(Style::Name)), (what, None)]);
     }
     table.print(&output.err);
 }
@@ -140,6 +135,11 @@ pub(super) fn servers(runtime: &Runtime, output: &Output) {
             _ if !status.enabled => ("off".to_owned(), Style::Dim),
             ServerState::Failed { why, .. } => (format!("failed: {}", harmless(why)), Style::Bad),
             ServerState::Ready => ("ready".to_owned(), Style::Good),
+            ServerState::Configured
+                if status.setback.as_ref().is_some_and(|one| one.wants_login) =>
+            {
+                ("wants a login".to_owned(), Style::Bad)
+            }
             ServerState::Configured if status.asked.is_some() => {
                 ("known, not started".to_owned(), Style::Dim)
             }

@@ -87,7 +87,11 @@ impl Trust {
         if !(self.yes && output.is_quiet()) {
             tell(&file, &grants, output);
         }
-        if !self.yes && !agrees(&format!("Trust {shown} as it is now?"), output)? {
+        let question = match folder {
+            None => format!("Trust {shown} as it is now?"),
+            Some(_) => format!("Trust the agents and MCP servers of {shown}?"),
+        };
+        if !self.yes && !agrees(&question, output)? {
             say(output, &format!("{shown} is not trusted"));
             return Ok(ExitCode::Failed);
         }
@@ -95,7 +99,15 @@ impl Trust {
             .add(&file, grants.digest)
             .map_err(|error| Failure::usage("the file cannot be listed").because(&error))?;
         list.write()?;
-        say(output, &format!("trusted {shown} as it is now"));
+        say(
+            output,
+            &match folder {
+                None => format!("trusted {shown} as it is now"),
+                Some(_) => format!(
+                    "trusted the agents and MCP servers of {shown}, also after they are changed"
+                ),
+            },
+        );
         Ok(ExitCode::Done)
     }
 }
@@ -213,7 +225,10 @@ impl Untrust {
             file.write()?;
         }
         let was = if removed { "no longer" } else { "not" };
-        say(output, &format!("{} is {was} trusted", meant.display()));
+        // A folder without a file of its own is listed by the one it could have.
+        let is_file = PROJECT_FILE_NAMES.iter().any(|name| meant.ends_with(name));
+        let shown = meant.parent().filter(|_| is_file && !meant.exists()).unwrap_or(&meant);
+        say(output, &format!("{} is {was} trusted", shown.display()));
         Ok(ExitCode::Done)
     }
 }

@@ -28,16 +28,22 @@ pub(super) fn check(runtime: &Runtime, session: &Session<'_>) -> Check {
         };
         format!("{}: {known}", status.name)
     };
-    let failed = statuses.iter().any(|status| status.enabled && status.setback.is_some());
+    let used = || statuses.iter().filter(|status| status.enabled);
+    let setbacks = || used().filter_map(|status| status.setback.as_ref());
+    let failed = setbacks().any(|setback| !setback.wants_login);
+    let wants_login = setbacks().any(|setback| setback.wants_login);
     let mut problems: Vec<String> =
         runtime.mcp().into_iter().flat_map(|servers| servers.warnings()).collect();
-    problems.extend(missing(runtime, session));
+    let is_told = |name: &str| used().any(|status| status.name == name && status.setback.is_some());
+    problems.extend(missing(is_told, runtime, session));
     let untrusted = session.untrusted_servers();
     if let Some(file) = &untrusted {
         problems.push(format!("{} is not used: this project is not trusted", file.display()));
     }
     let message = if statuses.is_empty() { "none".to_owned() } else { count };
-    let check = if problems.is_empty() && !failed {
+    let check = if failed {
+        Check::fail(NAME, message)
+    } else if problems.is_empty() && !wants_login {
         Check::ok(NAME, message)
     } else {
         Check::warn(NAME, message)
@@ -62,10 +68,15 @@ pub(super) fn check(runtime: &Runtime, session: &Session<'_>) -> Check {
     check.hint("`convoke mcp test` starts them all").details(details.collect())
 }
 
-/// Says which programs are not there.
-fn missing(runtime: &Runtime, session: &Session<'_>) -> Vec<String> {
+/// Says which programs are not there, of servers of which it was not told yet that they do not work.
+fn missing(
+    is_told: impl Fn(&str) -> bool,
+    runtime: &Runtime,
+    session: &Session<'_>,
+) -> Vec<String> {
     let listed = runtime.mcp().into_iter().flat_map(|servers| servers.listed());
-    let listed = listed.filter(|listed| listed.config.enabled);
+    let listed =
+        listed.filter(|listed| listed.config.enabled && !is_told(listed.config.name.as_str()));
     let missing = listed.filter_map(|listed| match &listed.config.transport {
         Transport::Program { command, cwd, .. } => {
             let problem = programs::problem(command, cwd.as_deref(), session)?;

@@ -3,6 +3,7 @@
 mod check;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use convoke::config::{Timeout, WORKSPACE};
@@ -11,9 +12,14 @@ use convoke_core::ExitCode;
 use convoke_core::secret::holds_token;
 use serde_json::{Value, json};
 
-use self::check::{address_problem, doubts, header, is_address, variable};
+use self::check::{
+    address_holds_key, address_problem, doubts, header, holds_key, is_address, variable,
+};
+use super::advice::advice;
 use super::import::adapt;
 use super::place::{PlaceFlag, known, open, warn_of_variables};
+use super::test::{look, offers};
+use super::{find, runtime_for};
 use crate::duration;
 use crate::failure::{self, Failure};
 use crate::output::Output;
@@ -82,6 +88,9 @@ pub(crate) struct Add {
     /// Put it in the place of another of its name
     #[arg(long)]
     force: bool,
+    /// Start it at once, and say what it offers; in a terminal that is done anyway
+    #[arg(long)]
+    test: bool,
     /// The program, or the address
     #[arg(value_name = "PROGRAM | URL")]
     target: Option<String>,
@@ -103,6 +112,9 @@ pub(crate) struct AddJson {
     /// Put it in the place of another of its name
     #[arg(long)]
     force: bool,
+    /// Start it at once, and say what it offers; in a terminal that is done anyway
+    #[arg(long)]
+    test: bool,
 }
 
 impl AddJson {
@@ -130,8 +142,7 @@ impl AddJson {
         adapt(&mut server, self.place).map_err(Failure::usage)?;
         put(&server, self.place, self.force, session, output)?;
         tell_start(&server, self.place, is_said, session, output);
-        finish(&server, self.place, output);
-        Ok(ExitCode::Done)
+        finish(&server, self.place, self.test, session, output)
     }
 }
 
@@ -146,8 +157,7 @@ impl Add {
         let server = self.server(session)?;
         put(&server, self.place, self.force, session, output)?;
         tell_start(&server, self.place, self.workdir.is_some(), session, output);
-        finish(&server, self.place, output);
-        Ok(ExitCode::Done)
+        finish(&server, self.place, self.test, session, output)
     }
 
     fn server(&self, session: &Session<'_>) -> Result<ServerConfig, Failure> {
@@ -267,7 +277,7 @@ fn put(
         failure::warning(output, &doubt);
     }
     warn_of_secrets(server, place, output);
-    warn_of_variables(&text_of(server), session, output);
+    warn_of_variables(server, session, output);
     Ok(())
 }
 
@@ -295,13 +305,54 @@ fn tell_start(
     }
 }
 
-/// Says what to do next.
-fn finish(server: &ServerConfig, place: PlaceFlag, output: &mut Output) {
+/// Asks the server what it offers, where somebody wants to know, or says how to.
+fn finish(
+    server: &ServerConfig,
+    place: PlaceFlag,
+    is_wanted: bool,
+    session: &Session<'_>,
+    output: &mut Output,
+) -> Result<ExitCode, Failure> {
     place.warn(output);
+    let name = &server.name;
+    let is_watched = output.err.is_terminal() && !output.is_quiet();
+    if (is_wanted || is_watched) && try_out(name, session, output)? {
+        return Ok(ExitCode::Done);
+    }
     if !output.is_quiet() {
-        let name = &server.name;
         failure::hint(output, &format!("`convoke mcp test {name}` says whether it works"));
     }
+    Ok(ExitCode::Done)
+}
+
+/// Starts a server that was just added, and says what it offers. That it does not work undoes nothing. Tells whether
+/// it could be tried: one of a project that is not trusted cannot, nor one that lacks a variable.
+fn try_out(name: &str, session: &Session<'_>, output: &mut Output) -> Result<bool, Failure> {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let Ok(runtime) = runtime_for(name, session, output) else { return Ok(false) };
+    let Ok((servers, listed)) = find(name, &runtime) else { return Ok(false) };
+    if !output.is_quiet() {
+        let seconds = PATIENCE.as_secs();
+        output.err.line(format_args!("asking it what it offers, for at most {seconds} s"));
+    }
+    let looked = look(name, servers, PATIENCE)?;
+    match &looked.result {
+        Ok(status) => {
+            let line = format!("it works, and offers {}", offers(status));
+            output.err.line(output.err.printable(&line));
+        }
+        Err(error) => {
+            failure::doubt(output, &runtime.secrets().hide(&error.message));
+            for hint in advice(listed, error, &runtime, session) {
+                failure::hint(output, &hint);
+            }
+            failure::hint(
+                output,
+                &format!("it stays in the file; `convoke mcp test {name}` tries it again"),
+            );
+        }
+    }
+    Ok(true)
 }
 
 /// Says whether a server can have this name.
@@ -328,8 +379,26 @@ pub(super) fn text_of(server: &ServerConfig) -> String {
     texts.join("\n")
 }
 
-/// Says which values look like keys and are now in a file that others get to see.
+/// Says which values look like keys and are now in a file that others get to see, or where others see them anyway.
 pub(super) fn warn_of_secrets(server: &ServerConfig, place: PlaceFlag, output: &mut Output) {
+    let in_the_open = match &server.transport {
+        Transport::Program { args, .. } => {
+            let message = "what looks like a key is among the arguments, where other programs of this machine see it";
+            holds_key(args).then_some((
+                message,
+                "pass it by `--env 'NAME=${NAME}'`, if the program reads that",
+            ))
+        }
+        Transport::Http { url, .. } => {
+            let message = "what looks like a key is in the address, which ends in logs";
+            let hint = "pass it by `--header`, if the server takes that";
+            address_holds_key(url).then_some((message, hint))
+        }
+    };
+    if let Some((message, hint)) = in_the_open {
+        failure::warning(output, message);
+        failure::hint(output, &format!("write `${{NAME}}` there, and set the variable; or {hint}"));
+    }
     if !place.is_projects() {
         return;
     }

@@ -27,6 +27,9 @@ pub(super) fn advice(
     session: &Session<'_>,
 ) -> Vec<String> {
     let name = &listed.config.name;
+    if !listed.config.enabled {
+        return vec![format!("`convoke mcp enable {name}` switches it on")];
+    }
     let mut hints = Vec::new();
     match &listed.config.transport {
         Transport::Http { headers, .. } => {

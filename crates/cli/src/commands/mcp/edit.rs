@@ -3,6 +3,9 @@
 //! The file is changed as text, so that comments and layout stay as somebody made them. Then it is read again: unless
 //! it says what it said before and the change beside it, it is not written at all, and whoever asked is told what to
 //! write by hand. The rest of the file may have mistakes, as long as it can be read; what is added may not.
+//!
+//! Only one process at a time changes a file: each reads what the one before it wrote. What an editor wrote meanwhile
+//! is not overwritten either.
 
 mod entry;
 mod list;
@@ -17,7 +20,7 @@ use serde_json::Value;
 
 use self::list::ServerList;
 use crate::failure::{Failure, headline};
-use crate::files;
+use crate::files::{self, Held};
 
 pub(super) use self::entry::variables;
 
@@ -28,11 +31,24 @@ pub(super) struct Edit<'a> {
     before: Option<String>,
     text: String,
     reader: Reader,
+    /// Keeps others from changing it meanwhile.
+    held: Option<Held>,
 }
 
 impl<'a> Edit<'a> {
-    /// Reads the file; it need not be there.
+    /// Reads the file to change it; it need not be there. Who else wants to change it waits.
     pub(super) fn open(
+        path: &'a Path,
+        environment: BTreeMap<String, String>,
+    ) -> Result<Self, Failure> {
+        let held = files::hold(path).map_err(|error| {
+            Failure::failed(format!("{} cannot be changed now", path.display())).because(&error)
+        })?;
+        Ok(Self { held: Some(held), ..Self::look(path, environment)? })
+    }
+
+    /// Reads the file only to see what would come of a change.
+    pub(super) fn look(
         path: &'a Path,
         environment: BTreeMap<String, String>,
     ) -> Result<Self, Failure> {
@@ -43,7 +59,7 @@ impl<'a> Edit<'a> {
             Failure::new(Cause::State, "the change cannot be tried out").because(&error)
         })?;
         let text = before.clone().unwrap_or_default();
-        let edit = Self { path, before, text, reader };
+        let edit = Self { path, before, text, reader, held: None };
         edit.tree()?;
         Ok(edit)
     }
@@ -141,13 +157,17 @@ impl<'a> Edit<'a> {
 
     /// Writes the file, whole or not at all.
     pub(super) fn write(self) -> Result<(), Failure> {
-        let Self { path, before, text, .. } = self;
+        let Self { path, before, text, held: _held, .. } = self;
         if before.as_deref() == Some(text.as_str()) {
             return Ok(());
         }
-        files::rewrite(path, &text).map_err(|error| {
-            Failure::failed(format!("{} cannot be written", path.display())).because(&error)
-        })
+        let shown = path.display();
+        if files::read_if_there(path).ok() != Some(before) {
+            let message = format!("{shown} was changed meanwhile, and is left as it is");
+            return Err(Failure::failed(message).hint("run the command again"));
+        }
+        files::rewrite(path, &text)
+            .map_err(|error| Failure::failed(format!("{shown} cannot be written")).because(&error))
     }
 
     /// Reads the file as it is now.

@@ -7,7 +7,7 @@ use convoke_core::{ExitCode, Timestamp};
 use serde_json::{Value, json};
 
 use super::list::{age, setback_json, setback_line, transport};
-use super::{find, reached, runtime, status, whose};
+use super::{find, reached, runtime_for, status, whose};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table};
@@ -39,7 +39,7 @@ impl Get {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let runtime = runtime(session, output)?;
+        let runtime = runtime_for(&self.name, session, output)?;
         let (servers, listed) = find(&self.name, &runtime)?;
         let known = status(servers, &self.name);
         if self.json {

@@ -9,8 +9,8 @@ use convoke::mcp::client::{
 };
 use convoke_core::ExitCode;
 
-use super::add::{check_name, text_of, warn_of_secrets};
-use super::place::{PlaceFlag, known, open, warn_of_variables};
+use super::add::{check_name, warn_of_secrets};
+use super::place::{PlaceFlag, known, look, open, warn_of_variables};
 use crate::failure::{self, Failure};
 use crate::files;
 use crate::output::Output;
@@ -104,7 +104,7 @@ impl Import {
             return Err(Failure::failed(format!("there is no server to take from `{shown}`")));
         }
         let path = self.place.file(session)?;
-        let mut edit = open(&path, session)?;
+        let mut edit = if self.dry_run { look(&path, session)? } else { open(&path, session)? };
         let mut taken = Vec::new();
         for mut server in read.servers {
             let adapted = adapt(&mut server, self.place);
@@ -145,7 +145,7 @@ impl Import {
             if !self.dry_run {
                 warn_of_secrets(server, self.place, output);
             }
-            warn_of_variables(&text_of(server), session, output);
+            warn_of_variables(server, session, output);
         }
         if !output.is_quiet() {
             let verb = if self.dry_run { "would go" } else { "went" };

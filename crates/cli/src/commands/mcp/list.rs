@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use convoke::config::Timeout;
+use convoke::config::{Timeout, words_without_keys};
 use convoke::mcp::client::{ServerConfig, ServerStatus, Setback, Transport};
 use convoke::{ListedServer, McpServers, Runtime};
 use convoke_core::{ErrorKind, ExitCode, Millis, Timestamp};
@@ -64,6 +64,7 @@ impl List {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = runtime(session, output)?;
+        Session::warn_of_places(|_| true, &runtime, output);
         let Some(servers) = runtime.mcp() else {
             return Ok(nothing(self.json, output));
         };
@@ -139,6 +140,7 @@ impl Row<'_> {
     }
 
     fn state(&self, now: Timestamp, runtime: &Runtime) -> (String, Option<Style>) {
+        const LONGEST: usize = 60;
         let tools = amounts::count(self.status.tools as u64, "tool");
         match self.looked.map(|looked| (looked, &looked.result)) {
             Some((looked, Ok(_))) => {
@@ -152,7 +154,8 @@ impl Row<'_> {
             None if self.status.setback.is_some() => {
                 let setback = self.status.setback.as_ref();
                 let line = setback.map(|setback| setback_line(setback, now, runtime));
-                (line.unwrap_or_default(), Some(Style::Bad))
+                // All of it would push the last column out of line.
+                (one_line(&line.unwrap_or_default(), LONGEST), Some(Style::Bad))
             }
             None => match (&self.status.revision, self.status.asked) {
                 (Some(revision), Some(asked)) => {
@@ -233,12 +236,15 @@ pub(in crate::commands) fn setback_json(status: &ServerStatus, runtime: &Runtime
 pub(super) fn transport(config: &ServerConfig, runtime: &Runtime) -> Value {
     let hide = |text: &String| runtime.secrets().hide(text).into_owned();
     match &config.transport {
-        Transport::Program { command, args, env, cwd } => json!({
-            "command": hide(command),
-            "args": args.iter().map(hide).collect::<Vec<_>>(),
-            "env": env.keys().collect::<Vec<_>>(),
-            "cwd": cwd.as_ref().map(|path| path.display().to_string()),
-        }),
+        Transport::Program { command, args, env, cwd } => {
+            let args = words_without_keys(args.iter().map(String::as_str));
+            json!({
+                "command": hide(command),
+                "args": args.iter().map(hide).collect::<Vec<_>>(),
+                "env": env.keys().collect::<Vec<_>>(),
+                "cwd": cwd.as_ref().map(|path| path.display().to_string()),
+            })
+        }
         Transport::Http { headers, .. } => json!({
             "url": reached(config, runtime),
             "headers": headers.keys().collect::<Vec<_>>(),

@@ -29,7 +29,7 @@ Examples:
   convoke mcp test tracker
 
 Exit codes:
-  0 you are signed in, 1 you are not, 2 there is nothing to sign in to";
+  0 you are signed in, 1 that did not work, 2 there is nothing to sign in to";
 
 const AFTER_LOGOUT: &str = "\
 Examples:
@@ -69,14 +69,18 @@ impl Login {
             if done.is_ok() {
                 servers.servers().forget_setback(&self.name).await;
             }
-            done
+            let is_signed_in = done.is_ok() || is_signed_in(&login).await;
+            (done, is_signed_in)
         }));
         // A line that nobody pasted is not waited for.
         threads.shutdown_timeout(Duration::from_millis(200));
-        done?.map_err(|error| {
+        let (done, is_signed_in) = done?;
+        done.map_err(|error| {
+            let what_holds =
+                if is_signed_in { "the earlier one is kept" } else { "you are not signed in" };
             // It says itself what led to it.
-            Failure::failed(format!("you are not signed in to `{}`", self.name))
-                .causes([error.to_string()])
+            let message = format!("the login to `{}` did not work; {what_holds}", self.name);
+            Failure::failed(message).causes([error.to_string()])
         })?;
         say(&format!("signed in to {}", self.name), output);
         Ok(ExitCode::Done)
@@ -92,7 +96,15 @@ impl Logout {
     ) -> Result<ExitCode, Failure> {
         let runtime = runtime(session, output)?;
         let login = login(&self.name, None, &runtime, session)?;
-        let was = threads()?.block_on(login.logout()).map_err(|error| {
+        let (servers, _) = find(&self.name, &runtime)?;
+        let was = threads()?.block_on(async {
+            let was = login.logout().await;
+            if matches!(was, Ok(true)) {
+                servers.servers().signed_out(&self.name).await;
+            }
+            was
+        });
+        let was = was.map_err(|error| {
             Failure::failed(format!("the login to `{}` cannot be forgotten", self.name))
                 .because(&error)
         })?;
@@ -100,6 +112,13 @@ impl Logout {
         say(&format!("{said} {}", self.name), output);
         Ok(ExitCode::Done)
     }
+}
+
+/// Tells whether an earlier login still holds.
+async fn is_signed_in(login: &OAuth) -> bool {
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let headers = tokio::time::timeout(PATIENCE, login.headers()).await;
+    matches!(headers, Ok(Ok(headers)) if !headers.is_empty())
 }
 
 fn say(text: &str, output: &Output) {

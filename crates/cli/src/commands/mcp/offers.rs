@@ -10,7 +10,7 @@ use convoke_core::ExitCode;
 use serde_json::json;
 
 use super::advice::failed;
-use super::{find, runtime, test};
+use super::{find, runtime_for, test};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table};
@@ -112,7 +112,7 @@ impl Resources {
 impl Asked {
     /// Starts the server, asks for all that it has, and ends it.
     fn look(&self, session: &Session<'_>, output: &mut Output) -> Result<Arc<McpServers>, Failure> {
-        let runtime = runtime(session, output)?;
+        let runtime = runtime_for(&self.name, session, output)?;
         let (servers, listed) = find(&self.name, &runtime)?;
         let looked = test::look(&self.name, servers, self.timeout.duration())?;
         match &looked.result {

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use convoke::config::Config;
+use convoke::mcp::client::ServerConfig;
 
+use super::add::text_of;
 use super::edit::{Edit, variables};
 use crate::failure::{self, Failure};
 use crate::output::Output;
@@ -44,9 +46,14 @@ impl PlaceFlag {
     }
 }
 
-/// Opens a file to be changed.
+/// Opens a file to be changed. Nobody else changes it meanwhile.
 pub(super) fn open<'a>(path: &'a Path, session: &Session<'_>) -> Result<Edit<'a>, Failure> {
     Edit::open(path, session.environment().variables())
+}
+
+/// Opens a file to see what would come of a change.
+pub(super) fn look<'a>(path: &'a Path, session: &Session<'_>) -> Result<Edit<'a>, Failure> {
+    Edit::look(path, session.environment().variables())
 }
 
 /// Returns the configuration, as far as it can be used: a file can be put right also where it is not.
@@ -61,12 +68,15 @@ pub(super) fn known(session: &Session<'_>, output: &mut Output) -> Option<Config
 }
 
 /// Says which variables a server asks for and nobody has set: without them it is left out.
-pub(super) fn warn_of_variables(text: &str, session: &Session<'_>, output: &mut Output) {
+pub(super) fn warn_of_variables(server: &ServerConfig, session: &Session<'_>, output: &mut Output) {
+    let (text, server) = (text_of(server), &server.name);
     let set = session.environment().variables();
-    for name in variables(text).into_iter().filter(|name| !set.contains_key(name)) {
+    for name in variables(&text).into_iter().filter(|name| !set.contains_key(name)) {
         failure::warning(
             output,
-            &format!("the variable {name} is not set: until it is, the server is left out"),
+            &format!(
+                "the variable {name} is not set: until it is, the server `{server}` is left out"
+            ),
         );
         failure::hint(output, &format!("`${{{name}:-}}` stands for nothing where it is not set"));
     }

@@ -12,7 +12,7 @@ use convoke::config::OnAsk;
 use convoke::mcp::serve::{HttpSettings, ServeError, Service, serve_http, serve_stdio};
 use convoke::model::Model;
 use convoke::{Runtime, Serving};
-use convoke_core::{Category, Cause, ExitCode, Mode};
+use convoke_core::{Category, Cause, ExitCode, Mode, Permission};
 use convoke_tool::{Selection, ToolView};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use super::super::agents::explained;
 use super::super::run::choose;
 use super::super::run::flags::mode_parser;
 use super::super::run::watch::threads;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
 use crate::signals::Signals;
@@ -123,9 +123,9 @@ impl Serve {
         runtime: &Runtime,
         session: &Session<'_>,
         threads: &tokio::runtime::Runtime,
-        output: &Output,
+        output: &mut Output,
     ) -> Result<Service, Failure> {
-        let mut serving: Serving<'_> = runtime.serve().tools(self.tools(runtime)?);
+        let mut serving: Serving<'_> = runtime.serve().tools(self.tools(runtime, output)?);
         for name in &self.agent {
             let agent =
                 runtime.find_agent(name).map_err(|error| explained(&error, runtime, session))?;
@@ -137,8 +137,9 @@ impl Serve {
         Ok(serving.service().title("Convoke"))
     }
 
-    /// Returns the tools that were asked for; without any, those that only look at files.
-    fn tools(&self, runtime: &Runtime) -> Result<ToolView, Failure> {
+    /// Returns the tools that were asked for; without any, those that only look at files. What is denied whatever
+    /// a client sends is not served, which is said.
+    fn tools(&self, runtime: &Runtime, output: &mut Output) -> Result<ToolView, Failure> {
         let offered = || {
             let tools = runtime.offered().list();
             let looks = tools
@@ -152,13 +153,25 @@ impl Serve {
             _ => self.tool.clone(),
         };
         let callable = runtime.callable();
-        callable.select(&Selection::only(names.clone())).map_err(|error| {
+        let wanted = callable.select(&Selection::only(names.clone())).map_err(|error| {
             let is_unknown = |name: &&String| !name.contains('*') && callable.get(name).is_none();
             let unknown = names.iter().find(is_unknown);
             let message = unknown.map(|name| callable.unknown(name).message);
             Failure::usage(message.unwrap_or_else(|| error.to_string()))
                 .hint("`convoke tools list` shows the tools there are")
-        })
+        })?;
+        let tools = wanted.list();
+        let specs = tools.iter().map(|tool| tool.spec());
+        let denied = specs.filter(|spec| runtime.permission_of(spec) == Permission::Deny);
+        let denied: Vec<String> = denied.map(|spec| spec.name.clone()).collect();
+        if denied.is_empty() {
+            return Ok(wanted);
+        }
+        let these = denied.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        failure::doubt(output, &format!("{these}: not served, every call would be denied"));
+        failure::hint(output, "`convoke policy check` says by what");
+        let rest = wanted.select(&Selection::all().without(denied));
+        rest.map_err(|error| Failure::usage(error.to_string()))
     }
 
     async fn until_the_end(

@@ -1,12 +1,14 @@
 //! `convoke mcp enable` and `disable`: a server is used, or kept for later.
 
 use clap::Args;
+use convoke::config::Author;
+use convoke::mcp::client::names_begin;
 use convoke_core::ExitCode;
 
 use super::edit::Switch;
 use super::place::{PlaceFlag, known, open};
 use super::runtime;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
@@ -81,12 +83,10 @@ impl Which {
         let (name, shown) = (&self.name, path.display());
         if !edit.has(name)? {
             let failure = Failure::usage(format!("there is no MCP server `{name}` in {shown}"));
-            return Err(match self.elsewhere(session, output) {
-                Some(file) => failure.hint(format!(
-                    "it is in {file}: write \"disabled\": true there to switch it off"
-                )),
-                None => failure.hint("`convoke mcp list --json` says which file each is in"),
-            });
+            return Err(self
+                .elsewhere(on, session, output)
+                .into_iter()
+                .fold(failure, Failure::hint));
         }
         edit.switch(name, on)?;
         edit.write()?;
@@ -94,14 +94,41 @@ impl Which {
             let line = format!("{done} {name} in {shown}");
             output.err.line(output.err.printable(&line));
         }
+        if on == Switch::Off && !output.is_quiet() {
+            failure::hint(output, "chats and runs that are under way use it until they end");
+        }
         self.place.warn(output);
         Ok(ExitCode::Done)
     }
 
-    /// Returns the file of another program that the server is written in.
-    fn elsewhere(&self, session: &Session<'_>, output: &mut Output) -> Option<String> {
-        let runtime = runtime(session, output).ok()?;
-        let listed = runtime.mcp()?.listed().iter().find(|one| one.config.name == self.name)?;
-        listed.file.as_ref().map(|file| file.display().to_string())
+    /// Says what to do about a server that is written elsewhere.
+    fn elsewhere(&self, on: Switch, session: &Session<'_>, output: &mut Output) -> Vec<String> {
+        let name = &self.name;
+        let unknown = || vec!["`convoke mcp list --json` says which file each is in".to_owned()];
+        let Ok(runtime) = runtime(session, output) else { return unknown() };
+        let mut listed = runtime.mcp().into_iter().flat_map(|servers| servers.listed());
+        let Some(listed) = listed.find(|one| one.config.name == *name) else { return unknown() };
+        let first = match (&listed.file, listed.author, on) {
+            (Some(file), _, Switch::Off) => {
+                let file = file.display();
+                format!("it is in {file}: write \"disabled\": true there to switch it off")
+            }
+            (Some(file), _, Switch::On) => {
+                let file = file.display();
+                format!("it is in {file}: take \"disabled\": true out there to switch it on")
+            }
+            (None, Author::Project, _) => {
+                "it is in the project's convoke.yml: `--project` changes that".to_owned()
+            }
+            (None, Author::User, _) => return unknown(),
+        };
+        let for_oneself = (on == Switch::Off && listed.author == Author::Project).then(|| {
+            let tools = names_begin(name);
+            format!(
+                "that is for everybody who works on the project; `tools.exclude: [\"{tools}*\"]` in your own file \
+                 keeps its tools from your runs alone"
+            )
+        });
+        std::iter::once(first).chain(for_oneself).collect()
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::super::run::watch::threads;
 use super::advice::failed;
 use super::list::{List, setback_line, transport};
-use super::{Looked, end, find, look_at, reached, runtime, status, whose};
+use super::{Looked, end, find, look_at, reached, runtime_for, status, whose};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{Output, Style, Table};
@@ -55,7 +55,7 @@ impl Test {
         let Some(name) = &self.name else {
             return List::checking(self.timeout, self.json).run(session, output);
         };
-        let runtime = runtime(session, output)?;
+        let runtime = runtime_for(name, session, output)?;
         let (servers, listed) = find(name, &runtime)?;
         if !self.json {
             let out = &output.out;
@@ -114,6 +114,7 @@ fn facts(
     facts.push(("offers", offers(status)));
     let unusable = status.unusable.iter();
     facts.extend(unusable.map(|(tool, why)| ("unusable", format!("{tool}: {why}"))));
+    facts.extend(status.warnings.iter().map(|warning| ("warning", warning.clone())));
     facts
 }
 
@@ -124,7 +125,8 @@ const fn believed(trust: Trust) -> &'static str {
     }
 }
 
-fn offers(status: &ServerStatus) -> String {
+/// Says how much a server offers.
+pub(super) fn offers(status: &ServerStatus) -> String {
     let counts =
         [(status.tools, "tool"), (status.resources, "resource"), (status.prompts, "prompt")];
     let counts = counts.map(|(count, what)| amounts::count(count as u64, what));
@@ -158,5 +160,6 @@ fn report(listed: &ListedServer, looked: &Looked, runtime: &Runtime) -> serde_js
         "prompts": status.map(|status| status.prompts),
         "unusable": status.map(|status| &status.unusable),
         "unwanted": status.map(|status| status.unwanted),
+        "warnings": status.map(|status| &status.warnings),
     })
 }

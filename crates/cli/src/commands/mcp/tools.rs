@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::tools::show::fields::{Side, fields, required};
 use super::advice::failed;
-use super::{find, runtime, status, test};
+use super::{find, runtime_for, status, test};
 use crate::duration;
 use crate::failure::{self, Failure};
 use crate::output::{Output, Style, Table, first_sentence, wrap};
@@ -49,7 +49,7 @@ impl Tools {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let runtime = runtime(session, output)?;
+        let runtime = runtime_for(&self.name, session, output)?;
         let (servers, listed) = find(&self.name, &runtime)?;
         let looked = test::look(&self.name, servers, self.timeout.duration())?;
         if let Err(error) = &looked.result {

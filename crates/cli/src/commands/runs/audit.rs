@@ -6,7 +6,10 @@
 mod row;
 mod verified;
 
+use std::collections::BTreeSet;
+
 use clap::Args;
+use convoke::Origin;
 use convoke::journal::audit::{Act, Entry, Outcome, entries};
 use convoke::journal::{JournalError, Store};
 use convoke::tools::{Clock, SystemClock};
@@ -15,7 +18,7 @@ use convoke_core::{ExitCode, RunId, Timestamp};
 
 use self::verified::{Verification, Verified};
 use super::named;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::moment::{self, Moment};
 use crate::output::Output;
 use crate::session::Session;
@@ -48,6 +51,9 @@ Examples:
   convoke runs audit --since 2026-03-01 --until 2026-03-07 --denied
   convoke runs audit --agent 'main/*' --json";
 
+/// How many agents are named where none is the one that is meant.
+const MOST_NAMES: usize = 20;
+
 /// List who did what in runs, and what allowed it
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -67,7 +73,7 @@ pub(crate) struct Audit {
     /// Only calls of these tools, with `*` for any text
     #[arg(long, value_name = "PATTERN")]
     tool: Option<String>,
-    /// Only what these agents did, by path, with `*` for any text
+    /// Only what these agents did, by path or name, with `*` for any text
     #[arg(long, value_name = "PATTERN")]
     agent: Option<String>,
     /// Only calls that were not allowed
@@ -88,22 +94,37 @@ impl Audit {
         let store = session.existing_store()?;
         let now = SystemClock.now();
         let (mut wanted, mut verifications) = (Vec::new(), Vec::new());
+        let mut agents = Agents::default();
         let gone = store.gone().map_err(|error| named::failure(&error))?;
         for run in self.meant(&store, &gone, now)? {
             if gone.contains(&run) {
                 verifications.push(Verification::gone(run));
                 continue;
             }
+            let mut started_as = None;
             let (all, verified) = match store.read(&run) {
-                Ok(recorded) => (entries(&run, &recorded.events), Verified::of(&run, &recorded)),
+                Ok(recorded) => {
+                    let agent = Origin::of(&recorded.events).and_then(|origin| origin.agent);
+                    started_as = agent.map(|agent| agent.name);
+                    (entries(&run, &recorded.events), Verified::of(&run, &recorded))
+                }
                 // It was removed since its name was read.
                 Err(JournalError::NotFound { .. }) if self.words.is_empty() => continue,
                 Err(error) => (Vec::new(), Verified::unreadable(&error)),
             };
-            wanted.extend(all.into_iter().filter(|entry| self.is_wanted(entry, now)));
+            for entry in all {
+                let is_meant = self.means_agent_of(&entry, started_as.as_deref());
+                agents.note(&entry, started_as.as_deref(), is_meant);
+                if is_meant && self.is_wanted(&entry, now) {
+                    wanted.push(entry);
+                }
+            }
             verifications.push(Verification { run, verified });
         }
         wanted.sort_by_key(|entry| entry.ts);
+        if let (Some(pattern), false) = (&self.agent, agents.one_was_meant) {
+            failure::doubt(output, &agents.unknown(pattern));
+        }
         if self.json {
             for entry in &wanted {
                 output.json_line(entry);
@@ -153,6 +174,16 @@ impl Audit {
         Ok(runs)
     }
 
+    /// Tells whether an agent is one of those that are meant: by its path, or by its name alone; whoever was started
+    /// by itself has a name too.
+    fn means_agent_of(&self, entry: &Entry, started_as: Option<&str>) -> bool {
+        let Some(pattern) = &self.agent else { return true };
+        let (path, label) = (entry.agent.as_str(), entry.agent_label.as_str());
+        let own = started_as.filter(|_| !path.contains('/'));
+        let names = [path, label, last_part(path), last_part(label)];
+        names.into_iter().chain(own).any(|name| wildcard(pattern, name))
+    }
+
     fn is_wanted(&self, entry: &Entry, now: Timestamp) -> bool {
         let fits = |pattern: &Option<String>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| wildcard(pattern, text))
@@ -163,8 +194,40 @@ impl Audit {
             }
             _ => self.tool.is_none() && !self.denied,
         };
-        act && fits(&self.agent, entry.agent.as_str())
-            && self.since.is_none_or(|since| entry.ts >= since.begin(now))
+        act && self.since.is_none_or(|since| entry.ts >= since.begin(now))
             && self.until.is_none_or(|until| entry.ts <= until.end(now))
     }
+}
+
+/// The agents that were seen.
+#[derive(Debug, Default)]
+struct Agents {
+    names: BTreeSet<String>,
+    one_was_meant: bool,
+}
+
+impl Agents {
+    fn note(&mut self, entry: &Entry, started_as: Option<&str>, is_meant: bool) {
+        self.one_was_meant |= is_meant;
+        let path = entry.agent.as_str();
+        let own = started_as.filter(|_| !path.contains('/'));
+        self.names.extend([path].into_iter().chain(own).map(str::to_owned));
+    }
+
+    /// That nothing was done by somebody whom nobody knows says nothing.
+    fn unknown(&self, pattern: &str) -> String {
+        let names: Vec<&str> = self.names.iter().take(MOST_NAMES).map(String::as_str).collect();
+        let more = if self.names.len() > MOST_NAMES { ", …" } else { "" };
+        match names.as_slice() {
+            [] => format!("no agent did anything here, so none is called `{pattern}`"),
+            _ => format!(
+                "no agent here is called `{pattern}`; there are: {}{more}",
+                names.join(", ")
+            ),
+        }
+    }
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }

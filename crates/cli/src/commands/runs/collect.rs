@@ -62,6 +62,8 @@ struct Found {
     threads: tokio::runtime::Runtime,
     /// Those of runs that are not kept: somebody was killed while making one, for instance.
     leftovers: Vec<RunId>,
+    /// Those of them that are agents which a run called that is kept.
+    agents: Vec<RunId>,
 }
 
 impl Found {
@@ -71,8 +73,10 @@ impl Found {
         let listed = workspaces.as_ref().map(Workspaces::list).transpose();
         let listed = listed.map_err(|error| workspace::failure(&error))?.unwrap_or_default();
         let is_kept = |run: &RunId| store.directory(run).is_ok_and(|path| path.exists());
-        let leftovers = listed.into_iter().filter(|run| !is_kept(run)).collect();
-        Ok(Self { workspaces, threads, leftovers })
+        let leftovers: Vec<RunId> = listed.into_iter().filter(|run| !is_kept(run)).collect();
+        let agents = leftovers.iter().filter(|run| workspace::is_kept(store, run));
+        let agents = agents.cloned().collect();
+        Ok(Self { workspaces, threads, leftovers, agents })
     }
 
     fn is_needed(&self, run: &RunId) -> Result<bool, String> {
@@ -111,7 +115,7 @@ struct Told {
     unfinished: usize,
     /// Those that stay because of changes in their workspaces that were not applied.
     unapplied: Vec<RunId>,
-    /// Those of them that are agents which a run called.
+    /// Those of them that are agents which a run called that is kept.
     #[serde(skip)]
     agents: Vec<RunId>,
     /// Workspaces that belonged to no run any more, and went.
@@ -221,7 +225,7 @@ impl Collect {
             forgotten,
             unfinished,
             unapplied,
-            agents: found.leftovers.clone(),
+            agents: found.agents.clone(),
             workspaces,
         })
     }

@@ -8,7 +8,7 @@ use convoke::agent::{Journals, NotResumable, Paused, Reopened, Task};
 use convoke::config::Config;
 use convoke::journal::Store;
 use convoke::tools::{ExecutorBuilder, SystemClock};
-use convoke::{Origin, Workspace};
+use convoke::{Origin, Runtime, Workspace};
 use convoke_core::{Cause, Event, ExitCode, Mode, RunId, RunSettings};
 
 use super::super::agents;
@@ -148,7 +148,8 @@ impl GoesOn {
         let agent = agent.run_settings(settings.clone());
         let agent = with_output(agent, settings.output);
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
-        let run = agent.resume(paused, task).map_err(|error| cannot_go_on(&error))?;
+        let run =
+            agent.resume(paused, task).map_err(|error| cannot_go_on(&error, &runtime, session))?;
         let mut view = self.output.view(&self.flags, output).kept(true);
         view.recall(events);
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
@@ -180,9 +181,24 @@ pub(in crate::commands) fn refuse_served(run: &RunId, events: &[Event]) -> Resul
     Err(Failure::usage(message).hint(format!("`convoke runs audit {run}` shows what was done")))
 }
 
-fn cannot_go_on(error: &NotResumable) -> Failure {
+fn cannot_go_on(error: &NotResumable, runtime: &Runtime, session: &Session<'_>) -> Failure {
     let failure = Failure::new(Cause::Usage, error.to_string());
     match error {
+        NotResumable::Absent { run, agent, .. } => {
+            let failure = Failure::configuration(error.to_string());
+            let failure = match runtime.known_agent(agent) {
+                Err(unknown) => {
+                    let why = agents::explained(&unknown, runtime, session);
+                    let failure = failure.causes([why.to_string()]);
+                    why.hints().fold(failure, Failure::hint)
+                }
+                Ok(_) => failure.hint(format!("`convoke agents check {agent}` says what is wrong")),
+            };
+            failure.hint(format!(
+                "put it back as it was and resume again; `convoke runs resume {run} \"…\"`, with a message, \
+                 goes on without it"
+            ))
+        }
         NotResumable::Done(run) => {
             failure.hint(format!("`convoke runs resume {run} \"…\"` gives it more to do"))
         }

@@ -19,7 +19,8 @@ use crate::view::brief::one_line;
 
 const AFTER_HELP: &str = "\
 A run's own workspace goes with it, and changes in it that were not applied; that is said first. \
-A run that a process works on is not removed. Where one of several is not found or cannot be removed, none is. \
+A run that a process works on is not removed. A workspace that belongs to no run, because none was kept, is \
+removed by its own id, or that of the run. Where one of several is not found or cannot be removed, none is. \
 On a terminal you are asked first; where nobody can be asked, --yes is needed.
 
 Examples:
@@ -49,7 +50,7 @@ impl Remove {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
-        let runs = self.meant(&store)?;
+        let Meant { runs, left } = self.meant(&store, session, output)?;
         let all = store.list().map_err(|error| named::failure(&error))?;
         let about = |run: &RunId| all.iter().find(|summary| summary.run == *run);
         let is_running = |run: &&RunId| about(run).is_some_and(|run| State::of(run).is_worked_on());
@@ -61,7 +62,12 @@ impl Remove {
         }
         let threads = watch::threads()?;
         let own = Own::find(&store, &runs, session, &threads, output)?;
-        for run in own.iter().filter(|own| own.holds_changes).map(|own| &own.run) {
+        let left = left.into_iter().map(|(run, workspaces)| {
+            let root = run.clone();
+            Own::of(&root, run, workspaces, &threads)
+        });
+        let left = left.collect::<Result<Vec<_>, _>>()?;
+        for run in own.iter().chain(&left).filter(|own| own.holds_changes).map(|own| &own.run) {
             let said = "it changed files in its workspace that were not applied: they go with it";
             failure::doubt(output, &format!("{run}: {said}"));
         }
@@ -69,9 +75,14 @@ impl Remove {
             for run in &runs {
                 output.err.line(described(run, about(run)));
             }
-            let question = match runs.len() {
-                1 => "Remove it?".to_owned(),
-                several => format!("Remove these {several} runs?"),
+            for left in &left {
+                output.err.line(format_args!("{}  a workspace without a run", left.run));
+            }
+            let question = match (runs.len(), left.len()) {
+                (1, 0) | (0, 1) => "Remove it?".to_owned(),
+                (several, 0) => format!("Remove these {several} runs?"),
+                (0, several) => format!("Remove these {several} workspaces?"),
+                _ => "Remove all of these?".to_owned(),
             };
             match ask::yes(&question, output) {
                 Some(true) => {}
@@ -97,6 +108,11 @@ impl Remove {
             freed += size;
             output.out.line(format_args!("removed {run}, {}", bytes::show(size)));
         }
+        for left in &left {
+            let removed = threads.block_on(left.workspaces.remove(&left.run));
+            removed.map_err(|error| workspace::failure(&error))?;
+            output.out.line(format_args!("removed the workspace of {}", left.run));
+        }
         if runs.len() > 1 && !output.is_quiet() {
             let count = amounts::count(runs.len() as u64, "run");
             output.err.line(format_args!("{count}, {} freed", bytes::show(freed)));
@@ -105,19 +121,42 @@ impl Remove {
     }
 
     /// Finds all of them before anything is done, each once.
-    fn meant(&self, store: &Store) -> Result<Vec<RunId>, Failure> {
+    fn meant(
+        &self,
+        store: &Store,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<Meant, Failure> {
+        let mut meant = Meant::default();
         if self.last {
-            return Ok(vec![named::only(store, &[], true)?]);
+            meant.runs.push(named::only(store, &[], true)?);
+            return Ok(meant);
         }
-        let mut runs: Vec<RunId> = Vec::new();
         for word in &self.words {
-            let run = named::find(store, word)?;
-            if !runs.contains(&run) {
-                runs.push(run);
+            match named::find(store, word) {
+                Ok(run) if meant.runs.contains(&run) => {}
+                Ok(run) => meant.runs.push(run),
+                Err(unknown) => {
+                    let Ok(loaded) = session.load(output) else { return Err(unknown) };
+                    let found = workspace::without_run(word, store, session, &loaded.config)?;
+                    if found.is_empty() {
+                        return Err(unknown);
+                    }
+                    let known: Vec<RunId> = meant.left.iter().map(|(run, _)| run.clone()).collect();
+                    meant.left.extend(found.into_iter().filter(|(run, _)| !known.contains(run)));
+                }
             }
         }
-        Ok(runs)
+        Ok(meant)
     }
+}
+
+/// What is to go.
+#[derive(Default)]
+struct Meant {
+    runs: Vec<RunId>,
+    /// Workspaces that belong to no run that is kept.
+    left: Vec<(RunId, Workspaces)>,
 }
 
 /// A workspace that goes with its run: its own, or that of an agent it called.
@@ -154,15 +193,25 @@ impl Own {
             let mut below = workspace::of_its_agents(&recorded.events, session, config);
             below.retain(|(one, _)| own.as_ref().is_none_or(|(own, _)| own != one));
             for (one, workspaces) in own.into_iter().chain(below) {
-                let holds_changes = threads.block_on(workspaces.holds_changes(&one));
-                if let Err(error @ WorkspaceError::InUse { .. }) = &holds_changes {
-                    return Err(workspace::failure(error));
-                }
-                let holds_changes = holds_changes.unwrap_or(true);
-                found.push(Self { root: run.clone(), run: one, workspaces, holds_changes });
+                found.push(Self::of(run, one, workspaces, threads)?);
             }
         }
         Ok(found)
+    }
+
+    /// Looks at one. Nobody's is removed who works with it.
+    fn of(
+        root: &RunId,
+        run: RunId,
+        workspaces: Workspaces,
+        threads: &tokio::runtime::Runtime,
+    ) -> Result<Self, Failure> {
+        let holds_changes = threads.block_on(workspaces.holds_changes(&run));
+        if let Err(error @ WorkspaceError::InUse { .. }) = &holds_changes {
+            return Err(workspace::failure(error));
+        }
+        let holds_changes = holds_changes.unwrap_or(true);
+        Ok(Self { root: root.clone(), run, workspaces, holds_changes })
     }
 }
 

@@ -91,11 +91,13 @@ impl Call {
         let consent = Consent::new(&config.policy, &self.allow);
         consent.apply(&mut config.policy);
         let runtime = session.runtime(config)?;
-        session.warn_of_servers(&runtime, output);
+        session.warn_of_servers_in_common(&runtime, output);
         let threads = threads()?;
         let name = servers::brought(&self.name, &runtime, &threads, output)?;
         let tool = runtime.callable().get(&name);
         let spec = tool.as_ref().map(|tool| tool.spec());
+        let server = spec.and_then(|spec| servers::server_of(spec, &runtime));
+        Session::warn_of_places(|one| server.as_deref() == Some(one), &runtime, output);
         let call = ToolCall::new("call-1", &name, self.arguments(spec, session)?);
         let live = self.live(spec, output);
         let open = Arc::new(OpenInquiry::default());

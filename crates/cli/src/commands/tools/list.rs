@@ -11,7 +11,7 @@ use convoke_tool::Tool;
 use super::servers::{self, Started};
 use super::{Listed, category_parser};
 use crate::failure::Failure;
-use crate::output::{Output, Style, Table, first_sentence};
+use crate::output::{Output, Stream, Style, Table, first_sentence};
 use crate::session::Session;
 use crate::view::amounts;
 
@@ -24,7 +24,8 @@ Examples:
   convoke tools list --json
 
 The columns are: the name, with a * if models are offered the tool; what kind of call it makes; \
-whether that kind is allowed, asked about or denied by the configuration; what it does.
+whether calls of it are allowed, asked about or denied by the configuration, as long as no rule on what they name \
+says otherwise; what it does.
 
 Tools of MCP servers are those that each server had when it was last asked; one that was never asked is started \
 for that. --refresh asks all of them.";
@@ -55,7 +56,8 @@ impl List {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
-        session.warn_of_servers(&runtime, output);
+        session.warn_of_servers_in_common(&runtime, output);
+        Session::warn_of_places(|_| true, &runtime, output);
         let started = match self.category {
             None | Some(Category::Mcp) => servers::ask(&runtime, self.refresh, output)?,
             Some(_) => Started::default(),
@@ -80,10 +82,8 @@ fn print(tools: &[Arc<dyn Tool>], runtime: &Runtime, output: &Output) {
     for tool in tools {
         let listed = Listed::new(tool.spec(), runtime);
         offered += usize::from(listed.offered);
-        row(
-            &listed,
-            groups.entry(listed.spec.category).or_insert_with(|| Table::indented(2).cut()),
-        );
+        let table = groups.entry(listed.spec.category);
+        row(&listed, table.or_insert_with(|| Table::indented(2).cut()), &output.out);
     }
     let widths = groups.values().map(Table::widths).fold(vec![0; 5], |widest, widths| {
         widest.iter().zip(widths).map(|(left, right)| right.max(*left)).collect()
@@ -98,14 +98,14 @@ fn print(tools: &[Arc<dyn Tool>], runtime: &Runtime, output: &Output) {
     }
 }
 
-fn row(listed: &Listed<'_>, table: &mut Table) {
+fn row(listed: &Listed<'_>, table: &mut Table, out: &Stream) {
     let mark = if listed.offered { "*" } else { "" };
     table.row([
-        (listed.spec.name.clone(), Some(Style::Name)),
+        (out.printable(&listed.spec.name).to_string(), Some(Style::Name)),
         (mark.to_owned(), Some(Style::Good)),
         (listed.spec.kind.to_string(), None),
         (listed.permission.to_string(), Some(Style::of(listed.permission))),
-        (first_sentence(&listed.spec.description).to_owned(), None),
+        (out.printable(first_sentence(&listed.spec.description)).to_string(), None),
     ]);
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use convoke::mcp::client::McpTool;
-use convoke::{McpServers, Runtime};
+use convoke::{ListedServer, McpServers, Runtime};
 use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Category, ToolSpec};
 use convoke_tool::Tool;
@@ -109,6 +109,10 @@ pub(super) fn brought(
     if let Some(known) = find(&server, &tool, name, servers) {
         return Ok(known);
     }
+    if servers.listed().iter().any(|one| one.config.name == server && !one.config.enabled) {
+        return Err(Failure::usage(format!("the MCP server `{server}` is switched off"))
+            .hint(format!("`convoke mcp enable {server}` switches it on")));
+    }
     if !output.is_quiet() {
         output.err.line(format_args!("starting {server}"));
     }
@@ -138,15 +142,16 @@ pub(super) fn end(runtime: &Runtime, threads: &tokio::runtime::Runtime) {
 
 /// Splits `server.tool`, or `mcp__server__tool`, if there is such a server.
 fn split(name: &str, servers: &McpServers) -> Option<(String, String)> {
-    let names = servers.listed().iter().map(|listed| listed.config.name.as_str());
-    let of = |server: &str| {
+    let listed = servers.listed().iter();
+    let of = |listed: &ListedServer| {
+        let server = listed.config.name.as_str();
         let dotted = name.strip_prefix(server).and_then(|rest| rest.strip_prefix('.'));
-        let known = || name.strip_prefix(PREFIX)?.strip_prefix(server)?.strip_prefix("__");
+        let known = || name.strip_prefix(&listed.config.names_begin());
         let tool = dotted.or_else(known).filter(|tool| !tool.is_empty())?;
         Some((server.to_owned(), tool.to_owned()))
     };
     // Of `a` and `a.b`, the longer one is meant.
-    names.filter_map(of).max_by_key(|(server, _)| server.len())
+    listed.filter_map(of).max_by_key(|(server, _)| server.len())
 }
 
 /// Finds a tool by what its server calls it, or by what models do.

@@ -39,7 +39,7 @@ impl Show {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let runtime = session.runtime(session.load(output)?.config)?;
-        session.warn_of_servers(&runtime, output);
+        session.warn_of_servers_in_common(&runtime, output);
         let (name, started) = servers::known_as(&self.name, &runtime, output)?;
         let tool = runtime.registry().get(&name);
         let tool = tool.ok_or_else(|| unknown_tool(&name, &runtime))?;
@@ -54,13 +54,14 @@ impl Show {
 }
 
 fn print(spec: &ToolSpec, runtime: &Runtime, out: &Stream) {
-    out.line(out.paint(Style::Name, &spec.name));
+    out.line(out.paint(Style::Name, out.printable(&spec.name)));
     paragraph(&spec.description, 2, out);
     out.gap();
     let mut table = Table::indented(2);
     for (label, value) in facts(spec, runtime) {
         let is_permission = label == "permission";
-        let style = is_permission.then(|| Style::of(permission(runtime, spec.kind)));
+        let style = is_permission.then(|| Style::of(runtime.permission_of(spec)));
+        let value = out.printable(&value).to_string();
         table.row([(label.to_owned(), None), (value, style)]);
     }
     table.print(out);
@@ -70,7 +71,8 @@ fn print(spec: &ToolSpec, runtime: &Runtime, out: &Stream) {
     }
     out.gap();
     out.line(out.paint(Style::Heading, "Example"));
-    out.line(format_args!("  {}", example::command_line(spec, permission(runtime, spec.kind))));
+    let example = example::command_line(spec, permission(runtime, spec.kind));
+    out.line(format_args!("  {}", out.printable(&example)));
 }
 
 /// Returns what there is to say about a tool in a word or two each.
@@ -81,7 +83,7 @@ fn facts(spec: &ToolSpec, runtime: &Runtime) -> Vec<(&'static str, String)> {
         (true, true) => "yes",
         (true, false) => "no",
     };
-    let permission = match permission(runtime, spec.kind) {
+    let permission = match runtime.permission_of(spec) {
         Permission::Allow => "allow",
         Permission::Ask => "ask (a person is asked first)",
         Permission::Deny => "deny",
@@ -124,12 +126,13 @@ fn section(title: &str, fields: &[Field], empty: &str, out: &Stream) {
     out.gap();
     out.line(out.paint(Style::Heading, title));
     if fields.is_empty() {
-        out.line(format_args!("  {empty}"));
+        out.line(format_args!("  {}", out.printable(empty)));
     }
     for field in fields {
         let indent = 2 + 2 * field.depth;
-        let (name, about) = (out.paint(Style::Name, &field.name), &field.about);
-        out.line(format_args!("{:indent$}{name}  {}", "", out.paint(Style::Dim, about)));
+        let name = out.paint(Style::Name, out.printable(&field.name));
+        let about = out.paint(Style::Dim, out.printable(&field.about));
+        out.line(format_args!("{:indent$}{name}  {about}", ""));
         paragraph(&field.description, indent + 4, out);
     }
 }

@@ -218,9 +218,10 @@ impl<'a> Files<'a> {
         if let Some(off) = &known.off {
             return Some(format!("it is switched off: {off}"));
         }
-        // What is wrong with its model is said with the model.
+        // What is wrong with its model or its tools is said with them.
         let why = self.runtime.not_offered(&known.agent.name);
-        let why = why.filter(|why| *why != NotOffered::NoModel)?;
+        let said = [NotOffered::NoModel, NotOffered::NoTool];
+        let why = why.filter(|why| !said.contains(why))?;
         Some(format!("it is not offered to the main agent: {why}"))
     }
 

@@ -1,5 +1,6 @@
 //! What can be said of a server before it is tried: what cannot work at all, and what may not.
 
+use convoke::config::words_without_keys;
 use convoke::mcp::client::{ServerConfig, Transport};
 use convoke_core::secret::holds_token;
 
@@ -50,6 +51,28 @@ pub(in crate::commands::mcp) fn address_problem(url: &str) -> Option<String> {
         return Some(format!("`{url}` is no address: it names no host"));
     }
     None
+}
+
+/// Tells whether a key is among the words of a command line: behind a flag for one, or known by its shape.
+pub(in crate::commands::mcp) fn holds_key(words: &[String]) -> bool {
+    let shown = words_without_keys(words.iter().map(String::as_str));
+    let is_hidden = |(word, shown): (&String, &String)| !is_address(word) && word != shown;
+    words.iter().zip(&shown).any(is_hidden)
+        || words.iter().any(|word| holds_token(word) || address_holds_key(word))
+}
+
+/// Tells whether a key is in an address: before its host, or as one of its parameters.
+pub(in crate::commands::mcp) fn address_holds_key(url: &str) -> bool {
+    let Some((_, rest)) = url.split_once("://").filter(|_| is_address(url)) else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_written = |value: &str| !value.is_empty() && !value.contains("${");
+    let has_password = host.rsplit_once('@').is_some_and(|(who, _)| is_written(who));
+    let query = rest.split_once('?').map_or("", |(_, query)| query);
+    let has_parameter = query
+        .split('&')
+        .filter_map(|one| one.split_once('='))
+        .any(|(name, value)| convoke_tool::looks_like_credential(name) && is_written(value));
+    has_password || has_parameter || holds_token(url)
 }
 
 /// Says what may keep a server from working, or is better done otherwise.
@@ -124,6 +147,22 @@ mod tests {
         for bad in ["http://", "https:///mcp", "ftp://x", "x", "http://:80", "https://a b"] {
             assert!(address_problem(bad).is_some(), "{bad}");
         }
+    }
+
+    #[test]
+    fn keys_in_words_and_addresses_are_known() {
+        for (word, holds) in [
+            ("https://me:pw@x.example/", true),
+            ("https://x.example/?a=1&api_key=sk-1", true),
+            ("https://x.example/?api_key=${KEY}", false),
+            ("https://${WHO}@x.example/?page=2", false),
+            ("--api-key", false),
+            ("--api-key=x", true),
+            ("--api-key=${KEY}", false),
+        ] {
+            assert_eq!(holds_key(&[word.to_owned()]), holds, "{word}");
+        }
+        assert!(holds_key(&["--password".to_owned(), "x".to_owned()]));
     }
 
     #[test]

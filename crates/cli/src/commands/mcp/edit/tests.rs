@@ -232,6 +232,17 @@ fn a_file_with_mistakes_elsewhere_can_be_changed() {
 }
 
 #[test]
+fn what_somebody_else_wrote_meanwhile_is_not_lost() {
+    let scene = scene(TWO);
+    let mut edit = scene.edit();
+    edit.add(&program("new")).unwrap();
+    files::write(&scene.path, "# quite another\n").unwrap();
+    let failure = edit.write().unwrap_err();
+    assert!(failure.to_string().contains("was changed meanwhile"), "{failure}");
+    assert_eq!(files::read(&scene.path).unwrap(), "# quite another\n");
+}
+
+#[test]
 fn a_server_is_switched_off_and_on() {
     let scene = scene(TWO);
     let mut edit = scene.edit();

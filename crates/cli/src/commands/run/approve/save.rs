@@ -20,6 +20,7 @@ policy:
 
 /// Adds rules to the file. One that somebody wrote so that nothing can be added is left as it is.
 pub(crate) fn save(path: &Path, rules: &[RuleSpec]) -> io::Result<()> {
+    let _held = files::hold(path)?;
     let before = files::read_if_there(path)?.filter(|text| !text.trim().is_empty());
     let mut text = before.clone().unwrap_or_else(|| HEAD.to_owned());
     if !text.ends_with('\n') {

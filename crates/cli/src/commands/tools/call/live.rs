@@ -40,7 +40,8 @@ impl Live {
         let (Some(stream), Some(text)) = (&self.stream, &update.text) else { return };
         if let Some(fraction) = update.fraction {
             self.finish();
-            stream.line(format_args!("{:3.0}% {}", fraction * 100.0, stream.printable(text)));
+            let text = stream.printable(text.trim_end());
+            stream.line(format_args!("{:3.0}% {text}", fraction * 100.0));
         } else {
             stream.text(stream.printable(text));
             self.in_line.store(!text.ends_with('\n'), Ordering::Relaxed);

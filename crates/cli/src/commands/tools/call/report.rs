@@ -2,8 +2,8 @@
 
 use convoke::Runtime;
 use convoke_core::{
-    CallOutcome, Cause, Display, DisplayFormat, ErrorKind, ExitCode, Kind, Part, Permission,
-    ToolError, ToolResult, ToolSpec,
+    CallOutcome, Category, Cause, Display, DisplayFormat, ErrorKind, ExitCode, Kind, Part,
+    Permission, ToolError, ToolResult, ToolSpec,
 };
 
 use super::consent::Consent;
@@ -44,12 +44,19 @@ impl Ended<'_> {
         match &self.result.return_display {
             Some(display) => print_display(display, &output.out),
             None if seen => {}
+            None if self.left_news() => print_parts(self.answer(), &output.err),
             None => print_parts(self.answer(), &output.out),
         }
         if let CallOutcome::Failed { error, .. } = &self.result.outcome {
             output.out.flush();
             self.failure(error).print(output);
         }
+    }
+
+    /// Tells whether what is left of a call that failed is no result: a server tells how far it is.
+    fn left_news(&self) -> bool {
+        let failed = matches!(self.result.outcome, CallOutcome::Failed { .. });
+        failed && self.spec.is_some_and(|spec| spec.category == Category::Mcp)
     }
 
     /// What a model sees, without the line in which a failure is told: that has its own place.

@@ -38,6 +38,9 @@ pub(super) fn notes(body: &EventBody) -> Told {
         EventBody::BudgetWarning { budget, used, .. } => {
             (Weight::Caution, format!("{:.0} % of the {} used", used * 100.0, of(*budget)))
         }
+        EventBody::BudgetExceeded { why: Some(why), .. } => {
+            (Weight::Usual, line(&format!("too little is left for a request: {why}")))
+        }
         EventBody::BudgetExceeded { budget, .. } => {
             (Weight::Usual, format!("the {} used up", of(*budget)))
         }
