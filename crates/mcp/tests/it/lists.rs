@@ -408,10 +408,13 @@ async fn tools_are_known_before_their_server_has_started() {
     let clock = ManualClock::new(convoke_core::Timestamp::from_millis(i64::MAX / 2));
     let later = Servers::new(vec![config()], surroundings.clone().clock(Arc::new(clock)));
     assert!(names(&later).is_empty());
-    let kept = std::fs::read_dir(cache.path()).unwrap().next().unwrap().unwrap().path();
-    let file = std::fs::OpenOptions::new().write(true).open(kept).unwrap();
-    file.set_len(100).unwrap();
-    let broken = Servers::new(vec![config()], surroundings);
+    // A copy, since the server that runs may write its own at any time.
+    let other = tempfile::tempdir().unwrap();
+    for kept in std::fs::read_dir(cache.path()).unwrap().flatten() {
+        let Ok(text) = std::fs::read(kept.path()) else { continue };
+        std::fs::write(other.path().join(kept.file_name()), &text[..text.len().min(100)]).unwrap();
+    }
+    let broken = Servers::new(vec![config()], surroundings.cache_directory(other.path()));
     assert!(names(&broken).is_empty());
     assert!(broken.warnings().is_empty());
 }
