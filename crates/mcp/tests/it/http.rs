@@ -453,10 +453,10 @@ async fn a_start_that_is_given_up_closes_its_connection() {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let config = ServerConfig::http("s", &url)
         .revision(Revision::Handshake)
-        .start_timeout(Duration::from_millis(100));
+        .start_timeout(Duration::from_secs(1));
     let servers = Servers::new(vec![config], Surroundings::new("/"));
     let silent = async {
-        let (mut stream, _) = listener.accept().await.unwrap();
+        let (mut stream, _) = timeout(SOON, listener.accept()).await.expect("it comes").unwrap();
         let mut taken = Vec::new();
         // Reads until the other side closes.
         timeout(SOON, stream.read_to_end(&mut taken)).await.expect("it was closed").ok();
