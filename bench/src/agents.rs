@@ -286,7 +286,8 @@ fn deltas(table: &mut Table, threads: &Threads) -> Result<()> {
             Ok(p99(ages))
         })
     };
-    let pair = in_turns(7, ours, theirs)?;
+    // The 99th of a hundred is at the mercy of whatever else runs: many short rounds, and the one in the middle.
+    let pair = in_turns(25, ours, theirs)?;
     table.pair(
         "a piece of an agent's answer to the root's reader, p99",
         "a channel",

@@ -1,5 +1,5 @@
 //! Agents of a run that are not done when it is taken up again, and cannot be made any more: their files are gone or
-//! wrong or not trusted, or settings forbid them.
+//! wrong or not trusted, or settings forbid them. Those that found no model, as the run did then, are not done either.
 //!
 //! Their calls would be answered with an error, and what they did until then would be lost. Whoever takes the run up
 //! is told before anything happens.
@@ -29,7 +29,10 @@ pub(crate) fn absent(agent: &Agent, root: &Arc<RunState>, family: &Family) -> Op
     while let Some((caller, granted, lineage)) = callers.pop() {
         let unfinished: Vec<(RunId, Child)> = {
             let run = caller.lock();
-            run.unfinished().map(|(id, child)| (id.clone(), child.clone())).collect()
+            let once = |name: &str| agent.registered(name).is_some_and(|it| it.run.at_most_once);
+            let found_no_model = run.without_model().filter(|(_, child)| !once(&child.name));
+            let all = run.unfinished().chain(found_no_model);
+            all.map(|(id, child)| (id.clone(), child.clone())).collect()
         };
         for (id, child) in unfinished {
             let state = family.run(&id);

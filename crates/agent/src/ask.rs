@@ -23,10 +23,10 @@ const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
 
 /// How often a model is asked again whose answer broke off after something of it was said.
 const MAX_BROKEN: u32 = 2;
-/// How often a server of this machine is asked again that answered before and is away.
-const MAX_AWAY: u32 = 4;
 /// How long to wait before it is asked again; every time twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The longest of these waits.
+const LAST_WAIT: Duration = Duration::from_secs(30);
 
 /// Stands before a thought where somebody watches an agent they called.
 const THOUGHT_MARK: &str = "🤖💭 ";
@@ -99,14 +99,15 @@ impl Driver {
 
     /// Tells whether to ask again. Until something of an answer was said, the model does that by itself; after that,
     /// what was said is replaced by what comes then. A server of this machine is not asked again by the model, since it
-    /// most likely does not run; one that answered before is probably being started.
+    /// most likely does not run; one that answered before is probably being started. Who wants no repeats gets none.
     fn may_ask_again(&self, error: &ModelError, heard: &Heard) -> bool {
         let broken = self.broken.load(Ordering::Relaxed);
+        let retries = self.agent.model.retries();
         if heard.bytes > 0 {
-            return error.repeatable && broken < MAX_BROKEN;
+            return error.repeatable && broken < MAX_BROKEN.min(retries);
         }
         let is_away = error.kind == ModelErrorKind::Unreachable && !error.repeatable;
-        is_away && broken < MAX_AWAY && !self.state.lock().spent().is_empty()
+        is_away && broken < retries && !self.state.lock().spent().is_empty()
     }
 
     /// Says that the model is asked again, and returns after how long. The run then decides to ask as ever, within
@@ -118,7 +119,7 @@ impl Driver {
         estimate: u64,
     ) -> Result<Duration, Unrecorded> {
         let broken = self.broken.fetch_add(1, Ordering::Relaxed);
-        let delay = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(broken));
+        let delay = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(broken)).min(LAST_WAIT);
         let begun = heard.bytes > 0;
         let reason =
             if begun { format!("{error}; what was said is replaced") } else { error.to_string() };

@@ -15,6 +15,7 @@ use crate::drive::Caller;
 use crate::member::{Member, record_end};
 use crate::registry::Registered;
 use crate::subagent::Order;
+use crate::tree::COUNSEL_PREFIX;
 
 /// How many turns an answer may take: one to say it; the others are for one that was empty or cut off.
 const TURNS: u32 = 3;
@@ -79,7 +80,8 @@ fn order(asked: Consultation) -> Result<Order, ToolError> {
         .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
         .collect();
     let asked_by = Some(who);
-    let mut definition = AgentDefinition::new(format!("for_{name}"), "Answers for a server.");
+    let name = format!("{COUNSEL_PREFIX}{name}");
+    let mut definition = AgentDefinition::new(name, "Answers for a server.");
     definition.prompt.system_prompt = system.map(|system| literally(&system));
     definition.prompt.initial_messages = messages.iter().map(spoken).collect();
     definition.prompt.query = Some(literally(&last.words()));

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use convoke_core::policy::RuleSpec;
 use convoke_core::{CallId, RunId, Timestamp};
 use convoke_journal::{Inbox, Item};
-use convoke_tool::{Answer, Approver, Consent, Objection, Question};
+use convoke_tool::{Answer, Approver, AskedBefore, Consent, Objection, Question};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -195,6 +195,29 @@ impl Approver for Desk {
             answer = self.letter(&asked) => answer,
         }
     }
+
+    async fn asked_before(&self, call: &CallId) -> AskedBefore {
+        let (run, since) = {
+            let run = self.state.lock();
+            (run.id().clone(), run.questions().get(call).copied())
+        };
+        let Some(since) = since else { return AskedBefore::No };
+        let Some(inbox) = self.inbox.clone() else { return AskedBefore::Open };
+        let call = call.clone();
+        let looked = tokio::task::spawn_blocking(move || refusal(&inbox, &run, &call, since));
+        looked.await.ok().flatten().map_or(AskedBefore::Open, AskedBefore::Refused)
+    }
+}
+
+/// Takes a refusal of a call that cannot be shown now. What it was given to is not compared: a no holds for anything.
+fn refusal(inbox: &Inbox, run: &RunId, call: &CallId, since: Timestamp) -> Option<Objection> {
+    let items = inbox.waiting().ok()?.items;
+    let mut letters = items.iter().filter_map(|item| Some((item, Letter::of(item)?)));
+    let (item, letter) = letters.find(|(_, letter)| {
+        !letter.approved && letter.run == *run && letter.call == *call && letter.at >= since
+    })?;
+    inbox.done(item).ok()?;
+    Some(Objection { message: letter.message, by: letter.by })
 }
 
 impl Debug for Desk {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use convoke_core::hook::Moment;
+use convoke_core::ledger::{MIN_OUTPUT, Wish};
 use convoke_core::{
     CallId, Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall, WorkspaceReport,
 };
@@ -25,7 +26,7 @@ use crate::member::Member;
 use crate::running::{Control, RunReport};
 use crate::settle::settled;
 use crate::state::RunState;
-use crate::tree::own_use;
+use crate::tree::{Shortage, own_use};
 
 /// An event could not be recorded: the run cannot go on.
 #[derive(Debug)]
@@ -120,7 +121,12 @@ impl Driver {
     async fn tell_of(&self, changes: Option<BoxStream<'static, SourceChange>>) -> Unrecorded {
         let Some(mut changes) = changes else { return std::future::pending().await };
         while let Some(SourceChange { name: server, state, reason }) = changes.next().await {
-            if let Err(error) = self.record(EventBody::McpServerState { server, state, reason }) {
+            let body = if state == SourceChange::WARNING {
+                EventBody::Warning { message: reason.unwrap_or_default() }
+            } else {
+                EventBody::McpServerState { server, state, reason }
+            };
+            if let Err(error) = self.record(body) {
                 return error;
             }
         }
@@ -170,7 +176,7 @@ impl Driver {
                 self.look_at_the_workspace().await?;
             }
             for (call, body) in settled {
-                self.recorder.record(call.as_ref(), body)?;
+                self.recorder.record(call.as_ref(), self.explained(body))?;
             }
             match effect {
                 Effect::CallModel { purpose, max_output, with_tools } => {
@@ -205,6 +211,23 @@ impl Driver {
                 Effect::Rest => return Ok(self.resting()),
                 _ => {}
             }
+        }
+    }
+
+    /// Says of a limit that is reached whose it is, where the run was left too little by those above it: it may not
+    /// have used anything.
+    fn explained(&self, body: EventBody) -> EventBody {
+        let Some(limit) = reached(&body) else { return body };
+        let wish = {
+            let run = self.state.lock();
+            let price = run.settings().model.price;
+            Wish { input: run.context_tokens(), output: MIN_OUTPUT, price }
+        };
+        match self.member.tree.shortage_above(self.recorder.run(), limit, &wish) {
+            Some(Shortage { limit, of, why }) => {
+                EventBody::BudgetExceeded { budget: limit, of: Some(of), why }
+            }
+            None => body,
         }
     }
 
@@ -338,6 +361,14 @@ impl Driver {
         outcome.unwrap_or_else(|| {
             Outcome::from(Cause::Error).because("the run has nothing to do; this is a defect")
         })
+    }
+}
+
+/// Returns the limit of its own that a run has reached.
+const fn reached(body: &EventBody) -> Option<Limit> {
+    match body {
+        EventBody::BudgetExceeded { budget, of: None, .. } => Some(*budget),
+        _ => None,
     }
 }
 

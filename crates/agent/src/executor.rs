@@ -243,7 +243,7 @@ impl AgentExecutor {
         let limits = agent.team.as_ref().map(|team| *team.limits()).unwrap_or_default();
         let (locks, grants) = (agent.tools.path_locks().clone(), Grants::new(granted));
         let tree = Arc::new(Tree::new(limits, locks, grants, place.inbox.clone(), family));
-        tree.open_account(recorder.run(), None, &agent.settings.budget, state.lock().spent());
+        tree.open_account(recorder.run(), None, &agent.settings.budget);
         let origin = agent.origin.clone();
         let rest = Rest {
             state: Arc::clone(&state),

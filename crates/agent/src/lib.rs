@@ -95,7 +95,7 @@ pub use replay::{Difference, Replayed, replay};
 pub use resume::{NotResumable, Paused, last_said};
 pub use rights::AgentRights;
 pub use running::{NotHeard, RunHandle, RunReport, Running};
-pub use surroundings::Surroundings;
+pub use surroundings::{Saying, Surroundings};
 pub use team::{Delegation, NoSupplier, Premises, Supplier, Team, TeamBuilder};
 pub use toolbox::{ToolKind, Toolbox};
 pub use tree::TreeLimits;

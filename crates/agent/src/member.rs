@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use convoke_core::run::Child;
 use convoke_core::{
     CallId, Cause, EventBody, Outcome, Run, RunId, Status, Timestamp, ToolError, Usage,
 };
@@ -53,7 +54,8 @@ impl Member {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let call = context.call();
-        let (begin, claim) = match self.tree.called(self.recorder.run(), call) {
+        let known = self.tree.called(self.recorder.run(), call).or_else(|| self.goes_on_with(call));
+        let (begin, claim) = match known {
             // It was taken up before the call that began it was made again.
             Some(child) if self.background.has(&child) => {
                 self.tree.forget_call(self.recorder.run(), call);
@@ -102,6 +104,16 @@ impl Member {
         Ok(Handover::new(&order.agent, &report, self.short(&report.run)).into_output())
     }
 
+    /// Returns the agent that goes on with a call that was answered and is made again.
+    fn goes_on_with(&self, call: &CallId) -> Option<RunId> {
+        let run = self.state.lock();
+        let goes_on = |child: &Child| {
+            !child.background && child.outcome.is_none() && child.call.as_ref() == Some(call)
+        };
+        let mut children = run.children().iter();
+        children.find(|(_, child)| goes_on(child)).map(|(id, _)| id.clone())
+    }
+
     /// Finds an agent again that a call began with, and claims it.
     fn find_and_claim(&self, child: RunId, order: &Order) -> Result<(Begin, Claim), ToolError> {
         let busy = || {
@@ -141,7 +153,9 @@ impl Member {
             let works = run.children().iter().filter(|(id, child)| {
                 let once = || {
                     let known = self.agent.registered(&child.name);
-                    known.is_some_and(|it| it.run.at_most_once) || self.tree.is_counsel(id)
+                    known.is_some_and(|it| it.run.at_most_once)
+                        || child.call.as_ref().is_some_and(|call| run.is_lost(call))
+                        || self.tree.is_counsel(id)
                 };
                 !child.background && child.outcome.is_none() && once()
             });

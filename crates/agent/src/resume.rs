@@ -205,16 +205,16 @@ pub(crate) fn taken_up(
     origin: &Value,
     more: Option<Message>,
 ) -> Vec<EventBody> {
-    let mut events = vec![resumed(run, agent, origin, more.is_some())];
+    let again = if more.is_some() { Vec::new() } else { without_model(run, agent) };
+    let is_silent = run.waits_for_a_word(&again);
+    let mut events = vec![resumed(run, agent, origin, (more.is_some(), again))];
     let word = match more {
         Some(message) => {
             events.extend(given_up(run).map(|message| EventBody::Notice { message }));
             Some(message)
         }
         // It only hears that it goes on: what it left working does, too.
-        None if run.waits_for_a_word() => {
-            Some(Message::text(Role::User, prompts::GO_ON.trim_end()))
-        }
+        None if is_silent => Some(Message::text(Role::User, prompts::GO_ON.trim_end())),
         None => None,
     };
     events.extend(word.map(|message| EventBody::UserMessage { message }));
@@ -232,7 +232,12 @@ fn given_up(run: &Run) -> Option<String> {
 }
 
 /// Returns what is recorded when a run is taken up again.
-fn resumed(run: &Run, agent: &Agent, origin: &Value, anything_else: bool) -> EventBody {
+fn resumed(
+    run: &Run,
+    agent: &Agent,
+    origin: &Value,
+    (anything_else, again): (bool, Vec<RunId>),
+) -> EventBody {
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };
@@ -246,8 +251,17 @@ fn resumed(run: &Run, agent: &Agent, origin: &Value, anything_else: bool) -> Eve
         settings: (settings != *run.settings()).then_some(settings),
         lost,
         anything_else,
+        again,
         origin: if agent.origin == *origin { Value::Null } else { agent.origin.clone() },
     }
+}
+
+/// Returns the agents that found no model, as the run did then, and go on with it. Those that may run only once were
+/// called once, and who only answered a server is none.
+fn without_model(run: &Run, agent: &Agent) -> Vec<RunId> {
+    let goes_on = |name: &str| agent.registered(name).is_some_and(|it| !it.run.at_most_once);
+    let found_none = run.without_model().filter(|(_, child)| goes_on(&child.name));
+    found_none.map(|(id, _)| id.clone()).collect()
 }
 
 /// Returns what whoever started or resumed a run noted, if the event says so.

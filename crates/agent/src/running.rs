@@ -147,7 +147,7 @@ impl Running {
         let Self { driver, rest: Rest { state, tree, place, recorder, origin }, .. } = self;
         drop(driver);
         let seen = recorder.secrets().seen();
-        let family = tree.family().unclaimed();
+        let family = tree.at_rest(&state.lock());
         let (seq, session) = (recorder.seq(), Session::default());
         Paused { state, family, place, seq, origin, seen, session }
     }

@@ -314,9 +314,8 @@ impl Member {
 
     /// Opens the account of an agent. One that goes on after its end makes its calls anew.
     fn open_account(&self, child: &RunId, state: &RunState, budget: &Budget) {
-        let run = state.lock();
-        self.tree.open_account(child, Some(self.recorder.run()), budget, run.spent());
-        if run.outcome().is_some_and(|outcome| outcome.status != Status::Parked) {
+        self.tree.open_account(child, Some(self.recorder.run()), budget);
+        if state.lock().outcome().is_some_and(|outcome| outcome.status != Status::Parked) {
             self.tree.renew_calls(child);
         }
     }
@@ -405,8 +404,9 @@ impl Member {
         let goes_on = past.outcome().is_none_or(|outcome| outcome.status == Status::Parked);
         if goes_on && past.task().is_some() {
             left.time_ms = Millis::new(left.time_ms.get().saturating_add(past.worked()));
-            left.turns = left.turns.saturating_add(past.turns());
-            left.tool_calls = left.tool_calls.map(|left| left.saturating_add(past.tool_calls()));
+            left.turns = left.turns.saturating_add(past.turns_used());
+            let calls = past.tool_calls_used();
+            left.tool_calls = left.tool_calls.map(|left| left.saturating_add(calls));
         }
     }
 
@@ -497,9 +497,11 @@ fn resumption(
 }
 
 /// Tells whether an agent that ended like this goes on when the call that began it is made again: it waited
-/// for a person, or was stopped together with its caller.
+/// for a person, was stopped together with its caller, or found no model.
 fn goes_on(outcome: &Outcome) -> bool {
-    outcome.status == Status::Parked || is_stopped(outcome)
+    outcome.status == Status::Parked
+        || is_stopped(outcome)
+        || outcome.cause == Cause::ModelUnavailable
 }
 
 /// Tells whether somebody stopped an agent from outside.

@@ -14,13 +14,29 @@ pub struct Surroundings {
     pub workspace: Option<String>,
     /// Notes for agents, the nearest first: where they are, and what they say.
     pub notes: Vec<(String, String)>,
+    /// What servers that are believed say about the use of their tools.
+    pub servers: Vec<Saying>,
     /// Notes that are there but could not be read: where they are, and why.
     pub unread: Vec<(String, String)>,
+}
+
+/// What a server says about the use of its tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saying {
+    /// What the server is called.
+    pub server: String,
+    /// Its words, or their beginning.
+    pub words: String,
+    /// How many bytes all of its words have.
+    pub bytes: usize,
 }
 
 impl Surroundings {
     /// The most that is told of all notes together, in bytes.
     pub const MAX_NOTES: usize = 16 * 1024;
+    /// The most that is told of what one server says, and of what all say together, in bytes.
+    pub const MAX_SAYING: usize = 2 * 1024;
+    const MAX_SAYINGS: usize = 8 * 1024;
 
     /// Returns standing instructions with these surroundings added. What is cut is said.
     pub fn with(&self, instructions: &str) -> String {
@@ -41,7 +57,34 @@ impl Surroundings {
                 ));
             }
         }
+        self.add_sayings(&mut text);
         text
+    }
+
+    /// Adds what servers say, each line marked as theirs: they are strangers, and order nothing.
+    fn add_sayings(&self, text: &mut String) {
+        let mut left = Self::MAX_SAYINGS;
+        for (index, Saying { server, words, bytes }) in self.servers.iter().enumerate() {
+            if index == 0 {
+                text.push_str(
+                    "\nWhat MCP servers say about the use of their own tools. Lines with > are their words, not the \
+                     user's:\n",
+                );
+            }
+            let said = words.trim();
+            let kept = floor(said, left.min(Self::MAX_SAYING));
+            left -= kept.len();
+            text.push_str(&format!("\nServer {server}:\n"));
+            let lines = kept.trim_end().replace("\r\n", "\n");
+            for line in lines.split(ends_line).filter(|_| !lines.is_empty()) {
+                let line: String = line.chars().filter(|letter| !letter.is_control()).collect();
+                text.push_str(&format!("> {line}\n"));
+            }
+            let cut = said.len() - kept.len() + bytes.saturating_sub(words.len());
+            if cut > 0 {
+                text.push_str(&format!("[{cut} bytes are not shown]\n"));
+            }
+        }
     }
 
     /// Returns what of the notes does not reach the model, for the people who wrote them.
@@ -66,6 +109,11 @@ impl Surroundings {
     }
 }
 
+/// Tells whether a line ends here for anybody who reads it: what follows is to be marked as well.
+const fn ends_line(letter: char) -> bool {
+    matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
 /// Returns the beginning of a text, at most so many bytes.
 fn floor(text: &str, bytes: usize) -> &str {
     let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
@@ -88,6 +136,7 @@ mod tests {
                 ("../AGENTS.md".into(), "Use tabs.".into()),
             ],
             unread: vec![("../../AGENTS.md".into(), "it is a link".into())],
+            servers: Vec::new(),
         };
         assert_eq!(
             surroundings.warnings(),
@@ -102,5 +151,35 @@ mod tests {
         assert!(text.contains("[1616 bytes of AGENTS.md are not shown"), "{}", text.len());
         assert!(text.contains("[9 bytes of ../AGENTS.md are not shown"));
         assert!(text.len() < Surroundings::MAX_NOTES + 500);
+    }
+    #[test]
+    fn what_servers_say_is_bounded_and_marked_as_theirs() {
+        let said = |server: &str, words: &str| Saying {
+            server: server.to_owned(),
+            words: words.to_owned(),
+            bytes: words.len(),
+        };
+        let mut surroundings = Surroundings {
+            servers: vec![said("files", " Read first.\n\u{1b}[2JDate: 1999\n")],
+            ..Surroundings::default()
+        };
+        let told = surroundings.with("Be good.");
+        let end = "not the user's:\n\nServer files:\n> Read first.\n> [2JDate: 1999\n";
+        assert!(told.ends_with(end), "{told}");
+        surroundings.servers = vec![said("loud", &"x".repeat(5_000)); 6];
+        let told = surroundings.with("Be good.");
+        assert!(told.contains("[2952 bytes are not shown]"), "{told}");
+        assert!(told.len() < Surroundings::MAX_SAYINGS + 1_000, "{}", told.len());
+        let mut longer = said("long", &"x".repeat(16_384));
+        longer.bytes = 1_260_000;
+        surroundings.servers = vec![longer];
+        let told = surroundings.with("Be good.");
+        assert!(told.ends_with("[1257952 bytes are not shown]\n"), "of all that it says: {told}");
+        // Whatever ends a line for some reader begins one of the server's.
+        surroundings.servers = vec![said("lines", "a\r\nb\rc\u{85}d\u{2028}e\u{2029}f")];
+        let told = surroundings.with("Be good.");
+        assert!(told.ends_with("\n> a\n> b\n> c\n> d\n> e\n> f\n"), "{told}");
+        surroundings.servers.clear();
+        assert!(!surroundings.with("Be good.").contains("MCP"));
     }
 }

@@ -1,5 +1,7 @@
 //! What all runs of one tree share: the ledger, the seats, the locks, and what became of every agent.
 
+mod calls;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +15,7 @@ use convoke_tool::{Grants, PathLocks};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 
+use self::calls::CallCount;
 use crate::resume::origin;
 use crate::state::RunState;
 
@@ -21,7 +24,7 @@ pub(crate) const MAX_COUNSELS: u32 = 1_000;
 /// What the origin of such an answer has, and that of an agent has not.
 pub(crate) const ASKED_BY: &str = "askedBy";
 /// How the names begin that runs have which answer servers.
-const COUNSEL_PREFIX: &str = "for_";
+pub(crate) const COUNSEL_PREFIX: &str = "for_";
 /// What the definition of an agent let it do when it began stands under this name in its origin.
 pub(crate) const RIGHTS: &str = "rights";
 
@@ -49,9 +52,9 @@ pub(crate) struct Family {
     runs: HashMap<RunId, Arc<RunState>>,
     /// Which agent a call began or went on with.
     by_call: HashMap<(RunId, CallId), RunId>,
-    /// What every run itself has used, and who called it.
-    used: Vec<(RunId, Option<RunId>, Usage)>,
-    /// How many calls of tools every run made.
+    /// What every run has used.
+    ledger: BudgetLedger,
+    /// How many calls of tools count for every run, with all runs below it.
     calls: HashMap<RunId, u32>,
     born: u32,
     /// Those of its runs that answered servers, and are no agents.
@@ -74,7 +77,7 @@ impl Family {
     pub(crate) fn of<'a>(root: &RunId, events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut family = Self::default();
         let mut runs: HashMap<RunId, Run> = HashMap::new();
-        let mut used: HashMap<RunId, usize> = HashMap::new();
+        let mut calls = CallCount::default();
         let mut changed: HashMap<RunId, WorkspaceReport> = HashMap::new();
         for event in events {
             if let (EventBody::AgentSpawned { child, continued, inputs, .. }, Some(call)) =
@@ -107,25 +110,18 @@ impl Family {
                 family.by_call.remove(&(event.run.clone(), call.clone()));
             }
             if let Some(usage) = own_use(&event.body) {
-                let next = family.used.len();
-                let index = *used.entry(event.run.clone()).or_insert(next);
-                match family.used.get_mut(index) {
-                    Some((.., sum)) => *sum += usage,
-                    None => family.used.push((event.run.clone(), event.parent.clone(), usage)),
-                }
+                family.ledger.open(&event.run, event.parent.as_ref(), Allowance::default());
+                family.ledger.charge(&event.run, usage);
             }
-            if matches!(event.body, EventBody::ToolCallStarted { .. }) {
-                *family.calls.entry(event.run.clone()).or_default() += 1;
-            }
-            // A run that goes on after its end has its calls anew.
-            if let EventBody::RunEnded { outcome, .. } = &event.body
-                && event.run == *root
-                && outcome.status != Status::Parked
-            {
-                family.calls.clear();
-            }
+            calls.take(root, event);
             if let EventBody::WorkspaceChanged(report) = &event.body {
                 changed.insert(event.run.clone(), report.clone());
+            }
+            // What its agents were in the middle of goes on in the run that it is a copy of.
+            if let EventBody::RunForked { .. } = event.body {
+                for run in runs.values_mut() {
+                    run.apply(event);
+                }
             }
             if event.run != *root {
                 let run =
@@ -143,6 +139,7 @@ impl Family {
                 (id, Arc::new(state))
             })
             .collect();
+        family.calls = calls.finish();
         family
     }
 
@@ -161,11 +158,6 @@ impl Family {
     /// Tells whether a child answered a server, and is no agent. One that had not begun is known by its name alone.
     pub(crate) fn is_counsel(&self, id: &RunId, child: &Child, begun: bool) -> bool {
         self.counsels.contains(id) || (!begun && child.name.starts_with(COUNSEL_PREFIX))
-    }
-
-    /// Returns a copy in which nobody works on anything.
-    pub(crate) fn unclaimed(&self) -> Self {
-        Self { claimed: HashSet::new(), ..self.clone() }
     }
 
     /// Returns what people allowed in any of its runs.
@@ -205,13 +197,11 @@ impl Tree {
         locks: PathLocks,
         grants: Grants,
         inbox: Option<Inbox>,
-        family: Family,
+        mut family: Family,
     ) -> Self {
-        let mut ledger = BudgetLedger::default();
-        for (run, parent, usage) in &family.used {
-            ledger.open(run, parent.as_ref(), Allowance::default());
-            ledger.charge(run, *usage);
-            ledger.charge_calls(run, family.calls.get(run).copied().unwrap_or_default());
+        let mut ledger = std::mem::take(&mut family.ledger);
+        for (run, calls) in &family.calls {
+            ledger.note_calls(run, *calls);
         }
         Self {
             locks,
@@ -225,20 +215,22 @@ impl Tree {
         }
     }
 
-    /// Opens the account of a run, with what it and all runs below it may use, and what they have used: a run that
-    /// goes on in the same process is in another tree than before.
-    pub(crate) fn open_account(
-        &self,
-        run: &RunId,
-        parent: Option<&RunId>,
-        budget: &Budget,
-        spent: &Usage,
-    ) {
+    /// Returns what is known of all agents, for whoever takes the tree up again: nobody works on anything.
+    pub(crate) fn at_rest(&self, root: &Run) -> Family {
+        let ledger = self.ledger().at_rest();
+        let mut family = Family { ledger, claimed: HashSet::new(), ..self.family().clone() };
+        // A run that goes on after its end has its calls anew.
+        if root.outcome().is_some_and(|outcome| outcome.status != Status::Parked) {
+            family.calls.clear();
+        }
+        family
+    }
+
+    /// Opens the account of a run, with what it and all runs below it may use.
+    pub(crate) fn open_account(&self, run: &RunId, parent: Option<&RunId>, budget: &Budget) {
         let Budget { tokens, cost, tool_calls, .. } = *budget;
         let allowance = Allowance { tokens, cost, tool_calls };
-        let mut ledger = self.ledger();
-        ledger.open(run, parent, allowance);
-        ledger.catch_up(run, spent);
+        self.ledger().open(run, parent, allowance);
     }
 
     /// Lets an agent that goes on after its end make its calls of tools anew, as its run does.
@@ -285,6 +277,19 @@ impl Tree {
         }
     }
 
+    /// Returns what stands in the way of a run further up, where its own limit is what those above left to it.
+    pub(crate) fn shortage_above(
+        &self,
+        run: &RunId,
+        limit: Limit,
+        wish: &Wish,
+    ) -> Option<Shortage> {
+        let ledger = self.ledger();
+        let of = ledger.short_above(run, limit, wish)?;
+        let why = ledger.shortage((run, &of), limit, wish)?;
+        Some(Shortage { limit, of, why: Some(why) })
+    }
+
     /// Tells whether nobody from this run up is limited.
     pub(crate) fn is_free(&self, run: &RunId) -> bool {
         self.ledger().is_free(run)
@@ -313,7 +318,9 @@ impl Tree {
     pub(crate) fn counsel(&self, child: &RunId) -> bool {
         let mut family = self.family();
         let has_room = family.counsels.len() < MAX_COUNSELS as usize;
-        has_room && family.counsels.insert(child.clone())
+        // One that could not be made ready left its id to the next.
+        family.counsels.extend(has_room.then(|| child.clone()));
+        has_room
     }
 
     /// Tells whether a run answers a server, and is no agent.
@@ -401,8 +408,7 @@ impl Tree {
         is_free.then(|| Claim { tree: Arc::clone(self), child: child.clone() })
     }
 
-    /// Returns what is known of all agents, for whoever takes the tree up again.
-    pub(crate) fn family(&self) -> MutexGuard<'_, Family> {
+    fn family(&self) -> MutexGuard<'_, Family> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -14,154 +14,43 @@
     reason = "a test may fail by panicking and makes the world it runs in"
 )]
 
+#[path = "killing/process.rs"]
+mod process;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use convoke_agent::{
-    AgentDefinition, AgentExecutor, AgentRegistry, Journaled, Keeper, Paused, Place, Running, Team,
-};
-use convoke_core::{Event, EventBody, Kind, Permission, Position, Repeat, Role, RunId};
-use convoke_journal::Store;
+use convoke_agent::{AgentDefinition, AgentExecutor, AgentRegistry, Team};
+use convoke_core::{Event, EventBody, Kind, Permission, Repeat, Role, RunId};
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::{
-    Answer, Clock, EventSink, FunctionTool, KindAuthorizer, RecordError, Synced, SystemClock,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView, ask_with,
+    Answer, FunctionTool, KindAuthorizer, ToolContext, ToolExecutor, ToolRegistry, ToolView,
+    ask_with,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-const RUN: &str = "killed";
+use self::process::{KeepsAndStops, RUN, World, append, play, work};
+
 const NAME: &str = "a_tree_killed_on_both_sides_of_everything";
 const ANSWER: &str = "the whole tree is done";
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.first().map(String::as_str) {
-        Some("child") => child(&World::at(Path::new(&words[1])), &words[2], &words[3]),
-        Some("--list") => println!("{NAME}: test"),
-        Some(filter) if !filter.starts_with('-') && !NAME.contains(filter) => {}
-        _ => killed_on_both_sides_of_everything(),
-    }
-}
-
-/// What lies outside the process.
-struct World {
-    state: PathBuf,
-    /// One line for every time a tool did something.
-    effects: PathBuf,
-    /// One line for every request a model got.
-    requests: PathBuf,
-    root: PathBuf,
+    work(NAME, agent, killed_on_both_sides_of_everything);
 }
 
 impl World {
-    fn at(root: &Path) -> Self {
-        let [state, effects, requests] =
-            ["state", "effects", "requests"].map(|name| root.join(name));
-        Self { state, effects, requests, root: root.to_owned() }
-    }
-
-    fn lines(path: &Path) -> Vec<String> {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
     /// Returns what models were asked. What a process was writing when it was killed is not among it.
     fn requests(&self) -> Vec<String> {
         let is_whole = |line: &String| serde_json::from_str::<Value>(line).is_ok();
         Self::lines(&self.requests).into_iter().filter(is_whole).collect()
     }
-
-    fn events(&self) -> Vec<Event> {
-        Store::at(&self.state).read(&RunId::new(RUN)).unwrap().events
-    }
-}
-
-fn append(path: &Path, line: &str) {
-    let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 // ---------------------------------------------------------------- the process that is killed
-
-/// A sink that stops before or after the event of a number.
-#[derive(Debug)]
-struct Stops {
-    kept: Arc<dyn EventSink>,
-    stop: String,
-}
-
-impl Stops {
-    /// Waits to be killed.
-    fn here(&self, side: &str, seq: u64) {
-        if self.stop == format!("{side}:{seq}") {
-            println!("stopped");
-            std::io::stdout().flush().unwrap();
-            loop {
-                std::thread::park();
-            }
-        }
-    }
-}
-
-impl EventSink for Stops {
-    fn append(&self, event: &Arc<Event>) -> Result<(), RecordError> {
-        let Position::Durable { seq } = event.position else { return Ok(()) };
-        self.here("before", seq);
-        self.kept.append(event)?;
-        self.here("after", seq);
-        Ok(())
-    }
-
-    fn stream(&self, _: &Arc<Event>) {}
-
-    fn sync(&self) -> Synced {
-        self.kept.sync()
-    }
-}
-
-#[derive(Debug)]
-struct KeepsAndStops {
-    store: Store,
-    stop: String,
-}
-
-impl Keeper for KeepsAndStops {
-    fn keep(&self, run: &RunId) -> Result<Place, RecordError> {
-        let journal = self.store.create(run, SystemClock.now());
-        let journal = journal.map_err(|error| RecordError::new(error.to_string()))?;
-        let kept = Stops { kept: Arc::new(Journaled::new(journal)), stop: self.stop.clone() };
-        Ok(Place::new(Arc::new(kept)))
-    }
-}
-
-fn child(world: &World, how: &str, stop: &str) {
-    let (store, stop) = (Store::at(&world.state), stop.to_owned());
-    let threads =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let agent = agent(world, KeepsAndStops { store: store.clone(), stop: stop.clone() });
-    let run: Running = if how == "start" {
-        agent.start_as(RunId::new(RUN), "Do all of it.")
-    } else {
-        let opened = store.open(&RunId::new(RUN), SystemClock.now()).unwrap();
-        let kept = Stops { kept: Arc::new(Journaled::new(opened.journal)), stop };
-        let paused = Paused::rebuild(&RunId::new(RUN), &opened.events, Place::new(Arc::new(kept)));
-        if let Some(outcome) = paused.outcome() {
-            println!("ended before: {:?}", outcome.cause);
-            return;
-        }
-        agent.resume(paused, None).unwrap()
-    };
-    let report = threads.unwrap().block_on(run.finish());
-    println!("answer: {}", report.text().unwrap_or_else(|| format!("{:?}", report.outcome)));
-}
 
 /// Returns which agent is asked, and how many answers it has given.
 fn part_of(request: &Value) -> (String, usize) {
@@ -239,25 +128,6 @@ fn agent(world: &World, keeper: KeepsAndStops) -> AgentExecutor {
 }
 
 // ---------------------------------------------------------------- the one who kills
-
-/// Starts the process and waits for it: until it has ended, or until it stopped and was killed.
-fn play(world: &World, how: &str, stop: &str) -> Option<String> {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let mut process = command
-        .args(["child", world.root.to_str().unwrap(), how, stop])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    let said = lines.next().map(Result::unwrap);
-    if said.as_deref() == Some("stopped") {
-        process.kill().unwrap();
-        process.wait().unwrap();
-        return None;
-    }
-    assert!(process.wait().unwrap().success(), "{how} {stop}: {said:?}");
-    said
-}
 
 fn killed_on_both_sides_of_everything() {
     let began = Instant::now();

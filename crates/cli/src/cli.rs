@@ -33,7 +33,7 @@ Exit codes:
 
 const CONFIG_HELP: &str = "Use this file in place of the user's own [env: CONVOKE_CONFIG=]";
 const STATE_HELP: &str = "Keep runs in this directory [env: CONVOKE_STATE=]";
-const TRUST_HELP: &str = "Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]";
+const TRUST_HELP: &str = "Trust the project's files, in CI [env: CONVOKE_TRUST_PROJECT=1]";
 
 /// Convoke, an agent runtime: models and tools work on a task, and the end is told honestly.
 #[derive(Debug, Parser)]

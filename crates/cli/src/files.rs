@@ -251,11 +251,14 @@ mod tests {
         let held = hold(&real).unwrap();
         write_private(&real, "one\n").unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let linked = rustix::fs::open(directory_of(&link), flags, Mode::empty()).unwrap();
+        let taken = rustix::fs::flock(&linked, FlockOperation::NonBlockingLockExclusive);
+        assert_eq!(taken, Err(Errno::WOULDBLOCK));
         let other = std::thread::spawn(move || {
             let _held = hold(&link).unwrap();
             read(&link).unwrap()
         });
-        std::thread::sleep(Duration::from_millis(50));
         write_private(&real, "two\n").unwrap();
         drop(held);
         assert_eq!(other.join().unwrap(), "two\n");

@@ -1,8 +1,10 @@
 //! The file in which the project files are listed that the user trusts.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use convoke::config::{PROJECT_FILE_NAMES, Sources, TrustStore};
+use convoke_core::Cause;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -38,24 +40,33 @@ pub(crate) struct TrustFile {
 impl TrustFile {
     /// Reads the list; it is empty where there is no file.
     pub(crate) fn read(environment: &Environment) -> Result<Self, Failure> {
-        let directory = environment.config_directory().ok_or_else(|| {
-            Failure::new(convoke_core::Cause::State, "there is no place for trusted files")
-                .hint("set HOME or XDG_CONFIG_HOME to an absolute path")
-        })?;
-        let path = directory.join(FILE_NAME);
-        let text = files::read_if_there(&path).map_err(|error| {
-            let message = format!("the trusted files in `{}` cannot be read", path.display());
-            Failure::new(convoke_core::Cause::State, message).because(&error)
-        })?;
-        Ok(Self { path, store: TrustStore::parse(text.as_deref().unwrap_or(FIRST_LINE)) })
+        Self::read_at(place(environment)?)
     }
 
-    /// Writes the list back.
-    pub(crate) fn write(&self) -> Result<(), Failure> {
-        files::write_private(&self.path, &self.store.to_string()).map_err(|error| {
-            let message = format!("the trusted files in `{}` cannot be kept", self.path.display());
-            Failure::new(convoke_core::Cause::State, message).because(&error)
-        })
+    /// Changes the list as it is now, and writes it back if that changed anything. Nobody else of us changes it
+    /// meanwhile, and nothing is brought back that was taken off the list since it was last read.
+    pub(crate) fn change<T>(
+        environment: &Environment,
+        change: impl FnOnce(&mut TrustStore) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let path = place(environment)?;
+        let _held = files::hold(&path).map_err(|error| not_kept(&path, &error))?;
+        let mut file = Self::read_at(path)?;
+        let before = file.store.clone();
+        let done = change(&mut file.store)?;
+        if file.store != before {
+            files::write_private(&file.path, &file.store.to_string())
+                .map_err(|error| not_kept(&file.path, &error))?;
+        }
+        Ok(done)
+    }
+
+    fn read_at(path: PathBuf) -> Result<Self, Failure> {
+        let text = files::read_if_there(&path).map_err(|error| {
+            let message = format!("the trusted files in `{}` cannot be read", path.display());
+            Failure::new(Cause::State, message).because(&error)
+        })?;
+        Ok(Self { path, store: TrustStore::parse(text.as_deref().unwrap_or(FIRST_LINE)) })
     }
 
     /// Returns where the list is kept.
@@ -67,9 +78,17 @@ impl TrustFile {
     pub(crate) const fn store(&self) -> &TrustStore {
         &self.store
     }
+}
 
-    /// Returns the list, to be changed.
-    pub(crate) const fn store_mut(&mut self) -> &mut TrustStore {
-        &mut self.store
-    }
+fn place(environment: &Environment) -> Result<PathBuf, Failure> {
+    let directory = environment.config_directory().ok_or_else(|| {
+        Failure::new(Cause::State, "there is no place for trusted files")
+            .hint("set HOME or XDG_CONFIG_HOME to an absolute path")
+    })?;
+    Ok(directory.join(FILE_NAME))
+}
+
+fn not_kept(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("the trusted files in `{}` cannot be kept", path.display());
+    Failure::new(Cause::State, message).because(error)
 }

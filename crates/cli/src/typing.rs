@@ -7,6 +7,8 @@
 mod draft;
 mod keyboard;
 
+use tokio::time::Instant;
+
 pub(crate) use self::draft::Draft;
 use self::keyboard::Keyboard;
 
@@ -15,9 +17,19 @@ use self::keyboard::Keyboard;
 pub(crate) struct Typing {
     keyboard: Option<Keyboard>,
     draft: Draft,
+    /// When a key was last pressed.
+    pressed: Option<Instant>,
 }
 
 impl Typing {
+    /// Begins with something that was typed.
+    #[cfg(test)]
+    pub(crate) fn begun(draft: &str) -> Self {
+        let mut typing = Self::default();
+        typing.take_in(draft.as_bytes());
+        typing
+    }
+
     /// Listens from now on, if there is a terminal to listen to.
     pub(crate) fn listen(&mut self) {
         if self.keyboard.is_none() {
@@ -28,7 +40,7 @@ impl Typing {
     /// Lets go of the terminal. Returns the lines that were completed in the last moment.
     pub(crate) fn rest(&mut self) -> Vec<String> {
         let bytes = self.keyboard.take().map(Keyboard::close).unwrap_or_default();
-        self.draft.take_in(&bytes)
+        self.take_in(&bytes)
     }
 
     /// Waits until something is typed. Returns the lines that are complete; the rest is in the draft.
@@ -37,7 +49,19 @@ impl Typing {
             Some(keyboard) => keyboard.next().await,
             None => std::future::pending().await,
         };
-        self.draft.take_in(&bytes)
+        self.take_in(&bytes)
+    }
+
+    fn take_in(&mut self, bytes: &[u8]) -> Vec<String> {
+        if !bytes.is_empty() {
+            self.pressed = Some(Instant::now());
+        }
+        self.draft.take_in(bytes)
+    }
+
+    /// Returns when a key was last pressed.
+    pub(crate) const fn last_pressed(&self) -> Option<Instant> {
+        self.pressed
     }
 
     /// Returns what is not complete yet.

@@ -222,6 +222,11 @@ impl View {
         }
     }
 
+    /// Tells whether an agent of this name was called, by whomever.
+    pub(crate) fn has_called(&self, agent: &str) -> bool {
+        self.tree.has_called(agent)
+    }
+
     /// Returns how the run ended, once it has.
     pub(crate) fn report(&self) -> Option<RunReport> {
         let ended = self.tree.ended()?;

@@ -205,6 +205,25 @@ impl Runtime {
         by_file || self.config.servers_left_out.contains(name)
     }
 
+    /// Returns the names of the MCP servers that are left out for a variable that they do not get.
+    pub fn servers_left_out(&self) -> impl Iterator<Item = &str> {
+        let names = match &self.mcp {
+            Some(servers) => servers.left_out(),
+            None => &self.config.servers_left_out,
+        };
+        names.iter().map(String::as_str)
+    }
+
+    /// Returns the names of MCP servers that the user switched off and that are not here: those of another project,
+    /// or ones that are gone.
+    pub fn servers_switched_off_elsewhere(&self) -> impl Iterator<Item = &str> {
+        let off = self.config.servers_switched_off.iter().map(String::as_str);
+        off.filter(move |name| {
+            let mut listed = self.mcp.iter().flat_map(|servers| servers.listed());
+            !listed.any(|listed| listed.config.name == **name) && !self.is_server_left_out(name)
+        })
+    }
+
     /// Returns how much a model is told of tools that are not built in.
     fn many_tools(&self) -> ManyTools {
         let many = ManyTools::up_to(self.config.tools.max_listed_tokens);
@@ -244,7 +263,14 @@ impl Runtime {
 
     /// Returns what the main agent is told about where it works.
     pub fn surroundings(&self) -> Surroundings {
-        self.surroundings_of(&self.context)
+        let mut surroundings = self.surroundings_of(&self.context);
+        let is_of_use = |spec: &ToolSpec| {
+            self.offered.would_show(spec) && self.permission_of(spec) != Permission::Deny
+        };
+        let servers = self.mcp.as_ref();
+        surroundings.servers =
+            servers.map(|servers| servers.sayings(is_of_use)).unwrap_or_default();
+        surroundings
     }
 
     /// Returns what an agent is told that works in this context.

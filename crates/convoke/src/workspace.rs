@@ -13,6 +13,7 @@
 //! | `ID.index` | what git knows about the files as they were (worktree) |
 //! | `ID.base` | the files as they were (copy) |
 //! | `ID.diff` | what was changed, as it was last looked at |
+//! | `ID.since` | what was changed since it was last applied, while that is applied |
 //! | `ID.tmp` | for temporary files, where the usual directory must not be written |
 //!
 //! | module | owns |
@@ -55,7 +56,7 @@ pub use self::place::Workspace;
 use crate::config::SandboxConfig;
 
 /// The endings of what belongs to a workspace, its files themselves first.
-const PARTS: &[&str] = &["", ".base", ".index", ".work-index", ".diff", ".tmp", ".json"];
+const PARTS: &[&str] = &["", ".base", ".index", ".work-index", ".diff", ".since", ".tmp", ".json"];
 
 /// Where workspaces are kept, and how they are made. Cheap to clone.
 #[derive(Clone, Debug)]

@@ -100,17 +100,8 @@ pub struct BudgetLedger {
 impl BudgetLedger {
     /// Opens an account, or changes what an open one may use. A run without a parent is the root.
     pub fn open(&mut self, run: &RunId, parent: Option<&RunId>, allowance: Allowance) {
-        let account = self.accounts.entry(run.clone()).or_insert_with(|| Account {
-            parent: parent.cloned(),
-            allowance,
-            spent: Usage::default(),
-            reserved_tokens: 0,
-            reserved_cost: Decimal::ZERO,
-            kept_tokens: 0,
-            kept_cost: Decimal::ZERO,
-            tool_calls: 0,
-        });
-        account.allowance = allowance;
+        let new = || Account::new(parent.cloned(), Usage::default());
+        self.accounts.entry(run.clone()).or_insert_with(new).allowance = allowance;
     }
 
     /// Keeps so much of what a run may use for itself: runs below it are granted nothing of that.
@@ -168,6 +159,20 @@ impl BudgetLedger {
             account.reserved_cost = account.reserved_cost.saturating_add(cost.amount());
         });
         Verdict::Granted(reservation)
+    }
+
+    /// Returns whose limit, of those above a run, leaves nothing for a wish, whatever others have set aside.
+    pub fn short_above(&self, run: &RunId, limit: Limit, wish: &Wish) -> Option<RunId> {
+        let is_short = |account: &Account| {
+            let room = match limit {
+                Limit::Tokens => account.room_in_tokens(wish, account.kept_tokens),
+                Limit::Cost => account.room_in_money(wish, account.kept_cost),
+                _ => None,
+            };
+            room.is_some_and(|(_, room)| room.alone < MIN_OUTPUT)
+        };
+        let mut above = self.upward(run).skip(1);
+        above.find(|&(_, account)| is_short(account)).map(|(holder, _)| holder.clone())
     }
 
     /// Says in words why a wish of a run was refused that is within nobody's means: what the run whose limit it is may
@@ -238,13 +243,20 @@ impl BudgetLedger {
                 return Err(holder.clone());
             }
         }
-        self.charge_calls(run, granted);
+        self.change(run, |account| account.tool_calls = account.tool_calls.saturating_add(granted));
         Ok(granted)
     }
 
-    /// Notes calls of tools that were made.
-    pub fn charge_calls(&mut self, run: &RunId, calls: u32) {
-        self.change(run, |account| account.tool_calls = account.tool_calls.saturating_add(calls));
+    /// Notes how many calls of tools a run and all runs below it have made. Those above it count for themselves.
+    pub fn note_calls(&mut self, run: &RunId, calls: u32) {
+        if let Some(account) = self.accounts.get_mut(run) {
+            account.tool_calls = calls;
+        }
+    }
+
+    /// Lets a run that goes on after its end make its calls of tools anew. For those above it they were made.
+    pub fn renew_calls(&mut self, run: &RunId) {
+        self.note_calls(run, 0);
     }
 
     /// Notes what was used without having been set aside.
@@ -252,22 +264,13 @@ impl BudgetLedger {
         self.change(run, |account| account.spent += used);
     }
 
-    /// Notes what a run and all runs below it are known to have used, where less of that is noted. Those above it
-    /// are not charged: what is known of them is noted with them.
-    pub fn catch_up(&mut self, run: &RunId, known: &Usage) {
-        if let Some(account) = self.accounts.get_mut(run) {
-            let missing = known.since(&account.spent);
-            if !missing.is_empty() {
-                account.spent += missing;
-            }
-        }
-    }
-
-    /// Lets a run that goes on after its end make its calls of tools anew. For those above it they were made.
-    pub fn renew_calls(&mut self, run: &RunId) {
-        if let Some(account) = self.accounts.get_mut(run) {
-            account.tool_calls = 0;
-        }
+    /// Returns what everybody has used, and nothing else: nobody works, so nothing is set aside, and how many calls
+    /// count is for whoever goes on to say.
+    #[must_use]
+    pub fn at_rest(&self) -> Self {
+        let rested = |account: &Account| Account::new(account.parent.clone(), account.spent);
+        let accounts = self.accounts.iter().map(|(run, account)| (run.clone(), rested(account)));
+        Self { accounts: accounts.collect() }
     }
 
     /// Returns what a run and all runs below it have used.
@@ -300,6 +303,19 @@ struct Room {
 }
 
 impl Account {
+    fn new(parent: Option<RunId>, spent: Usage) -> Self {
+        Self {
+            parent,
+            allowance: Allowance::default(),
+            spent,
+            reserved_tokens: 0,
+            reserved_cost: Decimal::ZERO,
+            kept_tokens: 0,
+            kept_cost: Decimal::ZERO,
+            tool_calls: 0,
+        }
+    }
+
     fn room_in_tokens(&self, wish: &Wish, kept: u64) -> Option<(Limit, Room)> {
         let limit = self.allowance.tokens?.saturating_sub(kept);
         let used = self.spent.input_tokens.saturating_add(self.spent.output_tokens);
@@ -432,6 +448,13 @@ mod tests {
                 "of 1000 tokens 700 are used, 250 are kept for the caller's answer; one request takes 164 or more"
             )
         );
+        assert_eq!(ledger.short_above(&child, Limit::Tokens, &asked(64)), Some(root.clone()));
+        assert_eq!(ledger.short_above(&child, Limit::Cost, &asked(64)), None, "there is money");
+        assert_eq!(
+            ledger.short_above(&root, Limit::Tokens, &asked(64)),
+            None,
+            "nobody is above it"
+        );
         let own = granted(ledger.reserve(&root, &asked(8_000)));
         assert_eq!(own.max_output, Some(200), "all that is left is its own");
         ledger.settle(own, Usage { cost: Some(money("0")), ..Usage::default() });
@@ -448,22 +471,28 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_before_counts_and_is_not_charged_twice() {
+    fn what_was_used_before_counts_and_what_was_set_aside_does_not() {
         let (root, child) = (RunId::new("root"), RunId::new("child"));
         let mut ledger = BudgetLedger::default();
         let allowance = Allowance { tokens: Some(1_000), tool_calls: Some(3), cost: None };
         ledger.open(&root, None, allowance);
         ledger.open(&child, Some(&root), allowance);
-        ledger.catch_up(&root, &used(300, 400));
-        ledger.catch_up(&child, &used(100, 100));
-        assert_eq!(ledger.spent(&root), used(300, 400), "it knows of its children");
-        ledger.catch_up(&root, &used(200, 200));
-        assert_eq!(ledger.spent(&root), used(300, 400), "less is no news");
+        ledger.charge(&root, used(200, 300));
+        ledger.charge(&child, used(100, 100));
+        assert_eq!(granted(ledger.reserve(&child, &wish(100, 200))).tokens(), 300);
+        assert_eq!(ledger.take_calls(&child, 2), Ok(2));
+        let mut ledger = ledger.at_rest();
+        assert!(ledger.is_free(&child), "what they may use is said anew");
+        ledger.open(&root, None, allowance);
+        ledger.open(&child, Some(&root), allowance);
+        assert_eq!((ledger.spent(&root), ledger.spent(&child)), (used(300, 400), used(100, 100)));
         let refused = Verdict::Refused { limit: Limit::Tokens, of: root.clone() };
         assert_eq!(ledger.reserve(&child, &wish(300, 100)), refused);
-        assert_eq!(ledger.take_calls(&child, 2), Ok(2));
-        ledger.renew_calls(&child);
+        assert_eq!(granted(ledger.reserve(&child, &wish(100, 200))).tokens(), 300);
+        ledger.note_calls(&root, 2);
         assert_eq!(ledger.take_calls(&child, 2), Ok(1), "the caller has made two of three");
+        ledger.renew_calls(&child);
+        assert_eq!(ledger.take_calls(&child, 1), Err(root), "for the caller they were made");
     }
 
     #[test]

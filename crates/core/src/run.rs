@@ -356,9 +356,12 @@ impl Run {
     }
 
     /// Tells whether the last word is the model's and nothing follows from it, so that the run can only go
-    /// on if somebody says something.
-    pub fn waits_for_a_word(&self) -> bool {
-        let last = self.messages().last().map(|message| message.role);
+    /// on if somebody says something. What was said of the ends of agents that go on `again` is taken back then.
+    pub fn waits_for_a_word(&self, again: &[RunId]) -> bool {
+        let told = self.children.told(again).map(|told| Message::text(Role::User, told));
+        let taken_back: Vec<Message> = told.collect();
+        let mut said = self.messages().iter().rev();
+        let last = said.find(|message| !taken_back.contains(message)).map(|message| message.role);
         let at_rest = match self.phase {
             Phase::Ended => true,
             Phase::Ready => {
@@ -369,7 +372,8 @@ impl Run {
             }
             _ => false,
         };
-        at_rest && last == Some(Role::Assistant) && self.inbox.is_empty()
+        let is_told_nothing = self.inbox.iter().all(|message| taken_back.contains(message));
+        at_rest && last == Some(Role::Assistant) && is_told_nothing
     }
 
     /// Returns the calls that wait for an answer of a person, and since when.
@@ -390,10 +394,37 @@ impl Run {
     /// Returns the agents that are not done, and are taken up together with it if it has nothing else to do.
     pub fn unfinished(&self) -> impl Iterator<Item = (&RunId, &Child)> {
         let open: Vec<CallId> = match &self.phase {
-            Phase::Calling(batch) => batch.open_calls().map(|call| call.id.clone()).collect(),
+            Phase::Calling(batch) => batch.calls_to_make().map(|call| call.id.clone()).collect(),
             _ => Vec::new(),
         };
         self.children.unfinished(move |call| open.contains(call))
+    }
+
+    /// Tells whether a call began, nobody will ever know how it ended, and it is not made again.
+    pub fn is_lost(&self, call: &CallId) -> bool {
+        match &self.phase {
+            Phase::Calling(batch) => batch.lost_calls().any(|lost| lost.id == *call),
+            _ => false,
+        }
+    }
+
+    /// Returns the agents that found no model, in a run that ended since it found none either, and those in the
+    /// background that were stopped for that reason. They can go on as long as the model has not heard what came of
+    /// them.
+    pub fn without_model(&self) -> impl Iterator<Item = (&RunId, &Child)> {
+        let no_model = |outcome: &Outcome| outcome.cause == Cause::ModelUnavailable;
+        let ended = self.outcome.as_ref().is_some_and(no_model);
+        let failed = self.conversation.failed_unheard();
+        let waited_for = failed.filter_map(move |call| self.children.without_model(call));
+        let aside = self.children.aside_without_model();
+        let unheard = aside.filter(move |(_, told)| self.is_unheard(told)).map(|(child, _)| child);
+        waited_for.chain(unheard).filter(move |_| ended)
+    }
+
+    /// Tells whether the model has yet to hear something that it was told.
+    fn is_unheard(&self, told: &str) -> bool {
+        let message = Message::text(Role::User, told);
+        self.inbox.contains(&message) || self.conversation.said_last().contains(&message)
     }
 
     /// Tells whether there is nothing but a person to wait for.

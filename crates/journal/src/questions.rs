@@ -69,9 +69,12 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
     let mut names = Names::default();
     for event in events {
         let name = names.of(event);
-        // The calls that inquired are lost, or are made again and ask again.
+        // The calls that inquired are lost, or are made again and ask again: those of agents as well, if the whole
+        // tree is taken up.
         if let EventBody::RunResumed { .. } = event.body {
-            open.retain(|question| question.inquiry.is_none() || *question.run != event.run);
+            let is_root = event.parent.is_none();
+            let lost = |run: &RunId| is_root || *run == event.run;
+            open.retain(|question| question.inquiry.is_none() || !lost(question.run));
         }
         let Some(call) = &event.call else { continue };
         let concerns = |open: &OpenQuestion<'_>| open.call == call && *open.run == event.run;

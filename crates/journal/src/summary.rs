@@ -278,9 +278,10 @@ impl Gathered {
                 self.asked.extend(glance.about());
                 self.inquired.extend(glance.about());
             }
-            // The calls that inquired are lost, or are made again and ask again.
+            // The calls that inquired are lost, or are made again and ask again: those of agents as well, if the
+            // whole tree is taken up.
             "run_resumed" => {
-                let lost = |call: &(String, String)| call.0 == glance.run;
+                let lost = |call: &(String, String)| of_root || call.0 == glance.run;
                 for call in self.inquired.iter().filter(|call| lost(call)) {
                     self.asked.remove(call);
                 }

@@ -10,11 +10,13 @@
 //! its lists, texts, schemas and answers are bounded; and whatever it does, or does not do, the calls of
 //! other servers go on.
 
+mod address;
 mod attach;
 mod authorization;
 mod backoff;
 mod bounds;
 mod calls;
+mod complaint;
 mod config;
 mod connection;
 mod elicit;
@@ -23,10 +25,12 @@ mod handler;
 mod http;
 mod import;
 mod in_call;
+mod last_words;
 mod lines;
 mod list;
 mod logins;
 mod manifest;
+mod message;
 mod name;
 mod negotiate;
 mod offer;
@@ -44,12 +48,13 @@ mod surroundings;
 mod task;
 mod tool;
 
+pub use address::{address_problem, plain_address};
 pub use authorization::{Authorization, Refusal, Remote};
 pub use config::{Revision, Sampling, ServerConfig, Transport, Trust};
-pub use elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
+pub use elicit::{ConcernedCall, Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
 pub use import::{
-    Imported, Problem, Severity, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, import,
-    import_in,
+    Imported, ImportedLogin, Problem, Severity, USER_HOME, WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME,
+    import, import_in,
 };
 pub use logins::Logins;
 pub use name::names_begin;

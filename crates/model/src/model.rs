@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ModelError;
 use crate::name::ModelName;
 use crate::request::Request;
+use crate::retry::RetryPolicy;
 
 /// An answer on its way: chunks, the last of which is [`Chunk::End`], or an error that ends it.
 /// Dropping the stream closes the connection.
@@ -25,6 +26,11 @@ pub trait Model: Send + Sync + Debug {
 
     /// Returns what is known about it: its window, its longest answer, its price.
     fn facts(&self) -> &ModelFacts;
+
+    /// Returns how many times at most a request is made again that failed.
+    fn retries(&self) -> u32 {
+        RetryPolicy::default().max_attempts.saturating_sub(1)
+    }
 
     /// Asks it. The request is turned into bytes before this returns; nothing is sent before the
     /// stream is polled.

@@ -219,6 +219,10 @@ impl Model for ProviderModel {
         &self.facts
     }
 
+    fn retries(&self) -> u32 {
+        self.transport.retry().max_attempts.saturating_sub(1)
+    }
+
     fn stream(&self, request: &Request<'_>) -> ModelStream {
         let Outgoing { path, body } =
             self.endpoint.wire.encode(self.name.model(), &self.facts, request);

@@ -26,6 +26,7 @@ use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{Answer, Chunk, Model, ModelStream, StopReason};
 use crate::name::ModelName;
 use crate::request::Request;
+use crate::retry::RetryPolicy;
 use crate::snapshot::RequestSnapshot;
 
 /// One answer of a script: what is said, in order, and how it ends.
@@ -213,6 +214,7 @@ pub struct ScriptedModel {
     facts: ModelFacts,
     script: Script,
     remembers: bool,
+    retries: u32,
     requests: Mutex<Vec<RequestSnapshot>>,
 }
 
@@ -239,6 +241,7 @@ impl ScriptedModel {
             facts: ModelFacts::default(),
             script,
             remembers: true,
+            retries: RetryPolicy::default().max_attempts.saturating_sub(1),
             requests: Mutex::default(),
         }
     }
@@ -254,6 +257,13 @@ impl ScriptedModel {
     #[must_use]
     pub fn with_facts(mut self, facts: ModelFacts) -> Self {
         self.facts = facts;
+        self
+    }
+
+    /// Says how many times a request is made again that failed. The model itself never does it.
+    #[must_use]
+    pub const fn with_retries(mut self, retries: u32) -> Self {
+        self.retries = retries;
         self
     }
 
@@ -325,6 +335,10 @@ impl Model for ScriptedModel {
 
     fn facts(&self) -> &ModelFacts {
         &self.facts
+    }
+
+    fn retries(&self) -> u32 {
+        self.retries
     }
 
     fn stream(&self, request: &Request<'_>) -> ModelStream {

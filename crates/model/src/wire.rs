@@ -23,6 +23,8 @@ mod openai;
 mod openai_chat;
 mod openai_responses;
 mod plain;
+#[cfg(test)]
+mod samples;
 
 use convoke_core::ModelFacts;
 

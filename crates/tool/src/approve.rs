@@ -120,12 +120,34 @@ pub trait Approver: Send + Sync + Debug {
     /// Asks, and waits for the answer. The wait holds no permit and no lock, unless the call runs already and
     /// inquires, and does not count as the call's time. When the time for an answer is up, or the run is stopped, the wait is dropped.
     async fn ask(&self, question: Question) -> Answer;
+
+    /// Says how it stands with what was asked about a call before the run was taken up again, for a call that
+    /// cannot be asked about now. An answer that allows it stays where it is.
+    async fn asked_before(&self, _call: &CallId) -> AskedBefore {
+        AskedBefore::No
+    }
+}
+
+/// What became of a question that was asked before a run was taken up again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AskedBefore {
+    /// There was none, or it is over.
+    #[default]
+    No,
+    /// It is open, or was answered with a yes that is not used yet.
+    Open,
+    /// Somebody said no.
+    Refused(Objection),
 }
 
 #[async_trait]
 impl<T: Approver + ?Sized> Approver for Arc<T> {
     async fn ask(&self, question: Question) -> Answer {
         (**self).ask(question).await
+    }
+
+    async fn asked_before(&self, call: &CallId) -> AskedBefore {
+        (**self).asked_before(call).await
     }
 }
 

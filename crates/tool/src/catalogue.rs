@@ -12,7 +12,7 @@ mod use_tool;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use convoke_core::{Declaration, RunId};
+use convoke_core::{Declaration, RunId, ToolError};
 use futures_util::stream::BoxStream;
 
 pub(crate) use self::rank::Words;
@@ -45,6 +45,12 @@ pub trait Arrivals: Send + Sync + Debug {
     /// Waits until nothing is on its way any more: it is here, or will not come.
     async fn settled(&self);
 
+    /// Waits for the source of a tool that is called and is not here, and for no other. Afterwards the tool is
+    /// here if there is one; the error says why its source does not bring anything, and what to do about it.
+    async fn bring(&self, _tool: &str) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// Follows what becomes of the sources, from now on.
     fn changes(&self) -> BoxStream<'static, SourceChange>;
 }
@@ -58,6 +64,16 @@ pub struct SourceChange {
     pub state: String,
     /// Why, where there is a reason.
     pub reason: Option<String>,
+}
+
+impl SourceChange {
+    /// What a source does that goes on as before: there is something to know about it, which is the reason.
+    pub const WARNING: &'static str = "warning";
+
+    /// Says what there is to know about a source that goes on as before.
+    pub fn warning(name: String, message: String) -> Self {
+        Self { name, state: Self::WARNING.to_owned(), reason: Some(message) }
+    }
 }
 
 /// What a source says of the use of its tools. It is the source's own text, which may say anything, at any length.

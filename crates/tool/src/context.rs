@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use convoke_core::policy::Forbidden;
-use convoke_core::{CallId, Category, TaskId, ToolError, UserId};
+use convoke_core::{AgentPath, CallId, Category, TaskId, ToolError, UserId};
 use tokio_util::sync::CancellationToken;
 
 use crate::approve::Answer;
@@ -90,6 +90,11 @@ impl ToolContext {
     /// Returns the call itself.
     pub const fn call(&self) -> &CallId {
         &self.call
+    }
+
+    /// Returns the agent that made the call, where an executor runs it.
+    pub fn agent(&self) -> Option<&AgentPath> {
+        self.inquirer.as_ref().map(|inquirer| inquirer.agent())
     }
 
     /// Returns the directories it may touch.

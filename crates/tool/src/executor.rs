@@ -8,9 +8,11 @@
 //! lies between them may take days: a call that somebody has to be asked about waits there, without a
 //! permit and without a lock.
 
+mod absent;
 mod ask;
 mod batch;
 mod end;
+mod entered;
 mod hooks;
 mod inquire;
 mod limits;
@@ -36,6 +38,7 @@ use crate::turns::Turns;
 use crate::view::ToolView;
 
 pub(crate) use end::for_event;
+use entered::Entered;
 pub use limits::Limits;
 pub use prepare::{Decided, PreparedCall};
 
@@ -55,6 +58,7 @@ struct Parts {
     limits: Limits,
     turns: Turns,
     locks: PathLocks,
+    entered: Entered,
 }
 
 /// What people allowed for the rest of a run and of all runs below it. Cheap to clone; clones are the same.
@@ -111,7 +115,7 @@ impl ToolExecutor {
     /// Runs one call with wishes of its own.
     pub async fn execute_with(&self, call: ToolCall, options: CallOptions) -> ToolResult {
         match self.prepare(call, options).await {
-            Decided::Answered(result) => *result,
+            Decided::Answered(result) | Decided::Deferred(result) => *result,
             Decided::Ready(prepared) => self.run(prepared).await,
             Decided::Ask(prepared) => match Box::pin(self.ask(prepared)).await {
                 Ok(prepared) => self.run(prepared).await,
@@ -281,6 +285,7 @@ impl ExecutorBuilder {
             artifacts: self.artifacts,
             limits: self.limits,
             locks: self.locks,
+            entered: Entered::default(),
         }))
     }
 }

@@ -3,11 +3,14 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use convoke_core::CallId;
 use convoke_core::event::Wanted;
+use convoke_core::{AgentPath, CallId};
 
 use crate::approve::Answer;
 use crate::form::Form;
+
+/// How a reason goes on where nobody can tell which of several calls wants to know.
+const ONE_OF: &str = " (for one of its calls: ";
 
 /// What a call wants to know from a person.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +29,19 @@ pub struct Inquiry {
 }
 
 impl Inquiry {
+    /// Says which calls it may be for, where nobody can tell which of them it is.
+    #[must_use]
+    pub fn for_one_of(mut self, calls: &[String]) -> Self {
+        self.reason.push_str(&format!("{ONE_OF}{})", calls.join(", ")));
+        self
+    }
+
+    /// Returns why a person is asked, and the calls it may be for, where nobody can tell which of them it is.
+    pub fn reason_and_calls(&self) -> (&str, Option<&str>) {
+        let named = self.reason.strip_suffix(')').and_then(|reason| reason.split_once(ONE_OF));
+        named.map_or((self.reason.as_str(), None), |(reason, calls)| (reason, Some(calls)))
+    }
+
     /// Returns all of it in words, for whoever shows nothing else.
     pub fn in_words(&self) -> String {
         let mut words = format!("{} asks: {}", self.who, self.message);
@@ -50,4 +66,7 @@ impl Inquiry {
 #[async_trait]
 pub(crate) trait Inquirer: Send + Sync + Debug {
     async fn inquire(&self, call: &CallId, inquiry: Inquiry) -> Answer;
+
+    /// Returns the agent that made the call.
+    fn agent(&self) -> &AgentPath;
 }

@@ -82,7 +82,7 @@ mod validate;
 mod view;
 
 pub use approve::{
-    Answer, Approver, Consent, NobodyToAsk, Objection, Question, Unanswered, ask_with,
+    Answer, Approver, AskedBefore, Consent, NobodyToAsk, Objection, Question, Unanswered, ask_with,
 };
 pub use artifact::{ArtifactStore, NoArtifacts};
 pub use authorize::{Authorizer, Decision, KindAuthorizer, Request};

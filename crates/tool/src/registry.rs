@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use convoke_core::{Category, Declaration, Millis, ToolError};
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::catalogue::Words;
+use crate::catalogue::{Arrivals, Words};
 use crate::tool::Tool;
 use crate::validate::ArgumentCheck;
 
@@ -57,6 +57,8 @@ struct Tools {
     by_name: HashMap<String, Arc<Entry>>,
     /// How the names of tools begin that come and go.
     groups: BTreeSet<Arc<str>>,
+    /// Who brings them, by group.
+    arrivals: BTreeMap<String, Weak<dyn Arrivals>>,
     declarations: Option<Arc<[Arc<Declaration>]>>,
     generation: watch::Sender<u64>,
 }
@@ -181,6 +183,14 @@ impl ToolRegistry {
         self.write().groups.insert(group.into());
     }
 
+    /// Says who brings the tools of a group that are called and are not here. It is held on to by nobody: tools
+    /// come for as long as whoever brings them lasts.
+    pub fn brought_by(&self, group: &str, arrivals: Weak<dyn Arrivals>) {
+        let mut tools = self.write();
+        tools.groups.insert(group.into());
+        tools.arrivals.insert(group.to_owned(), arrivals);
+    }
+
     /// Makes these the tools of a group, in place of those it had. One that cannot be registered is left out
     /// and returned with the reason; a name that another tool has is never taken from it. A tool that is in the
     /// group already stays as it is, and where all do, nothing has changed.
@@ -244,6 +254,17 @@ impl ToolRegistry {
     /// Tells whether a name is one that a group may bring.
     pub fn may_come(&self, name: &str) -> bool {
         self.read().groups.iter().any(|group| name.starts_with(&**group))
+    }
+
+    /// Returns who may bring the tool of a name that is not here.
+    pub(crate) fn arrivals_of(&self, name: &str) -> Option<Arc<dyn Arrivals>> {
+        let tools = self.read();
+        if tools.by_name.contains_key(name) {
+            return None;
+        }
+        let mut brought =
+            tools.arrivals.iter().filter(|(group, _)| name.starts_with(group.as_str()));
+        brought.find_map(|(_, arrivals)| arrivals.upgrade())
     }
 
     /// Takes a tool away. Calls that have begun go on.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Category, Declaration, ToolError, ToolSpec};
 
-use crate::catalogue::TOOL_SEARCH;
+use crate::catalogue::{Arrivals, TOOL_SEARCH};
 use crate::pattern;
 use crate::registry::{Entry, ToolRegistry};
 use crate::tool::Tool;
@@ -196,6 +196,11 @@ impl ToolView {
         self.entries().into_iter().map(Shown).collect()
     }
 
+    /// Tells whether a tool would be shown, were it there.
+    pub fn would_show(&self, spec: &ToolSpec) -> bool {
+        self.selections.iter().all(|selection| selection.covers(spec))
+    }
+
     /// Tells whether a tool whose name begins like this, of this family, may be shown: now, or when there is one.
     /// What stands behind tools (a server) is only for those who may use some of them, or were given the beginning
     /// of their names by itself.
@@ -224,13 +229,32 @@ impl ToolView {
 
     /// Returns the error for a name this view does not show.
     pub fn unknown(&self, name: &str) -> ToolError {
+        let why = format!(
+            "its server may not have started yet, or does not offer it. `{TOOL_SEARCH}` waits for servers that \
+             are starting"
+        );
+        self.missing(name, &why)
+    }
+
+    /// Returns the error for a name this view does not show, although whoever might bring it was waited for.
+    pub(crate) fn not_brought(&self, name: &str) -> ToolError {
+        let why = format!(
+            "no server that is used here offers it. `{TOOL_SEARCH}` finds the tools there are"
+        );
+        self.missing(name, &why)
+    }
+
+    /// Returns who may bring a tool that is not here, if this view would show it then.
+    pub(crate) fn arrivals_of(&self, name: &str) -> Option<Arc<dyn Arrivals>> {
+        let may_pass = self.selections.iter().all(|selection| selection.reaches(name, None));
+        may_pass.then(|| self.registry.arrivals_of(name)).flatten()
+    }
+
+    fn missing(&self, name: &str, why: &str) -> ToolError {
         let entries = self.entries();
         let names = || entries.iter().map(|entry| entry.tool.spec().name.as_str());
         if self.registry.may_come(name) && nearest(name, names()).is_empty() {
-            return ToolError::not_found(format!(
-                "Tool \"{name}\" is not here: its server may not have started yet, or does not offer it. \
-                 `{TOOL_SEARCH}` waits for servers that are starting"
-            ));
+            return ToolError::not_found(format!("Tool \"{name}\" is not here: {why}"));
         }
         ToolError::unknown_tool(name, names())
     }
@@ -250,7 +274,7 @@ impl ToolView {
 
     /// Tells whether a tool that comes and goes is one of those that were asked for.
     fn lets_pass(&self, entry: &Entry) -> bool {
-        self.selections.iter().all(|selection| selection.covers(entry.tool.spec()))
+        self.would_show(entry.tool.spec())
     }
 
     pub(crate) fn entries(&self) -> Vec<Arc<Entry>> {

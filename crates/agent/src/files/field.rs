@@ -253,8 +253,15 @@ impl Fields {
     /// Says which of the keys that are left are not known.
     pub(super) fn finish(self, known: &[&str], unknown: Unknown, findings: &mut Findings) {
         // Somebody who began to take something away is not taken to have left it.
-        let is_limit = |field: &&Field| RESTRICTING.contains(&field.name.as_str());
-        for field in self.empty.iter().filter(|_| unknown == Unknown::Ours).filter(is_limit) {
+        let is_limit = |field: &&Field| match unknown {
+            Unknown::Wrong => true,
+            Unknown::Told => false,
+            Unknown::Ours => {
+                let name = field.name.as_str();
+                RESTRICTING.contains(&name) || (!known.contains(&name) && may_limit(name))
+            }
+        };
+        for field in self.empty.iter().filter(is_limit) {
             let message = "nothing stands behind it; write what is meant (`[]` for none of a list), or leave \
                            the key out";
             findings.problem(field.line, &field.key, message);
@@ -403,7 +410,7 @@ mod tests {
         assert_eq!(fields.small("b", &mut findings), None);
         assert_eq!(fields.word("c", |_| None::<u8>, &["yes", "no"], &mut findings), None);
         assert_eq!(fields.number("d", (0.0, 2.0), &mut findings), None);
-        assert!(fields.take("e").is_none(), "nothing is said");
+        assert!(fields.take("e").is_none());
         fields.finish(&["temperature"], Unknown::Wrong, &mut findings);
         let said: Vec<(Option<u64>, &str)> =
             findings.problems.iter().map(|found| (found.line, found.message.as_str())).collect();
@@ -414,6 +421,10 @@ mod tests {
                 (Some(2), "expected a whole number from 1 to 100000, found `0`"),
                 (Some(3), "expected one of `yes`, `no`, found `maybe`"),
                 (Some(4), "expected a number from 0 to 2, found `3`"),
+                (
+                    Some(6),
+                    "nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out"
+                ),
                 (Some(5), "this key is not known; did you mean `temperature`?"),
             ]
         );
@@ -485,6 +496,12 @@ mod tests {
             assert_eq!((findings.problems.len(), findings.warnings.len()), (problems, 0));
             let first = findings.problems.first().map(|found| (found.line, found.key.clone()));
             assert!(first.is_none_or(|first| first == (Some(1), Some("tools".to_owned()))));
+        }
+        // Below `budget` there is nothing but limits.
+        for (unknown, keys) in [(Unknown::Wrong, "tokens:\n"), (Unknown::Ours, "max_tokens:\n")] {
+            let (fields, mut findings) = fields(keys);
+            fields.finish(&["tokens"], unknown, &mut findings);
+            assert_eq!((findings.problems.len(), findings.warnings.len()), (1, 0), "{keys}");
         }
     }
 }

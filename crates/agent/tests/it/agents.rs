@@ -216,7 +216,7 @@ async fn every_termination_mode_is_reached_by_an_agent() {
     }
 }
 
-/// ABORTED, and promise 8: a caller that is stopped stops everything below before it returns.
+/// A caller that is stopped stops everything below before it returns.
 #[tokio::test(start_paused = true)]
 async fn a_stopped_caller_stops_its_agents_first() {
     let mut middle = agent("middle");

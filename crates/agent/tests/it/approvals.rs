@@ -3,48 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use convoke_agent::{AgentBuilder, AgentExecutor, Journals, Letter, RunReport, replay};
+use convoke_agent::{AgentBuilder, AgentExecutor, Letter, RunReport, replay};
 use convoke_core::policy::RuleSpec;
-use convoke_core::{CallId, Cause, EventBody, ExitCode, Kind, Permission, RunId, Status};
-use convoke_journal::Store;
+use convoke_core::{CallId, Cause, EventBody, ExitCode, Permission, RunId, Status};
 use convoke_model::scripted::{ScriptedModel, Turn};
-use convoke_tool::{
-    Answer, Approver, Authorizer, Decision, FunctionTool, KindAuthorizer, Limits, NobodyToAsk,
-    Request, SystemClock, ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered, ask_with,
-};
+use convoke_tool::{Answer, Approver, NobodyToAsk, SystemClock, ask_with};
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::{Word, echo, read};
-
-/// Asks about `hit`, unless something was granted.
-#[derive(Debug)]
-struct AsksAboutHit;
-
-impl Authorizer for AsksAboutHit {
-    fn decide(&self, request: &Request<'_>) -> Decision {
-        let asks = KindAuthorizer::default().with(Kind::Execute, Permission::Ask).decide(request);
-        match asks {
-            Decision::Ask { rule, .. } if !request.granted.is_empty() => Decision::Allow { rule },
-            other => other,
-        }
-    }
-}
-
-struct World {
-    state: TempDir,
-    hits: Arc<AtomicU32>,
-}
+use crate::support::read;
+use crate::world::World;
 
 impl World {
-    fn new() -> Self {
-        Self { state: tempfile::tempdir().unwrap(), hits: Arc::default() }
-    }
-
-    fn journals(&self) -> Journals {
-        Journals::new(Store::at(self.state.path()), Arc::new(SystemClock))
-    }
-
     fn agent(&self, turns: Vec<Turn>, approver: impl Approver + 'static) -> AgentExecutor {
         let model = Arc::new(ScriptedModel::new(turns));
         self.builder(&model, approver).build().unwrap()
@@ -55,20 +24,8 @@ impl World {
         model: &Arc<ScriptedModel>,
         approver: impl Approver + 'static,
     ) -> AgentBuilder {
-        let registry = ToolRegistry::new();
-        let hits = Arc::clone(&self.hits);
-        let hit = FunctionTool::new("hit", "Hits.", move |word: Word, _: ToolContext| {
-            hits.fetch_add(1, Ordering::Relaxed);
-            async move { Ok::<_, String>(format!("hit {}", word.word)) }
-        });
-        registry.register(hit.kind(Kind::Execute)).unwrap();
-        registry.register(echo()).unwrap();
-        let tools =
-            ToolExecutor::builder(ToolView::of(registry), ToolContext::builder("t").build())
-                .authorizer(AsksAboutHit)
-                .approver(approver)
-                .limits(Limits { unanswered: Unanswered::Park, ..Limits::default() });
-        AgentExecutor::with_model(model.clone(), tools).keeper(Arc::new(self.journals()))
+        AgentExecutor::with_model(model.clone(), self.tools(approver))
+            .keeper(Arc::new(self.journals()))
     }
 
     /// Leaves an answer, as another process would.
@@ -89,10 +46,6 @@ impl World {
         let id = RunId::new("r");
         let events = self.journals().store().read(&id).unwrap().events;
         replay(&id, &events).unwrap();
-    }
-
-    fn hits(&self) -> u32 {
-        self.hits.load(Ordering::Relaxed)
     }
 }
 

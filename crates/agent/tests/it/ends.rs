@@ -1,8 +1,10 @@
 //! How runs end when nothing goes wrong, and how they end when something does.
 
+use std::sync::Arc;
+
 use convoke_agent::{OutputSpec, replay};
 use convoke_core::{Cause, EventBody, Message, Part, Role, RunId, Status, StopReason};
-use convoke_model::scripted::Turn;
+use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_model::{ModelError, ModelErrorKind};
 use serde_json::json;
 
@@ -197,6 +199,13 @@ async fn a_server_that_is_away_for_a_moment_is_waited_for() {
     let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
     assert_eq!(report.outcome.cause, Cause::ModelUnavailable, "not for ever");
     assert_eq!(model.requests().len(), 6);
+    for (retries, asked) in [(0, 2), (1, 3)] {
+        let turns = [echo(), gone(), gone(), Turn::text("back")];
+        let model = Arc::new(ScriptedModel::new(turns).with_retries(retries));
+        let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
+        assert_eq!(report.outcome.cause, Cause::ModelUnavailable, "as often as is wanted");
+        assert_eq!(model.requests().len(), asked);
+    }
 }
 
 #[tokio::test(start_paused = true)]

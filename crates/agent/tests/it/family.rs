@@ -3,10 +3,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use convoke_agent::{AgentBuilder, AgentDefinition, AgentRegistry, Delegation, Team, TeamBuilder};
-use convoke_core::{Event, EventBody, ModelFacts};
+use convoke_agent::{
+    AgentBuilder, AgentDefinition, AgentRegistry, Delegation, Paused, Place, Team, TeamBuilder,
+};
+use convoke_core::{Event, EventBody, ModelFacts, Role, RunId};
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
+use convoke_tool::MemorySink;
 use serde_json::{Value, json};
 
 use crate::support::with;
@@ -50,6 +53,11 @@ pub(crate) fn who(request: &RequestSnapshot) -> String {
     named.map_or_else(|| "main".to_owned(), |(name, _)| name.to_owned())
 }
 
+/// Returns how often whoever is asked has answered before.
+pub(crate) fn turns(request: &RequestSnapshot) -> usize {
+    request.messages.iter().filter(|message| message.role == Role::Assistant).count()
+}
+
 /// Says that a task is done.
 pub(crate) fn done(result: &str) -> Turn {
     Turn::call("complete_task", json!({ "result": result }))
@@ -62,6 +70,17 @@ pub(crate) fn ask(agent: &str, prompt: &str) -> Turn {
 
 pub(crate) fn task(agent: &str, prompt: &str) -> Value {
     json!({ "agent_name": agent, "prompt": prompt })
+}
+
+pub(crate) fn in_background(agent: &str, prompt: &str) -> Value {
+    json!({ "agent_name": agent, "prompt": prompt, "background": true })
+}
+
+/// Hands as many tasks to an agent, all at once.
+pub(crate) fn ask_many(agent: &str, count: usize) -> Turn {
+    (1..count).fold(ask(agent, "0"), |turn, index| {
+        turn.and_call("delegate_to_agent", task(agent, &index.to_string()))
+    })
 }
 
 /// An agent that is told its name.
@@ -85,6 +104,17 @@ pub(crate) fn main_with(
     agents: impl IntoIterator<Item = AgentDefinition>,
 ) -> AgentBuilder {
     with(model).system("The main agent.").team(team(agents).build())
+}
+
+/// Takes the run `r` up in another process that was lost after some of its events.
+pub(crate) fn lost_after(events: &[Event], kept: usize) -> Paused {
+    let place = Place::new(Arc::new(MemorySink::default()));
+    Paused::rebuild(&RunId::new("r"), events.get(..kept).unwrap(), place)
+}
+
+/// Returns how many events there are up to the first one like this.
+pub(crate) fn up_to(events: &[Event], is_last: impl Fn(&Event) -> bool) -> usize {
+    events.iter().position(is_last).unwrap() + 1
 }
 
 /// Who was asked, in order.

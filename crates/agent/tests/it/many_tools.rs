@@ -208,7 +208,11 @@ impl Arrivals for Slow {
             let change = SourceChange { name: "late".into(), state: "ready".into(), reason: None };
             Some((change, here))
         };
-        stream::unfold(self.here.subscribe(), next).boxed()
+        let warned = |change| {
+            let warning = SourceChange::warning("late".into(), "it babbles".into());
+            stream::iter([warning, change])
+        };
+        stream::unfold(self.here.subscribe(), next).flat_map(warned).boxed()
     }
 }
 
@@ -250,6 +254,10 @@ async fn tools_that_come_later_are_found_without_changing_what_was_told() {
         matches!(&event.body, EventBody::McpServerState { server, state, .. } if server == "late" && state == "ready")
     });
     assert!(told, "what becomes of a server is in the stream");
+    let warned = events.iter().any(
+        |event| matches!(&event.body, EventBody::Warning { message } if message == "it babbles"),
+    );
+    assert!(warned, "and so is what there is to know about it");
 }
 
 /// Servers that are all known.

@@ -15,7 +15,9 @@ use convoke_tool::{
 };
 use serde_json::json;
 
-use crate::family::{Cast, agent, answers, ask, asked, done, main_with, task, team, who};
+use crate::family::{
+    Cast, agent, answers, ask, asked, done, in_background, main_with, task, team, who,
+};
 use crate::support::{Word, echo, read, with};
 
 fn say(word: &str) -> Turn {
@@ -235,8 +237,7 @@ async fn the_hundredth_agent_works_like_the_first() {
 async fn an_agent_in_the_background_has_limits() {
     let mut busy = agent("busy");
     busy.run.max_turns = Some(4);
-    let start = json!({ "agent_name": "busy", "prompt": "x", "background": true });
-    let start = Turn::call("delegate_to_agent", start);
+    let start = Turn::call("delegate_to_agent", in_background("busy", "x"));
     let model = Cast::new()
         .says("main", [start, Turn::text("ok"), Turn::text("ok")])
         .says("busy", (0..50).map(|index| say(&index.to_string())))
@@ -305,7 +306,7 @@ async fn agents_that_ended_leave_nothing_behind() {
 /// codex#24951: whoever waits for an agent waits for as long as it said, and not until the agent ends.
 #[tokio::test(start_paused = true)]
 async fn waiting_for_an_agent_has_an_end() {
-    let start = json!({ "agent_name": "slow", "prompt": "x", "background": true });
+    let start = in_background("slow", "x");
     let look_after = |arguments: serde_json::Value| Turn::call("background_agents", arguments);
     let turns = [
         Turn::call("delegate_to_agent", start),

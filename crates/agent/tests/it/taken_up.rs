@@ -5,23 +5,22 @@ use std::time::Duration;
 
 use convoke_agent::definition::ToolConfig;
 use convoke_agent::{
-    AgentDefinition, AgentExecutor, InputConfig, InputType, NotResumable, Paused, Place, Task,
-    TreeLimits,
+    AgentDefinition, AgentExecutor, InputConfig, InputType, NotResumable, Paused, Task, TreeLimits,
 };
 use convoke_core::run::Budget;
-use convoke_core::{
-    Cause, Event, EventBody, Kind, Millis, ModelFacts, Permission, Role, RunId, Status,
-};
+use convoke_core::{Cause, Event, EventBody, Kind, Millis, ModelFacts, Permission, RunId, Status};
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::{
-    Answer, Approver, ExecutorBuilder, FunctionTool, KindAuthorizer, Limits, MemorySink,
-    NobodyToAsk, ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered, ask_with,
+    Answer, Approver, ExecutorBuilder, FunctionTool, KindAuthorizer, Limits, NobodyToAsk,
+    ToolContext, ToolExecutor, ToolRegistry, ToolView, Unanswered, ask_with,
 };
 use futures_util::StreamExt as _;
 use serde_json::json;
 
-use crate::family::{Cast, agent, answers, ask, done, main_with, task, team, who};
+use crate::family::{
+    Cast, agent, answers, ask, ask_many, done, lost_after, main_with, task, team, turns, up_to, who,
+};
 use crate::support::{PausedClock, Word, durable, echo, nap, read, with};
 
 /// Tools of which `hit` is asked about.
@@ -65,26 +64,24 @@ async fn left_after(main: &AgentExecutor, time: Duration) -> (Status, Paused) {
     (run.report().unwrap().outcome.status, run.pause())
 }
 
-/// Takes a run up in another process that was lost after some of its events.
-fn lost_after(events: &[Event], kept: usize) -> Paused {
-    let place = Place::new(Arc::new(MemorySink::default()));
-    Paused::rebuild(&RunId::new("r"), events.get(..kept).unwrap(), place)
-}
-
-/// Returns how many events there are up to the first one like this.
-fn up_to(events: &[Event], is_last: impl Fn(&Event) -> bool) -> usize {
-    events.iter().position(is_last).unwrap() + 1
-}
-
-fn turns(request: &RequestSnapshot) -> usize {
-    request.messages.iter().filter(|message| message.role == Role::Assistant).count()
-}
-
 fn limited(name: &str) -> AgentDefinition {
     let mut definition = agent(name);
     definition.tools = ToolConfig::only(["nap", "hit"]);
     definition.policy.commands = Some(vec!["git status".to_owned()]);
     definition
+}
+
+/// The same agent when its file was changed: it has one tool more, and may run any command.
+fn widened(name: &str) -> AgentDefinition {
+    let mut definition = agent(name);
+    definition.tools = ToolConfig::only(["nap", "hit", "echo"]);
+    definition
+}
+
+fn is_told_of_a_change(events: &[Arc<Event>]) -> bool {
+    events.iter().any(|event| {
+        matches!(&event.body, EventBody::Warning { message } if message.contains("was changed since it began"))
+    })
 }
 
 /// Its file was changed while the run lay there. It may do what both allow, and whoever looks is told.
@@ -107,19 +104,14 @@ async fn an_agent_that_was_called_may_do_no_more_than_when_it_began() {
     let main = with_tools(&model, asking(&clock, yes()), [limited("a")]);
     let (status, paused) = left_after(&main, Duration::from_secs(10)).await;
     assert_eq!(status, Status::Cancelled);
-    let mut wider = agent("a");
-    wider.tools = ToolConfig::only(["nap", "hit", "echo"]);
-    let main = with_tools(&model, asking(&clock, yes()), [wider]);
+    let main = with_tools(&model, asking(&clock, yes()), [widened("a")]);
     let (events, report) = read(main.resume(paused, None).unwrap()).await;
     assert!(report.text().is_some(), "{:?}", report.outcome);
     let told = answers(&events, "main/a").join("\n");
     assert!(!told.contains("you said"), "a tool it did not have: {told}");
     assert!(!told.contains("hit!"), "a command it might not run: {told}");
     assert!(told.contains("this agent may run only `git status`"), "{told}");
-    let warned = events.iter().any(|event| {
-        matches!(&event.body, EventBody::Warning { message } if message.contains("was changed since it began"))
-    });
-    assert!(warned);
+    assert!(is_told_of_a_change(&events));
 }
 
 /// The same holds for one that ended and is continued by its id.
@@ -134,16 +126,11 @@ async fn an_agent_that_is_continued_may_do_no_more_than_when_it_began() {
         .model();
     let main = with_tools(&model, asking(&clock, NobodyToAsk), [limited("a")]);
     let (_, paused) = left_after(&main, Duration::from_hours(1)).await;
-    let mut wider = agent("a");
-    wider.tools = ToolConfig::only(["nap", "hit", "echo"]);
-    let main = with_tools(&model, asking(&clock, NobodyToAsk), [wider]);
+    let main = with_tools(&model, asking(&clock, NobodyToAsk), [widened("a")]);
     let (events, _) = read(main.resume(paused, Some(Task::new("again"))).unwrap()).await;
     let told = answers(&events, "main/a").join("\n");
     assert!(!told.is_empty() && !told.contains("you said"), "a tool it did not have: {told}");
-    let warned = events.iter().any(|event| {
-        matches!(&event.body, EventBody::Warning { message } if message.contains("was changed since it began"))
-    });
-    assert!(warned);
+    assert!(is_told_of_a_change(&events));
 }
 
 /// What an agent did is not given up because its file is gone: whoever takes the run up is told before anything is
@@ -242,26 +229,90 @@ async fn an_agent_that_waited_for_a_person_has_the_time_its_caller_has() {
     assert!(told[0].starts_with("a\n"), "{told:?}");
 }
 
-/// Who goes on after its end has its calls anew, for everybody who counts them.
+/// Makes two calls.
+fn two(word: &str) -> Turn {
+    let call = |number: u32| json!({ "word": format!("{word} {number}") });
+    Turn::call("echo", call(1)).and_call("echo", call(2))
+}
+
+/// Who goes on after its end has its calls anew, for everybody who counts them; also in another process.
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_is_continued_makes_its_calls_anew() {
     let mut busy = agent("a");
     busy.run.max_tool_calls = Some(3);
-    let two = |word: &str| {
-        let call = |number: u32| json!({ "word": format!("{word} {number}") });
-        Turn::call("echo", call(1)).and_call("echo", call(2))
-    };
     let more = json!({ "agent_name": "a", "prompt": "more", "agent_id": "call_1" });
     let model = Cast::new()
         .says("main", [ask("a", "x"), Turn::call("delegate_to_agent", more), Turn::text("ok")])
         .says("a", [two("one"), done("first"), two("two"), done("second")])
         .model();
-    let main = main_with(&model, [busy]).build().unwrap();
-    let (events, _) = read(main.start("go")).await;
+    let main = main_with(&model, [busy.clone()]).build().unwrap();
+    let (events, _) = read(main.start_as(RunId::new("r"), "go")).await;
     let told = answers(&events, "main");
     assert!(told[0].starts_with("first"), "{told:?}");
     assert!(told[1].starts_with("second"), "{told:?}");
     assert_eq!(answers(&events, "main/a").len(), 4);
+    let events = durable(&events);
+    let answered = events.iter().enumerate().filter(|(_, event)| {
+        event.agent.as_str() == "main/a" && matches!(event.body, EventBody::ModelResponse { .. })
+    });
+    let kept = answered.map(|(index, _)| index + 1).nth(2).unwrap();
+    let model = Cast::new().says("main", [Turn::text("ok")]).says("a", [done("second")]).model();
+    let main = main_with(&model, [busy]).build().unwrap();
+    let (later, _) = read(main.resume(lost_after(&events, kept), None).unwrap()).await;
+    let told = answers(&later, "main");
+    assert!(told[0].starts_with("second"), "{told:?}");
+    assert_eq!(answers(&later, "main/a").len(), 2);
+}
+
+/// A call that is made again, because nobody knows how it ended, is one call for everybody who counts them.
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_made_again_are_counted_once() {
+    let budget = || Budget { tool_calls: Some(3), ..Budget::default() };
+    let model = Cast::new()
+        .says("main", [ask("a", "x"), Turn::text("ok")])
+        .says("a", [Turn::call("nap", json!({ "millis": 1_000 })), done("slept")])
+        .model();
+    let main = main_with(&model, [agent("a")]).budget(budget()).build().unwrap();
+    let (events, _) = read(main.start_as(RunId::new("r"), "go")).await;
+    let events = durable(&events);
+    let kept = up_to(&events, |event| {
+        event.parent.is_some() && matches!(event.body, EventBody::ToolCallStarted { .. })
+    });
+    let model = Cast::new().says("main", [Turn::text("ok")]).says("a", [done("slept")]).model();
+    let main = main_with(&model, [agent("a")]).budget(budget()).build().unwrap();
+    let (later, report) = read(main.resume(lost_after(&events, kept), None).unwrap()).await;
+    let told = answers(&later, "main");
+    assert!(told[0].starts_with("slept"), "{told:?}");
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+}
+
+/// What agents used before all of them waited for a person is not there for any of them afterwards.
+#[tokio::test(start_paused = true)]
+async fn what_agents_used_before_they_waited_is_used() {
+    let clock = Arc::new(PausedClock::new());
+    let model = ScriptedModel::from_fn(|request: &RequestSnapshot| {
+        let hit = || Turn::call("hit", json!({ "word": "x" }));
+        match (who(request).as_str(), turns(request)) {
+            ("main", 0) => ask("a", "x").and_call("delegate_to_agent", task("b", "y")),
+            ("main", _) => Turn::text("ok"),
+            (_, 4) => hit(),
+            (_, turn) => Turn::call("echo", json!({ "word": turn.to_string() })).tokens(300, 200),
+        }
+    });
+    let facts = ModelFacts { max_output: Some(1_000), ..ModelFacts::default() };
+    let model = Arc::new(model.with_facts(facts));
+    let main = |tools: ExecutorBuilder| {
+        let main = AgentExecutor::with_model(model.clone(), tools).system("The main agent.");
+        let main = main.budget(Budget { tokens: Some(12_000), ..Budget::default() });
+        main.team(team([agent("a"), agent("b")]).build()).build().unwrap()
+    };
+    let (status, paused) =
+        left_after(&main(asking(&clock, NobodyToAsk)), Duration::from_hours(1)).await;
+    assert_eq!(status, Status::Parked);
+    let again = main(asking(&clock, ask_with(async |_| Answer::yes())));
+    let (_, report) = read(again.resume(paused, None).unwrap()).await;
+    let used = report.usage.input_tokens + report.usage.output_tokens;
+    assert!((8_000..=12_000).contains(&used), "{:?}", report.usage);
 }
 
 /// In a chat, agents of one answer cannot use again what was used for the one before.
@@ -271,9 +322,7 @@ async fn what_was_used_before_a_run_went_on_is_used() {
         match (who(request).as_str(), turns(request)) {
             ("main", 0) => ask("big", "x"),
             ("main", 1) => Turn::text("first"),
-            ("main", 2) => (1..8).fold(ask("w", "0"), |turn, index| {
-                turn.and_call("delegate_to_agent", task("w", &index.to_string()))
-            }),
+            ("main", 2) => ask_many("w", 8),
             ("main", _) => Turn::text("all done"),
             (_, turn) => Turn::wait(Duration::from_millis(50))
                 .and_call("echo", json!({ "word": turn.to_string() }))
@@ -378,6 +427,34 @@ async fn the_end_of_an_agent_that_runs_only_once_is_noted_later() {
         })
         .collect();
     assert_eq!(ended, [Cause::Goal]);
+}
+
+/// One that may run only once is not taken up anyway: that it is gone stops nothing, and what it used is counted.
+#[tokio::test(start_paused = true)]
+async fn a_run_goes_on_without_an_agent_that_would_not_go_on_anyway() {
+    let mut once = agent("once");
+    once.run.at_most_once = true;
+    let model = Cast::new()
+        .says("main", [ask("once", "x"), Turn::text("ok")])
+        .says("once", [Turn::call("nap", json!({ "millis": 1_000 })), done("once")])
+        .model();
+    let main = main_with(&model, [once]).build().unwrap();
+    let (events, _) = read(main.start_as(RunId::new("r"), "go")).await;
+    let events = durable(&events);
+    let kept = up_to(&events, |event| {
+        event.parent.is_some() && matches!(event.body, EventBody::ModelResponse { .. })
+    });
+    let model = Cast::new().says("main", [Turn::text("ok")]).model();
+    let main = main_with(&model, [agent("other")]).build().unwrap();
+    let (later, report) = read(main.resume(lost_after(&events, kept), None).unwrap()).await;
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+    let told = answers(&later, "main");
+    assert!(told[0].contains("interrupted"), "{told:?}");
+    let ended = later.iter().find_map(|event| match &event.body {
+        EventBody::AgentEnded { outcome, usage, .. } => Some((outcome.cause, usage.is_empty())),
+        _ => None,
+    });
+    assert_eq!(ended, Some((Cause::Terminated, false)));
 }
 
 /// An agent that was granted others and is too far down to call them knows why it cannot.

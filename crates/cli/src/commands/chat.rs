@@ -44,6 +44,7 @@ use convoke_core::{ExitCode, Mode, RunId, WorkspaceKind};
 use self::mention::{Attached, Places};
 use self::talk::Talk;
 use super::agents;
+use super::mcp::end_all;
 use super::run::approve::Approvals;
 use super::run::flags::{AgentFlags, WorkspaceFlag};
 use super::run::watch::threads;
@@ -215,6 +216,7 @@ fn talk_in(
         paused,
         said,
         to_attach,
+        named: Vec::new(),
         sum_up: false,
         typing: Typing::default(),
         draft: String::new(),
@@ -226,5 +228,7 @@ fn talk_in(
     talk.agent()?;
     let mut input = talk.input(output);
     talk.greet(&input, output);
-    talk.go_on(&mut input, threads, output)
+    let ended = talk.go_on(&mut input, threads, output)?;
+    end_all(&talk.runtime, threads);
+    Ok(ended)
 }

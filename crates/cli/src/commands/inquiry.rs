@@ -2,9 +2,10 @@
 //! that is opened. Nothing is sent before the person has seen all of it and said yes.
 //!
 //! While fields are asked for, whatever is typed is what goes into the field, an `n` included; an empty line takes
-//! what stands in brackets. The end of input and Ctrl-C decline. What the server says is marked as its own.
+//! what stands in brackets. The end of input and Ctrl-C decline. What the server says is marked as its own. What goes
+//! into a field for passwords is not seen while it is typed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke::journal::OpenQuestion;
 use convoke_core::event::Wanted;
@@ -12,14 +13,16 @@ use convoke_tool::{Field, Form, Inquiry};
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-use crate::output::{Stream, Style};
+use super::run::approve::Unseen;
+use crate::output::{Stream, Style, columns, harmless, wrap};
 use crate::view::brief::one_line;
 
 /// How many lines of a stranger's words are shown.
 const MAX_LINES: usize = 40;
 /// How much of the name of a field is shown.
 const NAME: usize = 60;
-const HOW: &str = "An empty line takes what is in [brackets]; Ctrl-C declines. You see all of it before it is sent.";
+const HOW: &str = "An empty line takes what is in [brackets]; Ctrl-C declines, and stops all of it if it \
+comes again. You see everything before it is sent.";
 
 /// An inquiry that is being answered.
 #[derive(Debug)]
@@ -30,6 +33,10 @@ pub(super) struct Answering {
     entered: Map<String, Value>,
     /// Which field is asked for; behind the last one, whether all of it is sent.
     at: usize,
+    /// Whether what is secret is typed unseen: where a Ctrl-C does not end the process before the terminal is as it was.
+    hides: bool,
+    /// Held while it is.
+    unseen: Mutex<Option<Unseen>>,
 }
 
 /// What a line came to.
@@ -47,19 +54,20 @@ impl Answering {
     pub(super) fn new(inquiry: Arc<Inquiry>) -> Self {
         // A form that cannot be read was put to nobody.
         let form = Form::wanted(&inquiry.wanted).ok().flatten();
-        Self { inquiry, form, entered: Map::new(), at: 0 }
+        Self { inquiry, form, entered: Map::new(), at: 0, hides: true, unseen: Mutex::default() }
     }
 
     /// Begins to answer what another process asked.
     pub(super) fn of(question: &OpenQuestion<'_>) -> Option<Self> {
         let inquiry = question.inquiry.as_ref()?;
-        Some(Self::new(Arc::new(Inquiry {
+        let answering = Self::new(Arc::new(Inquiry {
             who: inquiry.who.to_owned(),
             message: question.description.to_owned(),
             wanted: inquiry.wanted.clone(),
             problem: inquiry.problem.map(str::to_owned),
             reason: question.reason.to_owned(),
-        })))
+        }));
+        Some(Self { hides: false, ..answering })
     }
 
     pub(super) const fn form(&self) -> Option<&Form> {
@@ -74,25 +82,31 @@ impl Answering {
     pub(super) fn show(&self, tool_name: &str, agent: Option<&str>, stream: &Stream) {
         let inquiry = &*self.inquiry;
         let who = stream.paint(Style::Name, stream.printable(&inquiry.who));
-        let tool = stream.printable(tool_name);
-        match agent {
-            None => stream.line(format_args!("{who} asks, during {tool}:")),
-            Some(agent) => {
-                let agent = stream.printable(agent);
-                stream.line(format_args!("{who} asks, during {tool} of {agent}:"));
-            }
-        }
+        let (reason, calls) = inquiry.reason_and_calls();
+        let during = match (calls, agent) {
+            // The one it was put for may not be the one that asks.
+            (Some(calls), _) => format!("one of: {calls}"),
+            (None, Some(agent)) => format!("{tool_name} of {agent}"),
+            (None, None) => tool_name.to_owned(),
+        };
+        stream.line(format_args!("{who} asks, during {}:", stream.printable(&during)));
         self.lines(stream).iter().for_each(|line| stream.line(line));
         if let Some(problem) = &inquiry.problem {
             let problem = stream.printable(problem);
             let line = format!("  the last answer did not fit: {problem}");
             stream.line(stream.paint(Style::Warn, line));
         }
-        let reason = stream.printable(&inquiry.reason);
-        stream.line(stream.paint(Style::Dim, format_args!("It is asked because {reason}.")));
-        if !self.fields().is_empty() {
-            stream.line(stream.paint(Style::Dim, HOW));
+        let reason = format!("It is asked because {}.", stream.printable(reason));
+        let how = (!self.fields().is_empty()).then(|| HOW.to_owned());
+        for line in std::iter::once(reason).chain(how).flat_map(|text| wrap(&text, stream.width()))
+        {
+            stream.line(stream.paint(Style::Dim, line));
         }
+    }
+
+    /// Returns why it is asked, and the calls it may be for, where nobody can tell which of them it is.
+    pub(super) fn reason_and_calls(&self) -> (&str, Option<&str>) {
+        self.inquiry.reason_and_calls()
     }
 
     /// Returns what is asked: the words of whoever asks, and where a page leads.
@@ -101,16 +115,16 @@ impl Answering {
         let words: Vec<&str> = self.inquiry.message.lines().collect();
         let mut lines: Vec<String> = Vec::new();
         for line in words.iter().take(MAX_LINES) {
-            lines.push(format!("  {bar} {}", stream.printable(line)));
+            lines.extend(fitting(line, stream).iter().map(|line| format!("  {bar} {line}")));
         }
         if let Some(more) = words.len().checked_sub(MAX_LINES).filter(|more| *more > 0) {
             lines.push(format!("  {} {more} more lines", stream.ellipsis()));
         }
         if let Wanted::Visit { url } = &self.inquiry.wanted {
             lines.push("  It wants you to open this page:".to_owned());
-            lines.push(format!("    {}", stream.printable(url)));
+            lines.push(format!("    {}", harmless(url)));
             let (host, warnings) = leads_to(url);
-            let host = stream.paint(Style::Emphasis, stream.printable(&host)).to_string();
+            let host = stream.paint(Style::Emphasis, harmless(&host)).to_string();
             lines.push(format!("  It is a page of {host}"));
             for warning in warnings {
                 lines.push(format!("  {}", stream.paint(Style::Warn, warning)));
@@ -124,16 +138,30 @@ impl Answering {
         self.fields().iter().map(Field::told).collect()
     }
 
+    /// Shows what is typed from now on, or does not.
+    fn show_typing(&self, shows: bool) {
+        let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+        *unseen = None;
+        if !shows {
+            *unseen = Unseen::begin();
+        }
+    }
+
     /// Asks for the next line.
     pub(super) fn prompt(&self, stream: &Stream) {
+        let is_secret = self.fields().get(self.at).is_some_and(Field::is_secret);
+        self.show_typing(!(is_secret && self.hides));
         let count = self.fields().len();
         match self.fields().get(self.at) {
             Some(field) => {
                 let described = field.described();
                 let described = stream.printable(&described);
-                stream.line(format_args!("({}/{count}) {described}", self.at + 1));
+                let described = format!("({}/{count}) {described}", self.at + 1);
+                for line in wrap(&described, stream.width()) {
+                    stream.line(line);
+                }
                 let before = self.entered.get(&field.name).or(field.default.as_ref());
-                let before = before.map(|value| format!(" [{}]", field.shown(value)));
+                let before = before.map(|value| format!(" [{}]", shown(field, value)));
                 let asked = one_line(&field.name, NAME) + &before.unwrap_or_default();
                 stream.text(format_args!("{}: ", stream.printable(&asked)));
             }
@@ -150,7 +178,7 @@ impl Answering {
         }
         stream.line(format_args!("{} would be told:", stream.printable(&self.inquiry.who)));
         for field in self.fields() {
-            let value = self.entered.get(&field.name).map(|value| field.shown(value));
+            let value = self.entered.get(&field.name).map(|value| shown(field, value));
             let value = value.unwrap_or_else(|| "(nothing)".to_owned());
             let told = format!("{}: {value}", one_line(&field.name, NAME));
             stream.line(format_args!("  {}", stream.printable(&told)));
@@ -161,6 +189,7 @@ impl Answering {
 
     /// Takes in a line; none at the end of input.
     pub(super) fn hear(&mut self, line: Option<&str>, stream: &Stream) -> Step {
+        self.show_typing(true);
         let Some(line) = line else { return Step::Decline };
         let fields = self.form.as_ref().map(Form::fields).unwrap_or_default();
         let Some(field) = fields.get(self.at) else { return self.hear_whether(line, stream) };
@@ -188,11 +217,30 @@ impl Answering {
                 Step::Ask
             }
             _ => {
-                stream.line("  please say yes or no");
+                let or = if self.fields().is_empty() { "yes or no" } else { "yes, no or change" };
+                stream.line(format_args!("  please say {or}"));
                 Step::Ask
             }
         }
     }
+}
+
+/// Returns a line of somebody else's as lines that fit, also where they go into a file: what was laid out stays so
+/// as long as there is room for it.
+fn fitting(line: &str, stream: &Stream) -> Vec<String> {
+    const BEFORE: usize = 4;
+    let line = harmless(line);
+    let room = stream.width().map(|width| width.saturating_sub(BEFORE));
+    match room {
+        Some(room) if columns(&line) > room => wrap(&line, Some(room)),
+        _ => vec![line],
+    }
+}
+
+/// Returns a value as a person would enter it, unless others must not see it.
+fn shown(field: &Field, value: &Value) -> String {
+    const HIDDEN: &str = "******";
+    if field.is_secret() { HIDDEN.to_owned() } else { field.shown(value) }
 }
 
 /// Returns where an address leads, and what may deceive about it.
@@ -274,11 +322,68 @@ mod tests {
             "greater than the maximum of 5",
             "mcp:calc would be told:\n  command: n\n  level: 3\n  why: (nothing)\n\
              Send it? [y]es, [n]o, [c]hange: ",
-            "please say yes or no",
+            "please say yes, no or change",
             "command [n]: ",
         ] {
             assert!(shown.contains(part), "{part} in {shown}");
         }
+    }
+
+    /// Regression: one call was named of which nobody knew whether it was the one that asks.
+    #[test]
+    fn a_question_that_may_be_of_several_calls_is_put_on_none_of_them() {
+        let stream = stream();
+        let calls = ["mcp__calc__ask of main/worker".to_owned(), "mcp__calc__slow".to_owned()];
+        let inquiry = Inquiry::clone(&form().inquiry).for_one_of(&calls);
+        Answering::new(Arc::new(inquiry)).show("mcp__calc__slow", Some("main"), &stream);
+        let shown = stream.contents();
+        let headline =
+            "mcp:calc asks, during one of: mcp__calc__ask of main/worker, mcp__calc__slow:\n";
+        assert!(shown.starts_with(headline), "{shown}");
+        assert!(shown.contains("It is asked because a server wants to know it.\n"), "{shown}");
+    }
+
+    #[test]
+    fn a_form_breaks_between_words_in_a_narrow_terminal() {
+        let stream = Stream::on_terminal(40).without_colour();
+        let message = "Everything that you enter here is recorded by me, the server.";
+        let wanted = Wanted::Form {
+            schema: json!({ "properties": { "a": { "type": "string",
+                "description": "a long description of what is to be entered" } } }),
+        };
+        let mut inquiry = Inquiry::clone(&answering(wanted).inquiry);
+        inquiry.message = message.into();
+        let form = Answering::new(Arc::new(inquiry));
+        form.show("t", None, &stream);
+        form.prompt(&stream);
+        let shown = stream.contents();
+        assert!(shown.lines().all(|line| columns(line) <= 40), "{shown}");
+        let words = shown.replace("\n  \u{2502} ", " ").replace('\n', " ");
+        assert!(words.contains(message) && words.contains(HOW), "{shown}");
+    }
+
+    #[test]
+    fn what_goes_into_a_file_is_harmless_too() {
+        let stream = Stream::in_memory();
+        let lines = answering(Wanted::Visit { url: "https://x.example/\u{1b}[2J".into() });
+        let lines = lines.lines(&stream).join("\n");
+        assert!(!lines.contains(['\u{7}', '\u{1b}']), "{lines:?}");
+    }
+
+    #[test]
+    fn a_password_is_not_shown_again() {
+        let stream = stream();
+        let schema = json!({ "type": "object", "required": ["pin"],
+            "properties": { "pin": { "type": "string" } } });
+        let mut form = answering(Wanted::Form { schema });
+        for line in ["4711", "c", ""] {
+            assert_eq!(say(&mut form, line, &stream), Step::Ask, "{line}");
+        }
+        let Step::Send(sent) = say(&mut form, "y", &stream) else { panic!("it is sent") };
+        assert_eq!(Value::Object(sent), json!({ "pin": "4711" }));
+        let shown = stream.contents();
+        assert!(shown.contains("would be told:\n  pin: ******\n"), "{shown}");
+        assert!(shown.contains("pin [******]: ") && !shown.contains("4711"), "{shown}");
     }
 
     #[test]

@@ -27,11 +27,11 @@ use convoke_core::ExitCode;
 use convoke_core::nearest::{did_you_mean, nearest};
 
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, word};
 use crate::session::Session;
 
 pub(super) use self::list::{age, setback_json, setback_line};
-pub(super) use self::look::{Looked, end, look_at, unless_stopped};
+pub(super) use self::look::{Looked, end, end_all, look_at, unless_stopped};
 
 /// What can be done with MCP servers.
 #[derive(Debug, Subcommand)]
@@ -106,7 +106,7 @@ fn find<'a>(
     });
     found.ok_or_else(|| {
         if runtime.is_server_left_out(name) {
-            let why = "it asks for a variable that it does not get";
+            let why = list::LEFT_OUT;
             return Failure::configuration(format!("the MCP server `{name}` is left out: {why}"))
                 .hint("the warning above says which, and what to do");
         }
@@ -114,6 +114,22 @@ fn find<'a>(
         let close = nearest(name, names.map(|listed| listed.config.name.as_str()));
         Failure::usage(format!("there is no MCP server `{name}`{}", did_you_mean(&close)))
             .hint("`convoke mcp list` shows them all")
+            .any_hint(
+                switched_off_elsewhere(runtime)
+                    .filter(|_| runtime.servers_switched_off_elsewhere().any(|off| off == name)),
+            )
+    })
+}
+
+/// Says what the user switched off and is not here.
+fn switched_off_elsewhere(runtime: &Runtime) -> Option<String> {
+    let names: Vec<String> =
+        runtime.servers_switched_off_elsewhere().map(|name| format!("`{name}`")).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!(
+            "your own file switches off what is not here: {names}; `convoke mcp enable NAME` takes a switch out"
+        )
     })
 }
 
@@ -130,11 +146,8 @@ pub(super) fn reached(config: &ServerConfig, runtime: &Runtime) -> String {
     let text = match &config.transport {
         Transport::Program { command, args, .. } => {
             let words = std::iter::once(command).chain(args).map(String::as_str);
-            let quoted = |word: &String| {
-                let has_gaps = word.contains(char::is_whitespace);
-                if has_gaps { format!("{word:?}") } else { word.clone() }
-            };
-            words_without_keys(words).iter().map(quoted).collect::<Vec<_>>().join(" ")
+            let words = words_without_keys(words);
+            words.iter().map(|text| word(text)).collect::<Vec<_>>().join(" ")
         }
         Transport::Http { url, .. } => address_without_keys(url),
     };

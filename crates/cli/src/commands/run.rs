@@ -23,6 +23,7 @@ use self::choose::Chosen;
 use self::flags::{AgentFlags, WorkspaceFlag};
 use self::place::{Place, work_in_place};
 use self::watch::Watch;
+use super::mcp::end_all;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Output;
@@ -156,7 +157,9 @@ impl Run {
             view.warn(&warning, output);
         }
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
-        watch.until_the_end(threads, agent.start_as(id, task), output)
+        let ended = watch.until_the_end(threads, agent.start_as(id, task), output)?;
+        end_all(&runtime, threads);
+        Ok(ended)
     }
 
     fn task(&self, session: &Session<'_>) -> Result<Task, Failure> {

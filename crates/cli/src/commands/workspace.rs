@@ -79,7 +79,7 @@ pub(super) fn reopen(
     }
 }
 
-/// Leaves a workspace: one in which there is nothing that is nowhere else is removed.
+/// Leaves a workspace: one in which nothing was changed is removed, unless another needs it.
 pub(super) fn leave(
     workspace: Option<&Workspace>,
     threads: &tokio::runtime::Runtime,
@@ -88,7 +88,9 @@ pub(super) fn leave(
     let Some(workspace) = workspace else { return };
     workspace.tidy();
     let left = threads.block_on(async {
-        if workspace.is_needed().await? { Ok(()) } else { workspace.discard().await }
+        let is_needed = workspace.is_needed().await?;
+        let stays = is_needed || !workspace.diff().await?.files.is_empty();
+        if stays { Ok(()) } else { workspace.discard().await }
     });
     if let Err(error) = left {
         failure::doubt(output, &format!("the workspace stays: {}", said(&error)));
@@ -287,6 +289,23 @@ fn place(session: &Session<'_>, config: &Config) -> Result<Workspaces, Failure> 
 
 fn kept_at(root: &Path, session: &Session<'_>, config: &Config) -> Workspaces {
     session.workspaces_at(root.parent().unwrap_or(root), config)
+}
+
+/// Tells whether a run, or an agent, had files of its own that are gone because nothing was changed in them.
+pub(super) fn is_gone_unchanged(
+    run: &RunId,
+    events: &[Event],
+    session: &Session<'_>,
+    config: &Config,
+) -> bool {
+    let place = events.iter().rev().find_map(|event| match &event.body {
+        EventBody::WorkspacePrepared { place, .. } if event.run == *run => Some(place),
+        _ => None,
+    });
+    let is_gone = place
+        .filter(|place| place.kind.is_own())
+        .is_some_and(|place| !kept_at(Path::new(&place.path), session, config).has(run));
+    is_gone && left_unchanged(run, events)
 }
 
 fn left_unchanged(run: &RunId, events: &[Event]) -> bool {

@@ -3,7 +3,7 @@
 
 use super::stream::Stream;
 use super::style::Style;
-use super::text::{columns, cut, wrap};
+use super::text::{columns, cut, harmless, wrap};
 
 const GAP: usize = 2;
 /// How much room the last column of rows that are cut has at least.
@@ -64,15 +64,14 @@ impl Table {
     pub(crate) fn facts(facts: impl IntoIterator<Item = (&'static str, String)>, stream: &Stream) {
         let mut table = Self::indented(2);
         for (name, text) in facts {
-            let text = stream.printable(&text).to_string();
             table.row([(name.to_owned(), Some(Style::Name)), (text, None)]);
         }
         table.print(stream);
     }
 
-    /// Adds a row.
+    /// Adds a row. What is in it may come from somewhere else, and steers no terminal.
     pub(crate) fn row<const N: usize>(&mut self, cells: [(String, Option<Style>); N]) {
-        let cell = |(text, style)| Cell { text, style };
+        let cell = |(text, style): (String, _)| Cell { text: harmless(&text), style };
         self.rows.push(cells.into_iter().map(cell).collect());
     }
 
@@ -192,6 +191,15 @@ mod tests {
         let stream = Stream::in_memory();
         table().print(&stream);
         assert_eq!(stream.contents(), " a     first  the quick brown fox\n long\n");
+    }
+
+    #[test]
+    fn what_stands_in_a_row_steers_no_terminal() {
+        let stream = Stream::on_terminal(80);
+        let mut table = Table::default();
+        table.row([("a\u{1b}]0;x\u{7}".into(), None), ("b\u{1b}[2J".into(), None)]);
+        table.print(&stream);
+        assert_eq!(stream.contents(), "a\\u{1b}]0;x\\u{7}  b\\u{1b}[2J\n");
     }
 
     #[test]

@@ -55,6 +55,25 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Breaks a text into pieces of at most `width` columns: after a space that is not too far back, or anywhere. Nothing
+/// is left out, and line breaks are not looked for.
+pub(crate) fn folded(text: &str, width: usize) -> Vec<&str> {
+    let width = width.max(20);
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    loop {
+        let piece = prefix(rest, width);
+        if piece.len() == rest.len() {
+            pieces.push(rest);
+            return pieces;
+        }
+        let gap = piece.rfind(' ').filter(|gap| *gap >= piece.len() / 2);
+        let piece = gap.and_then(|gap| piece.get(..=gap)).unwrap_or(piece);
+        pieces.push(piece);
+        rest = rest.get(piece.len()..).unwrap_or_default();
+    }
+}
+
 /// Returns the first sentence of a text, on one line.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let line = text.trim().lines().next().unwrap_or_default();
@@ -80,6 +99,27 @@ impl<'a> Printable<'a> {
 /// Returns a text from somewhere else with its control characters made visible.
 pub(crate) fn harmless(text: &str) -> String {
     Printable::new(text, true).to_string()
+}
+
+/// Returns a text on one line: what would break it, would steer a terminal or is not seen is spelled out.
+pub(crate) fn spelled(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '"' | '\'' | '\\' => line.push(letter),
+            other => line.extend(other.escape_debug()),
+        }
+    }
+    line
+}
+
+/// Returns a word of a command line so that it is told from its neighbours: in quotes where it is empty or has gaps,
+/// quotes or letters that are not seen.
+pub(crate) fn word(text: &str) -> String {
+    let quoted = format!("{text:?}");
+    let is_plain =
+        quoted.len() == text.len() + 2 && !text.is_empty() && !text.contains(char::is_whitespace);
+    if is_plain { text.to_owned() } else { quoted }
 }
 
 /// Tells whether a letter changes the direction in which its neighbours are shown, so that a text can
@@ -135,6 +175,41 @@ mod tests {
     fn a_text_does_not_look_like_another() {
         assert_eq!(harmless("rm \u{202e}txt.a\u{9b}2J"), "rm \\u{202e}txt.a\\u{9b}2J");
         assert_eq!(harmless("שלום été\n\t"), "שלום été\n\t");
+    }
+
+    #[test]
+    fn what_is_spelled_out_is_one_line() {
+        let text = "a\n\tb\r\u{1b}[2J\u{2028}\u{202e}\u{200b}\u{a0}é \"c\" \\";
+        let line = "a\\n\\tb\\r\\u{1b}[2J\\u{2028}\\u{202e}\\u{200b}\\u{a0}é \"c\" \\";
+        assert_eq!(spelled(text), line);
+        assert_eq!(spelled(line), line, "nothing is spelled twice");
+    }
+
+    #[test]
+    fn a_word_is_told_from_its_neighbours() {
+        for plain in ["npx", "--a=b", "@x/y", "été", "it's", ";"] {
+            assert_eq!(word(plain), plain);
+        }
+        for (text, shown) in [
+            ("", r#""""#),
+            ("a b", r#""a b""#),
+            ("a\nb", r#""a\nb""#),
+            (r#"a"b"#, r#""a\"b""#),
+            ("\u{200b}", r#""\u{200b}""#),
+        ] {
+            assert_eq!(word(text), shown);
+        }
+    }
+
+    #[test]
+    fn folded_text_is_whole() {
+        let text =
+            format!("one two three four five {}   漢字漢字漢字漢字漢字漢字 ", "x".repeat(50));
+        let pieces = folded(&text, 20);
+        assert_eq!(pieces.concat(), text);
+        assert!(pieces.iter().all(|piece| columns(piece) <= 20), "{pieces:?}");
+        assert_eq!(pieces.first(), Some(&"one two three four "));
+        assert_eq!(folded("", 20), [""]);
     }
 
     #[test]

@@ -32,9 +32,26 @@ pub(crate) fn usage(usage: &Usage, look: Look) -> String {
         0 => String::new(),
         cached => format!(" ({} cached)", tokens(cached)),
     };
-    let input = format!("{} in{cached}", tokens(usage.input_tokens));
-    let output = format!("{} out", tokens(usage.output_tokens));
-    look.joined([Some(input), Some(output), usage.cost.map(money)])
+    let about = about(usage);
+    let input = format!("{about}{} in{cached}", tokens(usage.input_tokens));
+    let output = format!("{about}{} out", tokens(usage.output_tokens));
+    look.joined([Some(input), Some(output), cost(usage)])
+}
+
+/// Writes how many tokens were used, both ways.
+pub(crate) fn all_tokens(usage: &Usage) -> String {
+    let both = usage.input_tokens.saturating_add(usage.output_tokens);
+    format!("{}{}", about(usage), tokens(both))
+}
+
+/// Writes what it cost, where that is known.
+pub(crate) fn cost(usage: &Usage) -> Option<String> {
+    usage.cost.map(|cost| format!("{}{}", about(usage), money(cost)))
+}
+
+/// Numbers that a provider did not say are marked.
+const fn about(usage: &Usage) -> &'static str {
+    if usage.estimated { "~" } else { "" }
 }
 
 /// Writes what an agent used, shortly: `2 turns · 1.3k tokens · $0.0020 · 5.1 s`.
@@ -42,8 +59,8 @@ pub(crate) fn facts(turns: u32, usage: &Usage, duration: Duration, look: Look) -
     let both = usage.input_tokens.saturating_add(usage.output_tokens);
     look.joined([
         (turns > 0).then(|| count(turns.into(), "turn")),
-        (both > 0).then(|| format!("{} tokens", tokens(both))),
-        usage.cost.map(money),
+        (both > 0).then(|| format!("{} tokens", all_tokens(usage))),
+        cost(usage),
         Some(time(duration)),
     ])
 }
@@ -77,5 +94,20 @@ mod tests {
         used.cached_tokens = 1000;
         used.cost = Some("0.5".parse().unwrap());
         assert_eq!(usage(&used, look), "1.5k in (1.0k cached) · 20 out · $0.5000");
+    }
+
+    #[test]
+    fn what_nobody_said_is_marked_as_an_estimate() {
+        let look = Look { unicode: true };
+        let used = Usage {
+            input_tokens: 2_900,
+            output_tokens: 20,
+            cost: Some("0.0301".parse().unwrap()),
+            estimated: true,
+            ..Usage::default()
+        };
+        assert_eq!(usage(&used, look), "~2.9k in · ~20 out · ~$0.0301");
+        let took = Duration::from_millis(5);
+        assert_eq!(facts(1, &used, took, look), "1 turn · ~2.9k tokens · ~$0.0301 · 5 ms");
     }
 }

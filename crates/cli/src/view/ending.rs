@@ -84,11 +84,10 @@ fn sentence(cause: Cause, totals: &Totals) -> String {
             "stopped before the first request, which would pass the limit".to_owned()
         }
         Cause::MaxTokens => {
-            let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-            format!("stopped after {} tokens", amounts::tokens(tokens))
+            format!("stopped after {} tokens", amounts::all_tokens(usage))
         }
-        Cause::MaxCost => match usage.cost {
-            Some(cost) => format!("stopped after {}", amounts::money(cost)),
+        Cause::MaxCost => match amounts::cost(usage) {
+            Some(cost) => format!("stopped after {cost}"),
             None => "stopped, since the cost cannot be known".to_owned(),
         },
         Cause::MaxToolCalls => {
@@ -155,6 +154,11 @@ pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
             format!(
                 "`convoke runs approve {run}` or `deny {run}` answers, then `convoke runs resume {run}` goes on"
             )
+        }
+        Cause::Denied if totals.unanswered > 0 => {
+            "nobody answered in time; `--approval-timeout` gives longer, and with `--on-ask park` the run waits for the \
+             answer"
+                .to_owned()
         }
         Cause::Denied | Cause::AwaitsApproval if would_modes_help(totals) => MODES.to_owned(),
         Cause::Interrupted | Cause::Terminated if totals.is_kept => {
@@ -343,6 +347,14 @@ mod tests {
         for cause in [Cause::Denied, Cause::ModelUnavailable, Cause::Interrupted] {
             assert!(!said_of(&totals, &cause.into()).contains("had no permission"), "{cause:?}");
         }
+    }
+
+    #[test]
+    fn who_was_not_answered_in_time_needs_no_other_mode() {
+        let totals = Totals { denied: 1, unanswered: 1, ..totals() };
+        let said = said_of(&totals, &Cause::Denied.into());
+        assert!(said.contains("hint: nobody answered in time"), "{said}");
+        assert!(!said.contains("--mode"), "{said}");
     }
 
     #[test]

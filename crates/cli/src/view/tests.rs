@@ -22,6 +22,13 @@ fn terminal() -> Output {
     Output::of(stream.clone(), stream)
 }
 
+/// What stands on the terminal.
+fn seen_on(output: &Output) -> Terminal {
+    let mut seen = Terminal::new(SIZE);
+    seen.write(&output.err.contents());
+    seen
+}
+
 fn told(events: &[Event], view: &mut View) {
     for event in events {
         view.event(event);
@@ -155,16 +162,13 @@ fn what_a_person_types_stands_below_everything_and_is_gone_at_the_end() {
         view.event(event);
         view.typed(vec!["the docs too".into()], "and th");
     }
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
-    let shown = seen.text();
+    let shown = seen_on(&output).text();
     assert!(shown.ends_with("\n  queued: the docs too\n› and th"), "{shown}");
     view.heard("the docs too");
     view.typed(Vec::new(), "and then");
     told(rest, &mut view);
     view.finish(&mut output);
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
+    let seen = seen_on(&output);
     let shown = seen.text();
     assert!(seen.is_clean());
     assert!(shown.contains("\n\n› the docs too\n"), "{shown}");
@@ -177,8 +181,7 @@ fn a_terminal_keeps_what_ended_and_then_the_answer() {
     let mut view = View::text(&output, Detail::Usual);
     told(&run(), &mut view);
     view.finish(&mut output);
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
+    let seen = seen_on(&output);
     assert!(seen.is_clean());
     assert_snapshot!(seen.text(), @r#"
     · plan of 3 steps
@@ -233,9 +236,7 @@ fn a_verbose_terminal_keeps_more() {
     let mut view = View::text(&output, Detail::Verbose);
     told(&run(), &mut view);
     view.finish(&mut output);
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
-    let text = seen.text();
+    let text = seen_on(&output).text();
     for said in
         ["thought", "The tests come first.", "\"command\":", "policy: allow", "model answered"]
     {
@@ -285,9 +286,7 @@ fn glimpse(events: &[Event], now: i64) -> String {
     let mut view = View::text(&output, Detail::Usual);
     told(events, &mut view);
     view.tick_at(Timestamp::from_millis(now));
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
-    seen.text()
+    seen_on(&output).text()
 }
 
 #[test]
@@ -426,8 +425,7 @@ fn a_view_that_breaks_off_leaves_a_clean_terminal() {
     let mut view = View::text(&output, Detail::Usual);
     told(&run()[..15], &mut view);
     drop(view);
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
+    let seen = seen_on(&output);
     assert!(seen.is_clean() && !seen.text().contains("turn 1 ·"), "{}", seen.text());
 }
 
@@ -477,8 +475,7 @@ fn a_pipe_gets_the_answer_alone_and_the_terminal_the_rest() {
     told(&run(), &mut view);
     view.finish(&mut output);
     assert_eq!(output.out.contents(), story::ANSWER);
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
+    let seen = seen_on(&output);
     assert!(seen.text().contains("I read the sources first."), "{}", seen.text());
     assert!(!seen.text().contains("Two things were wrong"), "{}", seen.text());
 }
@@ -504,8 +501,7 @@ fn an_answer_that_was_not_streamed_is_shown_all_the_same() {
     let mut view = View::text(&output, Detail::Usual);
     told(&events, &mut view);
     view.finish(&mut output);
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
+    let seen = seen_on(&output);
     assert_snapshot!(seen.text(), @"
     **Done**
 
@@ -617,8 +613,7 @@ fn a_model_that_breaks_off_leaves_what_it_said_in_sight() {
     let mut view = View::text(&output, Detail::Usual);
     told(&events, &mut view);
     view.finish(&mut output);
-    let mut seen = Terminal::new(SIZE);
-    seen.write(&output.err.contents());
+    let seen = seen_on(&output);
     assert_eq!(
         seen.text().matches("Half an").count(),
         1,
@@ -664,10 +659,8 @@ fn nothing_hostile_reaches_a_terminal() {
         let mut view = View::text(&output, detail);
         told(&events, &mut view);
         view.finish(&mut output);
-        let mut seen = Terminal::new(SIZE);
         // The terminal refuses whatever the view does not need.
-        seen.write(&output.err.contents());
-        assert!(!seen.text().contains('\u{202e}'));
+        assert!(!seen_on(&output).text().contains('\u{202e}'));
         let (_, err) = log(&events, detail);
         assert!(!err.contains(|letter: char| letter.is_control() && letter != '\n'), "{err:?}");
     }

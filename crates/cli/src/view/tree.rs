@@ -43,6 +43,8 @@ pub(crate) struct Tree {
     agents: BTreeMap<RunId, Agent>,
     /// How many agents had each name.
     names: BTreeMap<String, u32>,
+    /// The names of the agents that were called.
+    called: BTreeSet<String>,
     /// What agents changed in workspaces of their own.
     changed: BTreeMap<RunId, WorkspaceReport>,
     /// What each is called: one that goes on after its end keeps its name.
@@ -89,6 +91,8 @@ pub(crate) struct Totals {
     pub(crate) denied: u32,
     /// Calls that a person or a hook said no to, whatever the mode.
     pub(crate) refused: u32,
+    /// Calls that nobody answered about in time.
+    pub(crate) unanswered: u32,
     /// Why the main agent's model did not answer when it was last asked.
     pub(crate) error: Option<ModelFailure>,
     /// What there was to know that stopped nothing.
@@ -191,7 +195,7 @@ impl Tree {
             self.totals.run = event.run.to_string();
             self.totals.started = event.ts;
         }
-        if let EventBody::RunResumed { .. } = event.body
+        if let EventBody::RunResumed { .. } | EventBody::RunForked { .. } = event.body
             && self.is_root(event)
             && self.totals.latest > self.totals.started
         {
@@ -200,6 +204,11 @@ impl Tree {
             self.totals.started = self.totals.started.after(pause);
         }
         self.totals.latest = self.totals.latest.max(event.ts);
+        if let EventBody::AgentSpawned { name, .. } = &event.body
+            && self.called.len() < MAX_NAMES
+        {
+            self.called.insert(name.clone());
+        }
         fold::fold(self, event)
     }
 
@@ -223,6 +232,11 @@ impl Tree {
     /// Returns how the run ended, if it did.
     pub(crate) const fn ended(&self) -> Option<&Ended> {
         self.ended.as_ref()
+    }
+
+    /// Tells whether an agent of this name was called.
+    pub(crate) fn has_called(&self, agent: &str) -> bool {
+        self.called.contains(agent)
     }
 
     /// Tells whether an event is about the main agent.

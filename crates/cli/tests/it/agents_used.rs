@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use convoke_testkit::{Reaction, Reply, Wire};
+use convoke_testkit::{Failure, Reaction, Reply, Wire};
 use serde_json::{Value, json};
 
 use crate::run::World;
@@ -55,6 +55,31 @@ fn asked(world: &World, request: usize) -> String {
     let messages = body["messages"].as_array().unwrap();
     let last = messages.iter().rev().find(|message| message["role"] == "user").unwrap();
     last["content"].to_string()
+}
+
+/// An outage takes the caller as well: nothing of what the agent did has to be done again.
+#[test]
+fn an_agent_whose_model_was_away_goes_on_when_the_run_is_taken_up() {
+    let away = || Reaction::failure(Failure::WrongKey);
+    let script = vec![
+        delegate("worker"),
+        write("b.txt"),
+        away(),
+        away(),
+        done("It is written."),
+        Reply::text("Done.").into(),
+    ];
+    let world = world(script, &[("worker", "tools: [write_file]\n")]);
+    let ran = world.run(Wire::OpenAiChat, &["--mode", "full", "Go."]);
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    assert!(ran.stderr.contains("`convoke runs resume "), "{ran:?}");
+    let ran = world.scene.run(&["runs", "resume", "--last"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
+    let body =
+        |index: usize| String::from_utf8(world.server.requests()[index].body.clone()).unwrap();
+    assert!(body(4).contains("You are worker."), "the agent is asked first: {}", body(4));
+    assert!(body(5).contains("It is written."), "{}", body(5));
+    assert!(!body(5).contains("model_unavailable"), "nobody has to hear of it: {}", body(5));
 }
 
 /// The worktree of a run that changed nothing in it was once removed with the only place where the changes of its
@@ -319,7 +344,7 @@ fn the_audit_tells_the_rights_of_agents_and_of_every_resume() {
     let resumed = audit.lines().find(|line| line.contains("resumed")).unwrap();
     assert!(resumed.contains("mode default"), "{audit}");
     let worker = audit.lines().find(|line| line.contains("main/worker")).unwrap();
-    assert!(worker.contains("its mode plan tools read_file"), "{audit}");
+    assert!(worker.contains("its mode plan; tools read_file"), "{audit}");
     let shown = world.scene.stdout(&["runs", "show", "--last", "--tree"]);
     assert!(shown.contains("agent worker 2"), "{shown}");
 }

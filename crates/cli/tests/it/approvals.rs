@@ -48,6 +48,19 @@ fn where_nobody_is_there_the_answer_is_no_at_once() {
 }
 
 #[test]
+fn what_is_said_to_a_run_that_waits_is_heard_after_the_answer() {
+    let world = World::new(vec![write("x"), say("Written.")]);
+    let id = parked(&world);
+    let ran = world.scene.run(&["runs", "resume", &id, "And then stop."]);
+    assert_eq!(ran.code, Some(8), "{ran:?}");
+    assert!(ran.stderr.contains("what you say is heard after it"), "{ran:?}");
+    assert_eq!(world.scene.run(&["runs", "approve", &id, "call"]).code, Some(0));
+    assert_eq!(resume(&world, &id).code, Some(0));
+    let heard = String::from_utf8(world.server.requests()[1].body.clone()).unwrap();
+    assert!(heard.contains("And then stop."), "{heard}");
+}
+
+#[test]
 fn a_parked_run_says_what_it_waits_for_and_goes_on_when_it_is_answered() {
     let world = World::new(vec![write("x"), say("Written.")]);
     let id = parked(&world);

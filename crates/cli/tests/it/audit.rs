@@ -51,14 +51,14 @@ fn each_call_is_a_line_and_what_is_not_verified_is_said() {
     let ran = scene.run(&["runs", "audit"]);
     assert_snapshot!(ran.shown(), @"
     when (UTC)           run              agent  outcome       tool         decision  rule             what
-    2026-03-01 09:30:00  1k2mabcdrich111  main   started                                               mode default in /somewhere
+    2026-03-01 09:30:00  1k2mabcdrich111  main   started                                               mode default; in /somewhere
     2026-03-01 09:30:01  1k2mabcdrich111  main   + completed   read_file                               src/version.rs
     2026-03-01 09:30:01  1k2mabcdrich111  main   x failed      run_command                             cargo test -p release (the command ended with exit status: 101)
     2026-03-01 09:30:05  1k2mabcdrich111  main   + completed   edit_file    ask: yes                   v.rs (Yes, with a comment.)
     2026-03-01 09:30:09  1k2mabcdrich111  main   x denied      run_command                             rm -rf / (the policy says no: programs are not run here)
     2026-03-01 09:30:09  1k2mabcdrich111  main   + completed   delegate                                digger
-    2026-03-01 11:30:10  1k2mabcdrich111  main   resumed                                               mode default in /somewhere
-    2026-03-02 09:30:00  1k2nabcdxxxx222  main   started                                               mode default in /x
+    2026-03-01 11:30:10  1k2mabcdrich111  main   resumed                                               mode default; in /somewhere
+    2026-03-02 09:30:00  1k2nabcdxxxx222  main   started                                               mode default; in /x
     2026-03-02 09:30:00  1k2nabcdxxxx222  main   # unfinished  ls           allow     the kind `read`  src
     --- stderr
     no head is kept that vouches for: 1k2nabcdxxxx222
@@ -225,7 +225,7 @@ fn what_a_hook_did_is_shown() {
     let ran = scene.run(&["runs", "audit"]);
     assert_snapshot!(ran.stdout, @"
     when (UTC)           run              agent  outcome       tool       decision            rule               what
-    2026-03-01 09:30:00  1k2nabcdxxxx222  main   started                                                         mode default in /x
+    2026-03-01 09:30:00  1k2nabcdxxxx222  main   started                                                         mode default; in /x
     2026-03-01 09:30:00  1k2nabcdxxxx222  main   x denied      rm         hook guard: denied  the kind `delete`  a.rs (Permission denied: the hook `guard` refused it: not today)
     2026-03-01 09:30:00  1k2nabcdxxxx222  main   # unfinished  edit_file                                         b.rs (asked: a.rs)
     ");

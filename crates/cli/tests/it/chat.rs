@@ -242,7 +242,7 @@ fn a_change_is_asked_about_with_its_diff() {
         let world = World::new(vec![edit(), say("Well then.")]);
         let Some(mut chat) = world.chat(&[]) else { return };
         chat.type_in("Change it.\r");
-        let asked = chat.wait_for("or say what to do instead:");
+        let asked = chat.wait_for_question();
         assert!(asked.contains("  -hello world\n  +bye world\n"), "{asked}");
         assert!(chat.is_as_before(), "the question is answered in a line");
         chat.type_in(answer);
@@ -259,7 +259,7 @@ fn a_question_that_was_interrupted_takes_nothing_away() {
     let world = World::new(vec![edit(), say("Then not.")]);
     let Some(mut chat) = world.chat(&[]) else { return };
     chat.type_in("Change it.\r");
-    chat.wait_for("or say what to do instead:");
+    chat.wait_for_question();
     chat.type_in(CTRL_C);
     chat.wait_for("interrupted;");
     chat.wait_for_prompt();
@@ -276,7 +276,7 @@ fn always_is_for_the_whole_chat() {
     let world = World::new(vec![edit(), say("Done."), back, say("Done again.")]);
     let Some(mut chat) = world.chat(&[]) else { return };
     chat.type_in("Change it.\r");
-    chat.wait_for("or say what to do instead:");
+    chat.wait_for_question();
     chat.type_in("a\r");
     chat.wait_for("Done.");
     chat.wait_for_prompt();
@@ -414,7 +414,7 @@ fn a_yes_for_always_ends_with_the_conversation() {
     let world = World::new(vec![edit(), say("Changed."), edit(), say("Not changed.")]);
     let Some(mut chat) = world.chat(&[]) else { return };
     chat.type_in("Change it.\r");
-    chat.wait_for("say what to do instead:");
+    chat.wait_for_question();
     chat.type_in("a\r");
     chat.wait_for("Changed.");
     chat.wait_for_prompt();
@@ -424,7 +424,7 @@ fn a_yes_for_always_ends_with_the_conversation() {
     fs::write(world.scene.project().join("a.txt"), "hello again\n").unwrap();
     chat.type_in("Change it once more.\r");
     chat.wait_for("hello again");
-    chat.wait_for("say what to do instead:");
+    chat.wait_for_question();
     chat.type_in("n\r");
     chat.wait_for("Not changed.");
     assert_eq!(world.scene.read("a.txt"), "hello again\n");
@@ -529,7 +529,7 @@ fn a_plain_terminal_is_enough() {
     let Some(mut chat) = Session::start_dumb(&world.scene, MODEL) else { return };
     chat.wait_until("the prompt", |text| text.ends_with("\n>"));
     chat.type_in("Change it.\r");
-    chat.wait_for("or say what to do instead:");
+    chat.wait_for_question();
     chat.type_in("y\r");
     let shown =
         chat.wait_until("the answer", |text| text.ends_with("\n>") && text.contains("Done."));
@@ -632,4 +632,27 @@ fn a_rule_that_denies_a_server_holds_for_what_is_attached_and_said() {
     assert!(ran.stderr.contains("the rule on tool `mcp__notes__*`"), "{ran:?}");
     let sent = |request: &[u8]| String::from_utf8_lossy(request).contains("Greet");
     assert!(!world.server.requests().iter().any(|request| sent(&request.body)), "nothing was sent");
+}
+
+/// An `@agent` is a wish: a model that does the work itself is not found out by its answer.
+#[test]
+fn an_agent_that_was_named_and_not_called_is_told_of() {
+    let delegate = json!({ "agent_name": "worker", "prompt": "look" });
+    let mut world = World::new(vec![
+        say("I did it myself."),
+        say("Me again."),
+        Reply::default().call("delegate_to_agent", delegate).into(),
+        Reply::default().call("complete_task", json!({ "result": "Looked." })).into(),
+        say("It looked."),
+    ]);
+    let file = "---\nname: worker\ndescription: Works.\ntools: [read_file]\n---\nYou work.\n";
+    let scene = world.scene.file(".convoke/agents/worker.md", file);
+    world.scene = scene.variable("CONVOKE_TRUST_PROJECT", "1");
+    let remark = "warning: worker was named, and the model did not call it; ask again, or run it yourself: `convoke agents run worker`";
+    let two = world.scene.run_with(b"@worker look\n@worker look\n", MODEL);
+    assert_eq!((two.code, two.stdout.as_str()), (Some(0), "I did it myself.\nMe again.\n"));
+    assert_eq!(two.stderr.matches(remark).count(), 2, "{two:?}");
+    let called = world.scene.run_with(b"@worker look\n", MODEL);
+    assert_eq!((called.code, called.stdout.as_str()), (Some(0), "It looked.\n"), "{called:?}");
+    assert!(!called.stderr.contains("was named"), "{called:?}");
 }

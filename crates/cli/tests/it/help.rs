@@ -40,7 +40,7 @@ fn the_command_alone_prints_help() {
           --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
           --cwd <DIR>        Work in this directory
           --state <DIR>      Keep runs in this directory [env: CONVOKE_STATE=]
-          --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
+          --trust-project    Trust the project's files, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
       -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
 
@@ -87,7 +87,7 @@ fn help_of_a_call_shows_examples_and_exit_codes() {
           --set <KEY=VALUE>  Set one setting, as tools.timeout=5000; may be repeated
           --cwd <DIR>        Work in this directory
           --state <DIR>      Keep runs in this directory [env: CONVOKE_STATE=]
-          --trust-project    Trust the project's convoke.yml, in CI [env: CONVOKE_TRUST_PROJECT=1]
+          --trust-project    Trust the project's files, in CI [env: CONVOKE_TRUST_PROJECT=1]
           --color <WHEN>     When to use colour [default: auto] [possible values: auto, always, never]
       -q, --quiet            Print only the answer, errors, and what puts the answer in doubt
 

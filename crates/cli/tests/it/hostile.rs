@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use crate::pty::{Attached, Terminal};
 use crate::support::{Ran, Scene};
 
 #[track_caller]
@@ -176,5 +177,28 @@ fn nothing_waits_for_a_pipe_in_the_place_of_a_file() {
         pipe(&scene.root().join(place));
         let ran = scene.run(words);
         assert!(ran.shown().contains(said), "{place}: {ran:?}");
+    }
+}
+
+/// Regression: a rule of a folder that nobody trusts was shown as it is written.
+#[test]
+fn a_strange_folder_steers_no_terminal() {
+    let rule = r#"{effect: deny, path: "x\e]0;t\a*", reason: "no\e]0;t\a"}"#;
+    let all = r#"{effect: deny, path: "b*", reason: "no\e]0;t\a"}"#;
+    let servers = r#"{"mcpServers": {"a\u001b]0;t\u0007": {"command": "true"}}}"#;
+    let scene = Scene::new()
+        .file("convoke.yml", format!("policy:\n  rules:\n    - {rule}\n    - {all}\n"))
+        .file(".mcp.json", servers);
+    for words in [
+        &["policy", "show"][..],
+        &["policy", "check", "read_file", r#"{"path": "b"}"#],
+        &["doctor"],
+        &["doctor", "--trust-project"],
+        &["config", "show"],
+    ] {
+        let words = [words, &["--color", "never"]].concat();
+        let shown = Terminal::start(&scene, 200, Attached::All, &words).end().screen;
+        assert!(!shown.contains(['\u{1b}', '\u{7}']), "{words:?}: {shown:?}");
+        assert!(shown.lines().count() > 1, "{words:?}: {shown:?}");
     }
 }

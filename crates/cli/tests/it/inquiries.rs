@@ -72,6 +72,23 @@ fn a_form_is_filled_in_where_a_tool_is_called() {
     assert!(text.replace('\n', "").contains(sent), "{text}");
 }
 
+/// Regression: it was seen while it was typed, and again in what the server answered.
+#[test]
+fn a_short_password_is_seen_nowhere() {
+    let Some(scene) = configured(Scene::new()) else { return };
+    let Some(mut here) = Session::start(&scene, &["tools", "call", "asks.unlock"]) else { return };
+    here.wait_until("the question", |text| {
+        text.contains("May I come in?") && text.ends_with("\npassword:")
+    });
+    here.type_in("0815\r");
+    here.wait_for("[c]hange:");
+    here.type_in("yes\r");
+    let (text, code) = here.end();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("[secret password]") && !text.contains("0815"), "{text}");
+    assert!(text.contains("[c]hange: yes"), "what is no secret is seen again: {text}");
+}
+
 #[test]
 fn ctrl_c_declines_and_the_call_goes_on() {
     let Some(scene) = configured(Scene::new()) else { return };
@@ -97,8 +114,26 @@ fn a_run_asks_field_by_field_and_ctrl_c_declines_only_the_question() {
     here.type_in("\u{3}");
     let (text, code) = here.end();
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("(declined)") && text.contains("Done."), "{text}");
+    assert!(
+        text.contains("(declined; Ctrl-C again stops the run)") && text.contains("Done."),
+        "{text}"
+    );
     assert!(told(&world).contains(r#"{"action": "decline"}"#), "{}", told(&world));
+}
+
+/// Who declined one question after the other had no way out.
+#[test]
+fn a_second_ctrl_c_stops_a_run_whose_server_asks_and_asks() {
+    let Some(world) = world("nag") else { return };
+    let Some(mut here) = Session::start(&world.scene, &RUN) else { return };
+    here.wait_until("the question", |text| text.ends_with("\nname:"));
+    here.type_in("\u{3}");
+    here.wait_until("the next one", |text| {
+        text.contains("(declined; Ctrl-C again stops the run)") && text.ends_with("\nname:")
+    });
+    here.type_in("\u{3}");
+    let (text, code) = here.end();
+    assert_eq!(code, Some(130), "{text}");
 }
 
 #[test]
@@ -149,7 +184,12 @@ fn a_form_is_shown_and_filled_in_from_another_terminal() {
             "{wrong:?}"
         );
     }
-    let told_it = scene.run(&["runs", "approve", &id, "call", "--arguments", r#"{"name": "Ada"}"#]);
+    let nobody = scene.run(&["runs", "approve", &id]);
+    assert_eq!((nobody.code, nobody.stdout.as_str()), (Some(2), ""), "{nobody:?}");
+    assert!(shown.contains("  To answer: convoke runs approve"), "{shown}");
+    assert_eq!(shown.matches("runs approve").count(), 1, "nobody can be asked on a pipe: {shown}");
+    // One question is open, and what is given fits no other.
+    let told_it = scene.run(&["runs", "approve", &id, "--arguments", r#"{"name": "Ada"}"#]);
     assert_eq!(told_it.code, Some(0), "{told_it:?}");
     here.wait_until("the answer", |text| {
         text.contains("no answer is needed any more") && text.contains("Done.")

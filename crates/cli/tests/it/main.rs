@@ -28,6 +28,7 @@ mod inquiries;
 mod journal;
 mod mcp;
 mod mcp_cancel;
+mod mcp_ends;
 mod mcp_first_steps;
 mod mcp_login;
 mod mcp_serve;

@@ -45,6 +45,30 @@ fn where_there_are_no_servers_the_list_says_how_to_add_one() {
     assert_eq!(scene().json(&["mcp", "list", "--json"]), json!([]));
 }
 
+/// It is in the file, so it is in the list, whether or not there are others.
+#[test]
+fn a_server_whose_variable_is_not_set_is_listed_with_why_it_is_not_used() {
+    let one = "tools:\n  mcpServers:\n    - {name: x, command: y, env: {TOKEN: '${TOK}'}}\n";
+    for text in [one.to_owned(), format!("{one}    - {{name: other, command: z}}\n")] {
+        let scene = scene().user(&text);
+        let listed = scene.run(&["mcp", "list"]);
+        let row = listed.stdout.lines().find(|line| line.starts_with("x ")).unwrap_or_default();
+        assert!(
+            row.contains("left out: it asks for a variable that it does not get"),
+            "{listed:?}"
+        );
+        assert!(listed.stderr.contains("the MCP server `x` is left out"), "{listed:?}");
+        assert!(listed.stderr.contains("TOK"), "{listed:?}");
+        let rows = scene.json(&["mcp", "list", "--json"]);
+        assert_eq!(find(&rows, "x")["state"], "left_out");
+        for words in [["mcp", "get", "x"], ["mcp", "test", "x"]] {
+            let ran = scene.run(&words);
+            assert_eq!(ran.code, Some(7), "{ran:?}");
+            assert!(ran.stderr.contains("error: the MCP server `x` is left out"), "{ran:?}");
+        }
+    }
+}
+
 #[test]
 fn a_server_is_added_tried_listed_and_removed() {
     let scene = scene().user("# mine\nmodel:\n  default: a/b # the best\n");
@@ -135,6 +159,27 @@ fn a_variable_that_is_not_set_is_told_and_kept_as_it_is() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("warning: the variable MISSING is not set"), "{ran:?}");
     assert!(own_file(&scene).contains("Authorization: \"Bearer ${MISSING}\""));
+}
+
+/// Regression: what it waits for was not told, and the hint was to raise another limit than the one that was given.
+#[test]
+fn a_server_that_is_not_ready_in_time_says_what_it_waits_for() {
+    let scene = scene();
+    let script = "echo Please open a page >&2; echo Listening; exec sleep 100";
+    let ran = scene.run(&["mcp", "add", "waits", "--", "sh", "-c", script]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = scene.run(&["mcp", "test", "waits", "--timeout", "2s"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for part in [
+        "could not be started: Please open a page (it was not ready in time)",
+        "a line that is no message: `Listening`",
+        "`convoke mcp test waits --timeout 2m`",
+    ] {
+        assert!(ran.stderr.contains(part), "{part} in {ran:?}");
+    }
+    assert!(!ran.stderr.contains("startTimeout"), "{ran:?}");
+    let row = find(&scene.json(&["mcp", "list", "--json"]), "waits").clone();
+    assert!(row["setback"]["why"].as_str().unwrap().starts_with("Please open a page"), "{row}");
 }
 
 #[test]
@@ -306,6 +351,92 @@ fn a_server_that_cannot_be_used_takes_no_place() {
     assert!(file.contains("- name: b\n") && !file.contains("ftp"), "{file}");
 }
 
+/// What cannot be used is told by the file that was read, and by what stands in it.
+#[test]
+fn odd_values_are_told_by_file_and_server() {
+    let theirs = r#"{"mcpServers": {
+        "far": {"type": "http", "url": "https://x.example/mcp", "oauth": {"clientId": "me", "callbackPort": 8080}},
+        "ftp": {"url": "ftp://x"},
+        "two": {"command": "x", "url": "http://y"},
+        "words": {"command": "x", "args": "y"}
+    }}"#;
+    let scene = scene();
+    let ran = scene.run_with(theirs.as_bytes(), &["mcp", "import", "-"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "far\n"), "{ran:?}");
+    for said in [
+        "standard input: mcpServers.ftp.url: this is no address of a server: it begins with `ftp://`",
+        "standard input: mcpServers.two: it has both a `command` and a `url`",
+        "standard input: mcpServers.words.args: this has to be a list of texts",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:?}");
+    }
+    assert!(!ran.stderr.contains("convoke.yml:"), "{ran:?}");
+    assert_snapshot!(own_file(&scene), @r#"
+    tools:
+      mcpServers:
+        - name: far
+          url: "https://x.example/mcp"
+          auth:
+            clientId: "me"
+            redirectPort: 8080
+    "#);
+}
+
+/// Regression: the first two were written into the file, and the others taken for programs.
+#[test]
+fn an_address_that_cannot_be_is_not_added() {
+    let scene = scene();
+    for (word, why) in [
+        ("http://[::1", "not an IPv6 address"),
+        ("http://h:99999/x", "its port is not a number from 1 to 65535"),
+        ("http://h:0/x", "its port is not a number from 1 to 65535"),
+        ("http://", "it names no host"),
+        ("http://exa mple/x", "a space"),
+        ("ftp://x/y", "it begins with `ftp://`"),
+        ("ws://x/y", "it begins with `ws://`"),
+    ] {
+        for words in [&["mcp", "add", "odd", word][..], &["mcp", "add", "odd", "--url", word]] {
+            let ran = scene.run(words);
+            assert_eq!(ran.code, Some(2), "{ran:?}");
+            assert!(ran.stderr.contains("is no address of a server"), "{ran:?}");
+            assert!(ran.stderr.contains(why), "{ran:?}");
+        }
+        let json = json!({ "type": "http", "url": word }).to_string();
+        let ran = scene.run(&["mcp", "add-json", "odd", &json]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(why), "{ran:?}");
+    }
+    assert!(!scene.root().join("home/.config/convoke/convoke.yml").exists());
+}
+
+/// Regression: these were written into the file as programs, and an address in capitals was none.
+#[test]
+fn what_looks_like_an_address_is_no_program() {
+    let scene = scene();
+    for (word, said) in [
+        ("localhost:3000/mcp", "did you mean `http://localhost:3000/mcp`?"),
+        ("example.com/mcp", "did you mean `https://example.com/mcp`?"),
+        ("//x/y", "did you mean `https://x/y`?"),
+        (" ", "the program has no name"),
+    ] {
+        let ran = scene.run(&["mcp", "add", "odd", word]);
+        assert!(ran.code == Some(2) && ran.stderr.contains(said), "{ran:?}");
+    }
+    let blank = scene.run(&["mcp", "add-json", "odd", r#"{"command": " "}"#]);
+    assert_eq!(blank.code, Some(2), "{blank:?}");
+    assert!(!scene.root().join("home/.config/convoke/convoke.yml").exists());
+    let words = ["mcp", "add", "meant", "--transport", "stdio", "example.com/mcp"];
+    assert_eq!(scene.run(&words).code, Some(0));
+    let json = r#"{"type": "http", "url": "HTTP://127.0.0.1:9/mcp"}"#;
+    for words in [["mcp", "add", "one", "HTTP://127.0.0.1:9/mcp"], ["mcp", "add-json", "two", json]]
+    {
+        let ran = scene.run(&words);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let own = own_file(&scene);
+    assert_eq!(own.matches("url: \"http://127.0.0.1:9/mcp\"").count(), 2, "{own}");
+    assert!(own.contains("command: example.com/mcp"), "{own}");
+}
+
 fn trusted(ran: &Ran) -> bool {
     ran.stdout.contains("theirs  project")
 }
@@ -407,6 +538,9 @@ fn tools_that_are_denied_whatever_is_sent_are_not_served() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("`grep`: not served, every call would be denied"), "{ran:?}");
     assert!(!ran.stderr.contains("`ls`"), "{ran:?}");
+    let ran = scene.run(&["mcp", "serve", "--tool", "grep"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("there is nothing left to serve"), "{ran:?}");
 }
 
 #[test]

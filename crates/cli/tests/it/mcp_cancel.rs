@@ -49,39 +49,29 @@ fn an_interrupt_takes_a_single_call_back() {
 /// Regression: nothing was heard while a chat waited for a server.
 #[test]
 fn an_interrupt_ends_the_waiting_for_what_a_message_mentions() {
-    let world = World::new(vec![Reply::text("Never asked.").into()]);
-    let Some(lines) = Lines::add(&world.scene) else { return };
-    lines.make_known(&world.scene);
-    let words = ["chat", "--model", "openai-chat/some-model"];
-    let Some(mut chat) = Session::start(&world.scene, &words) else { return };
-    chat.wait_for_prompt();
-    chat.type_in("see @slow:note://today\r");
-    chat.wait_for("reading slow:note://today");
-    let mut server = lines.started();
-    assert_eq!(server.next().as_deref(), Some("read"));
-    chat.signal(Signal::INT);
-    chat.wait_for("stopped before it was done");
-    chat.wait_until("the message", |text| text.ends_with("\n› see @slow:note://today"));
-    chat.type_in("\u{15}/quit\r");
-    assert_eq!(chat.end().1, Some(0));
-    assert_eq!(world.requests(), 0);
+    assert_interrupt_gives_back("see @slow:note://today", "reading slow:note://today", "read");
 }
 
 #[test]
 fn an_interrupt_ends_the_waiting_for_a_prompt() {
+    assert_interrupt_gives_back("/slow:greet", "asking slow for greet", "asked to fill in");
+}
+
+/// An interrupt, once the server has heard of what is typed here, puts it back to be typed on. No model is asked.
+fn assert_interrupt_gives_back(typed: &str, told: &str, heard: &str) {
     let world = World::new(vec![Reply::text("Never asked.").into()]);
     let Some(lines) = Lines::add(&world.scene) else { return };
     lines.make_known(&world.scene);
     let words = ["chat", "--model", "openai-chat/some-model"];
     let Some(mut chat) = Session::start(&world.scene, &words) else { return };
     chat.wait_for_prompt();
-    chat.type_in("/slow:greet\r");
-    chat.wait_for("asking slow for greet");
+    chat.type_in(&format!("{typed}\r"));
+    chat.wait_for(told);
     let mut server = lines.started();
-    assert_eq!(server.next().as_deref(), Some("asked to fill in"));
+    assert_eq!(server.next().as_deref(), Some(heard));
     chat.signal(Signal::INT);
     chat.wait_for("stopped before it was done");
-    chat.wait_until("the line", |text| text.ends_with("\n› /slow:greet"));
+    chat.wait_until("the line", |text| text.ends_with(&format!("\n› {typed}")));
     chat.type_in("\u{15}/quit\r");
     assert_eq!(chat.end().1, Some(0));
     assert_eq!(world.requests(), 0);

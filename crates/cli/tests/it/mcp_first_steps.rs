@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::pty::{Attached, Terminal};
 use crate::support::{Scene, skip};
+use crate::waiting::python;
 
 const CONVOKE: &str = env!("CARGO_BIN_EXE_convoke");
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/resources.py");
@@ -29,6 +30,24 @@ fn notes() -> Option<Scene> {
     Some(scene)
 }
 
+/// Whoever writes a server learns here that nobody reads all of what it says.
+#[test]
+fn a_test_says_how_much_models_get_of_what_a_server_says() {
+    let Some(python) = python() else { return };
+    let scene = Scene::new();
+    let said = |name: &str, flags: &[&str], bytes: &str| {
+        let words = [&["mcp", "add", name][..], flags, &["--", python, FIXTURE, bytes]].concat();
+        let added = scene.run(&words);
+        assert_eq!(added.code, Some(0), "{added:?}");
+        scene.stdout(&["mcp", "test", name])
+    };
+    let long = said("long", &["--trust"], "20000");
+    assert!(long.contains("models get the first 2048 of these 20000 bytes"), "{long}");
+    for short in [said("short", &["--trust"], "20"), said("stranger", &[], "20000")] {
+        assert!(short.contains("instructions") && !short.contains("models get"), "{short}");
+    }
+}
+
 #[test]
 fn one_server_that_lacks_a_variable_keeps_nothing_else_from_working() {
     let scene = Scene::new().user(
@@ -37,7 +56,7 @@ fn one_server_that_lacks_a_variable_keeps_nothing_else_from_working() {
     );
     let listed = scene.run(&["mcp", "list"]);
     assert_eq!(listed.code, Some(0), "{listed:?}");
-    assert!(listed.stdout.contains("\nfine    user"), "{listed:?}");
+    assert!(listed.stdout.contains("\nfine     user"), "{listed:?}");
     let said =
         "the MCP server `lacking` is left out: the environment variable `NOT_SET` is not set";
     assert!(listed.stderr.contains(said), "{listed:?}");
@@ -103,7 +122,10 @@ fn a_server_is_left_out_whole() {
             "tools:\n  mcpServers:\n    - name: s\n      enabled: false\n      exclude: [\"${NOT_SET}\"]\n",
         );
     let rows = scene.json(&["--trust-project", "mcp", "list", "--json"]);
-    assert_eq!(rows, json!([]));
+    assert_eq!(
+        (rows.as_array().unwrap().len(), &find(&rows, "s")["state"]),
+        (1, &json!("left_out"))
+    );
 }
 
 /// What was said of its tools, in rules for instance, was not said of a project's.
@@ -116,7 +138,8 @@ fn a_server_that_is_left_out_keeps_its_name() {
         .file(".mcp.json", servers.to_string());
     let ran = scene.run(&["--trust-project", "mcp", "list"]);
     assert!(ran.stdout.contains("\nt       project"), "{ran:?}");
-    assert_eq!(ran.stdout.lines().count(), 2, "the titles and one server: {ran:?}");
+    assert!(ran.stdout.lines().any(|line| line.starts_with("s ") && line.contains("left out")));
+    assert_eq!(ran.stdout.lines().count(), 3, "the titles, a server, one left out: {ran:?}");
     assert!(ran.stderr.contains("there is another of that name"), "{ran:?}");
 }
 
@@ -133,14 +156,14 @@ fn a_variable_that_projects_do_not_get_is_told_as_such() {
         .file(".mcp.json", servers.to_string())
         .variable("PLAINV", "hello");
     let ran = scene.run(&["--trust-project", "mcp", "list"]);
-    assert!(ran.stdout.contains("\nfine    project"), "{ran:?}");
-    assert_eq!(ran.stdout.lines().count(), 2, "the titles and one server: {ran:?}");
+    assert!(ran.stdout.contains("\nfine     project"), "{ran:?}");
+    assert_eq!(ran.stdout.matches("left out: ").count(), 3, "{ran:?}");
     let withheld = "the environment variable `PLAINV` is set, but it is not given to projects; \
                     `tools.environment: [PLAINV]`";
     assert_eq!(ran.stderr.matches(withheld).count(), 2, "{ran:?}");
     assert!(ran.stderr.contains("the environment variable `NOT_SET` is not set"), "{ran:?}");
     let given = ["--trust-project", "--set", "tools.environment=[\"PLAINV\"]", "mcp", "list"];
-    assert_eq!(scene.stdout(&given).lines().count(), 4);
+    assert_eq!(scene.stdout(&given).matches("left out: ").count(), 1);
 }
 
 /// Why a server failed is long; lines that a terminal breaks are not rows any more.
@@ -402,6 +425,19 @@ fn words_of_a_server_do_not_steer_a_terminal() {
     }
 }
 
+/// Regression: of several servers with keys, one warning was given, and not of which.
+#[test]
+fn each_server_with_a_key_is_named() {
+    let server = json!({ "command": "true", "args": ["--api-key", "sk-live-zzzzzz1234567890"] });
+    let servers = json!({ "mcpServers": { "one": server, "two": server } });
+    let scene = Scene::new().file("mcp.json", servers.to_string());
+    let ran = scene.run(&["mcp", "import", "mcp.json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for name in ["one", "two"] {
+        assert!(ran.stderr.contains(&format!("among the arguments of `{name}`")), "{ran:?}");
+    }
+}
+
 /// This is what people paste into a report.
 #[test]
 fn keys_among_arguments_and_in_addresses_are_not_shown() {
@@ -464,12 +500,72 @@ fn a_server_of_the_project_says_how_it_is_switched() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         ran.stderr
     };
-    let off = run(&["disable", "jj"]);
-    assert!(off.contains("write \"disabled\": true there") && off.contains("mcp__jj__*"), "{off}");
+    let off = run(&["disable", "jj", "--project"]);
+    assert!(off.contains("write \"disabled\": true there"), "{off}");
+    assert!(off.contains("`convoke mcp disable jj` switches it off for you alone"), "{off}");
     let on = run(&["enable", "jj"]);
-    assert!(on.contains("to switch it on") && !on.contains("off"), "{on}");
-    let own = run(&["disable", "own"]);
-    assert!(own.contains("`--project` changes that"), "{own}");
+    assert!(on.contains("`jj` is in use already") && !on.contains("off"), "{on}");
+}
+
+/// The project's files are everybody's; who does not want a server says so in their own.
+#[test]
+fn a_server_of_the_project_is_switched_off_for_oneself_and_on_again() {
+    let project = "tools:\n  mcpServers:\n    - name: own\n      command: x\n";
+    let theirs = r#"{"mcpServers": {"jj": {"command": "x"}, "kk": {"command": "x"}}}"#;
+    let scene =
+        Scene::new().user("# mine\n").file("convoke.yml", project).file(".mcp.json", theirs);
+    let run = |words: &[&str]| {
+        let ran = scene.run(&[&["--trust-project", "mcp"], words].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran
+    };
+    let enabled = |name: &str| {
+        let rows = scene.json(&["--trust-project", "mcp", "list", "--json"]);
+        find(&rows, name)["enabled"].clone()
+    };
+    for name in ["own", "jj"] {
+        let ran = run(&["disable", name]);
+        assert!(ran.stderr.contains("it is off for you alone"), "{ran:?}");
+        assert_eq!(enabled(name), false);
+        run(&["disable", name]);
+    }
+    assert_eq!(enabled("kk"), true);
+    assert_eq!(
+        (scene.read("convoke.yml").as_str(), scene.read(".mcp.json").as_str()),
+        (project, theirs)
+    );
+    let elsewhere = scene.run(&["mcp", "list"]);
+    assert_eq!(
+        elsewhere.code,
+        Some(0),
+        "where there is no such server, nothing is wrong: {elsewhere:?}"
+    );
+    for name in ["own", "jj"] {
+        run(&["enable", name]);
+        assert_eq!(enabled(name), true);
+    }
+    assert!(!own_file(&scene).contains("enabled"), "{}", own_file(&scene));
+}
+
+/// Regression: a server was said to be there already that no list had.
+#[test]
+fn a_switch_of_a_server_that_is_not_here_is_named() {
+    let scene = Scene::new().user("tools:\n  mcpServers:\n    - name: jj\n      enabled: false\n");
+    for words in [&["mcp", "list"][..], &["mcp", "get", "jj"]] {
+        let ran = scene.run(words);
+        assert!(ran.stderr.contains("switches off what is not here: `jj`;"), "{ran:?}");
+    }
+    let other = scene.run(&["mcp", "get", "kk"]);
+    assert!(other.code == Some(2) && !other.stderr.contains("jj"), "{other:?}");
+    let added = scene.run(&["mcp", "add", "jj", "--", "true"]);
+    assert_eq!(added.code, Some(2), "{added:?}");
+    for said in ["switches off an MCP server `jj`", "`convoke mcp enable jj`", "`--force`"] {
+        assert!(added.stderr.contains(said), "{said}: {added:?}");
+    }
+    assert_eq!(scene.run(&["mcp", "enable", "jj"]).code, Some(0));
+    let listed = scene.run(&["mcp", "list"]);
+    assert!(listed.code == Some(0) && !listed.stderr.contains("jj"), "{listed:?}");
+    assert_eq!(scene.run(&["mcp", "add", "jj", "--", "true"]).code, Some(0));
 }
 
 #[test]
@@ -528,7 +624,7 @@ fn a_server_is_tried_when_it_is_added() {
     assert!(ran.stderr.contains("it works, and offers 4 tools, "), "{ran:?}");
     assert!(scene.stdout(&["mcp", "list"]).contains("4 tools, revision"));
     let ran = scene.run(&["mcp", "add", "dead", "--test", "--", "no-such-program-at-all"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.code, Some(1), "what was to be tried does not work: {ran:?}");
     assert!(ran.stderr.contains("it stays in the file; "), "{ran:?}");
     assert!(own_file(&scene).contains("name: dead"), "{}", own_file(&scene));
 

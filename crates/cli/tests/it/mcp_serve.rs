@@ -197,12 +197,15 @@ fn a_resource_is_attached_to_a_message() {
     let added = scene.run(&["mcp", "add", "notes", "--", python, FIXTURE]);
     assert_eq!(added.code, Some(0), "{added:?}");
     let chat = ["chat", "--model", "openai-chat/some-model"];
-    let said = "/mcp\nsee @notes:note://gone\nwhat is in @notes:note://today?\n";
+    let said =
+        "/mcp\nsee @notes:note://gone\nsee @notes:note://{day}.\nwhat is in @notes:note://today?\n";
     let ran = scene.run_with(said.as_bytes(), &chat);
     assert!(ran.stdout.contains("Milk."), "{ran:?}");
     assert!(ran.stderr.contains("notes  0 tools  configured"), "{ran:?}");
     assert!(ran.stderr.contains("error: `notes:note://gone` cannot be read"), "{ran:?}");
     assert!(ran.stderr.contains("there is no such thing here"), "{ran:?}");
+    assert!(ran.stderr.contains("error: `notes:note://{day}` cannot be read"), "{ran:?}");
+    assert!(ran.stderr.contains("write a value in the place of what stands in braces"), "{ran:?}");
     let request = world.server.requests().pop().unwrap();
     let body = String::from_utf8(request.body.clone()).unwrap();
     assert!(

@@ -130,6 +130,11 @@ impl Session {
         self.wait_until("the prompt", |text| text.ends_with("\n\n›"))
     }
 
+    /// Waits for a question that can be answered: an earlier one may still be in sight.
+    pub(crate) fn wait_for_question(&self) -> String {
+        self.wait_until("the question", |text| text.ends_with("or say what to do instead:"))
+    }
+
     /// Tells whether the terminal echoes and waits for whole lines, as it did before.
     pub(crate) fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.terminal).unwrap().local_modes;

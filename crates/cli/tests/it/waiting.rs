@@ -27,10 +27,16 @@ pub(crate) fn python() -> Option<&'static str> {
 impl Lines {
     /// Adds such a server, called `slow`.
     pub(crate) fn add(scene: &Scene) -> Option<Self> {
+        Self::add_with(&[], scene)
+    }
+
+    /// Adds such a server that does something of its own when its input is closed.
+    pub(crate) fn add_with(manner: &[&str], scene: &Scene) -> Option<Self> {
         let python = python()?;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
-        let added = scene.run(&["mcp", "add", "slow", "--", python, FIXTURE, &port]);
+        let words = ["mcp", "add", "slow", "--", python, FIXTURE, &port];
+        let added = scene.run(&[&words[..], manner].concat());
         assert_eq!(added.code, Some(0), "{added:?}");
         Some(Self(listener))
     }

@@ -343,3 +343,105 @@ fn a_workspace_whose_repository_is_gone_is_kept_until_somebody_says_otherwise() 
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(left(&world), [""; 0]);
 }
+
+/// A world with an agent that works in files of its own.
+fn world_with_agent(kind: &str, script: Vec<Reaction>) -> World {
+    let mut world = world(script);
+    let file = format!(
+        "---\nname: tree\ndescription: Is tree.\ntools: [write_file]\nworkspace: {kind}\n---\nWork.\n"
+    );
+    world.scene =
+        world.scene.variable("CONVOKE_TRUST_PROJECT", "1").file(".convoke/agents/tree.md", file);
+    world
+}
+
+fn delegate() -> Reaction {
+    let arguments = json!({ "agent_name": "tree", "prompt": "Go." });
+    Reply::default().call("delegate_to_agent", arguments).into()
+}
+
+fn done() -> Reaction {
+    Reply::default().call("complete_task", json!({ "result": "Done." })).into()
+}
+
+/// The id of the agent that the last run called, as its journal has it.
+fn agent_of(world: &World) -> String {
+    let root = id(world);
+    let runs = world.scene.root().join("home/.local/state/convoke/runs");
+    let journal = fs::read_to_string(runs.join(&root).join("journal.jsonl")).unwrap();
+    let (_, rest) = journal.split_once(&format!("\"run\":\"{root}-")).unwrap();
+    let (below, _) = rest.split_once('"').unwrap();
+    format!("{root}-{below}")
+}
+
+/// Bug: what a run undid after it was applied stayed in the user's files.
+#[test]
+fn what_a_run_undid_after_it_was_applied_is_taken_back() {
+    for kind in ["worktree", "copy"] {
+        let world = world(vec![
+            write("a.txt", "one\n2\nthree\n"),
+            say("First."),
+            say("Nothing more."),
+            write("a.txt", "one\ntwo\nthree\n"),
+            say("Undone."),
+        ]);
+        let ran = world.run(Wire::OpenAiChat, &["--workspace", kind, "--mode", "full", "Go."]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(world.scene.run(&["runs", "apply", "--last"]).code, Some(0));
+        assert_eq!(world.scene.read("a.txt"), "one\n2\nthree\n");
+        // The workspace stays, although all of it was applied.
+        for message in ["More?", "Undo it."] {
+            let ran = world.scene.run(&["runs", "resume", "--last", message]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+        }
+        let ran = world.scene.run(&["runs", "apply", "--last"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "M a.txt  +1 -1\n"), "{ran:?}");
+        assert!(ran.stderr.contains("undone after it was applied: 1 file"), "{ran:?}");
+        assert_eq!(world.scene.read("a.txt"), "one\ntwo\nthree\n");
+        let ran = world.scene.run(&["runs", "apply", "--last"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+        assert!(ran.stderr.contains("nothing was changed"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_changed_nothing_says_so_when_it_is_applied() {
+    let world = world_with_agent("copy", vec![delegate(), done(), say("Done.")]);
+    let ran = world.run(Wire::OpenAiChat, &["--mode", "full", "--workspace", "worktree", "Go."]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(left(&world), [""; 0]);
+    for id in [id(&world), agent_of(&world)] {
+        let ran = world.scene.run(&["runs", "apply", &id]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("nothing was changed, so there is nothing"), "{ran:?}");
+        let told = world.scene.json(&["runs", "apply", &id, "--json"]);
+        assert_eq!((&told["run"], &told["applied"]), (&json!(id), &json!(false)), "{told}");
+        assert_eq!(world.scene.run(&["runs", "diff", &id, "--stat"]).code, Some(0));
+    }
+}
+
+/// Bug: the workspace of an agent went as soon as it was applied, although its run could be taken up again.
+#[test]
+fn the_workspace_of_an_agent_goes_with_its_run() {
+    for kind in ["worktree", "copy"] {
+        let script = vec![delegate(), write("b.txt", "b\n"), done(), say("Done.")];
+        let world = world_with_agent(kind, script);
+        let ran = world.run(Wire::OpenAiChat, &["--mode", "full", "Go."]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let (root, agent) = (id(&world), agent_of(&world));
+        let kept = world.scene.run(&["runs", "gc", "--keep", "0"]);
+        assert!(kept.stderr.contains(&format!("{agent} kept with its run")), "{kept:?}");
+        assert_eq!((id(&world), kept.stdout.as_str()), (root.clone(), ""), "{kept:?}");
+        assert_eq!(world.scene.run(&["runs", "apply", &agent]).code, Some(0));
+        let kept = world.scene.run(&["runs", "gc", "--older-than", "30d"]);
+        assert_eq!((kept.code, kept.stdout.as_str()), (Some(0), ""), "{kept:?}");
+        assert!(workspaces(&world).join(&agent).is_dir());
+        let checked = world.scene.run(&["doctor"]);
+        assert!(!checked.stdout.contains("of no run any more"), "{checked:?}");
+        let gone = world.scene.run(&["runs", "gc", "--keep", "0"]);
+        assert!(gone.stdout.contains(&format!("removed {root}, ")), "{gone:?}");
+        assert!(!gone.stdout.contains("no run any more"), "{gone:?}");
+        assert_eq!(left(&world), [""; 0]);
+        assert_eq!(git(&world.scene, &["branch", "--list", "convoke/*"]), "");
+    }
+}

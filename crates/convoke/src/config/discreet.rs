@@ -29,17 +29,16 @@ pub fn address_without_keys(url: &str) -> String {
 /// Returns the words of a command line without what stands behind a flag for a key, as `--api-key KEY` or
 /// `--api-key=KEY`, and with addresses as [`address_without_keys`] has them. `${NAME}` stays.
 pub fn words_without_keys<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut is_key = false;
+    let mut before: Option<&'a str> = None;
     let shown = |word: &'a str| {
-        let is_value = std::mem::take(&mut is_key) && !word.starts_with('-');
-        if is_value {
-            return hidden(word).to_owned();
+        if let Some(flag) = before.take().filter(|_| !word.starts_with('-')) {
+            return hidden(flag, word).to_owned();
         }
         match word.split_once('=') {
-            Some((flag, value)) if is_for_key(flag) => format!("{flag}={}", hidden(value)),
+            Some((flag, value)) if is_for_key(flag) => format!("{flag}={}", hidden(flag, value)),
             Some(_) => plain(word),
             None => {
-                is_key = is_for_key(word);
+                before = Some(word).filter(|word| is_for_key(word));
                 plain(word)
             }
         }
@@ -53,14 +52,16 @@ pub(super) fn text_without_keys(text: &str) -> String {
 }
 
 fn plain(text: &str) -> String {
-    let is_address = text.starts_with("http://") || text.starts_with("https://");
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    let is_address = ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme));
     if is_address { address_without_keys(text) } else { text.to_owned() }
 }
 
 /// A variable is not what stands for it, and how many tokens there may be is no key.
-fn hidden(value: &str) -> &str {
+fn hidden<'a>(flag: &str, value: &'a str) -> &'a str {
     let is_variable = value.starts_with("${") && value.ends_with('}');
-    if is_variable || value.parse::<u32>().is_ok() { value } else { MASK }
+    let is_count = flag.to_ascii_lowercase().ends_with("tokens") && value.parse::<u32>().is_ok();
+    if is_variable || is_count { value } else { MASK }
 }
 
 fn is_for_key(flag: &str) -> bool {
@@ -95,8 +96,10 @@ mod tests {
             (&["--token", "${TOKEN}", "--token=${TOKEN}"], "--token ${TOKEN} --token=${TOKEN}"),
             (&["--token-env", "TOKEN", "--key-file", "/a"], "--token-env TOKEN --key-file /a"),
             (&["--key", "--verbose", "keys"], "--key --verbose keys"),
-            (&["--max-tokens", "4096"], "--max-tokens 4096"),
+            (&["--max-tokens", "4096", "--max-tokens=1"], "--max-tokens 4096 --max-tokens=1"),
+            (&["--password", "12345678", "--token=7"], "--password *** --token=***"),
             (&["https://me:pw@x.example/?k=1"], "https://x.example/?…"),
+            (&["HTTP://me:pw@x.example/?k=1"], "HTTP://x.example/?…"),
         ] {
             assert_eq!(words_without_keys(words.iter().copied()).join(" "), shown);
         }

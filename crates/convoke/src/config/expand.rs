@@ -1,4 +1,5 @@
-//! What was written into what is meant: keys without a value go, `${…}` is replaced.
+//! What was written into what is meant: sections with nothing in them go, keys without a value are refused, `${…}`
+//! is replaced.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +8,49 @@ use serde_json::Value;
 use super::check::shortened;
 use super::coerce::{coerce, with_unit};
 use super::interpolate::{Replaced, replace};
+use super::key::Key;
 use super::node::Node;
 use super::problem::Problem;
 use super::schema::{Child, Schema, Shape};
 use super::walk::{Verdict, Visit, walk};
 
-/// Takes out keys without a value. `tools:` with every line below it commented out is then the
+/// Lists that only add something: one without items takes nothing away and leaves nothing open.
+const ADDING: &[&str] = &["tools.commands", "tools.mcpFiles", "tools.mcpServers"];
+
+/// Takes out sections without anything in them. `tools:` with every line below it commented out is then the
 /// same as no `tools` at all.
 pub(crate) fn drop_empty(root: &mut Node, schema: Schema<'_>) {
     walk(root, schema, &mut |visit| match visit.schema {
-        Child::Known(_) if visit.node.is_null() && visit.key.last_name().is_some() => Verdict::Drop,
+        Child::Known(schema) if is_empty(&visit) && is_section(visit.key, schema) => Verdict::Drop,
         Child::Known(_) => Verdict::Descend,
         Child::Unknown | Child::Free => Verdict::Keep,
     });
+}
+
+/// Takes out other keys without a value, and says so: who began to write down a limit is not taken to want none.
+pub(crate) fn refuse_empty(root: &mut Node, schema: Schema<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    walk(root, schema, &mut |visit| match visit.schema {
+        Child::Known(_) if is_empty(&visit) => {
+            let message = "nothing stands behind it; write what is meant (`[]` for none of a list), or leave the \
+                           key out";
+            problems.push(Problem::new(visit.place, visit.key, message));
+            Verdict::Drop
+        }
+        Child::Known(_) => Verdict::Descend,
+        Child::Unknown | Child::Free => Verdict::Keep,
+    });
+    problems
+}
+
+/// Tells whether it is a key without a value. An item of a list that is nothing is a mistake of another kind.
+fn is_empty(visit: &Visit<'_, '_>) -> bool {
+    visit.node.is_null() && visit.key.last_name().is_some()
+}
+
+fn is_section(key: &Key, schema: Schema<'_>) -> bool {
+    let is_first = key.segments().len() == 1;
+    is_first || schema.shape() == Shape::Map || ADDING.contains(&key.to_string().as_str())
 }
 
 /// Replaces `${…}` in every value and gives the result the type its key has. What cannot be
@@ -106,9 +137,10 @@ mod tests {
         let path: Arc<Path> = Path::new("convoke.yml").into();
         let mut root = yaml::parse(text, &path, Layer::User).unwrap();
         drop_empty(&mut root, schema);
+        let mut problems = refuse_empty(&mut root, schema);
         let pairs = [("T", "5000"), ("LIST", "a, b"), ("KEY", "hush"), ("WORD", "soon")];
         let environment = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let problems = replace_variables(&mut root, schema, &environment);
+        problems.extend(replace_variables(&mut root, schema, &environment));
         (root, problems.iter().map(ToString::to_string).collect())
     }
 
@@ -170,10 +202,18 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_a_value_are_not_there() {
-        let (root, _) = expand(
-            "agent:\ntools:\n  timeout:\n  exclude: [~]\n  commands:\n  - \
+    fn sections_may_be_empty_and_keys_without_a_value_are_refused() {
+        let (root, problems) = expand(
+            "agent:\nhooks:\ntools:\n  timeout:\n  exclude: [~]\n  mcpServers:\n  timeouts:\n  commands:\n  - \
              parameters: {default: ~}\n    timeout: ~\n",
+        );
+        let told = "nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out";
+        assert_eq!(
+            problems,
+            [
+                format!("convoke.yml:10:5: tools.commands[0].timeout: {told}"),
+                format!("convoke.yml:4:3: tools.timeout: {told}"),
+            ]
         );
         assert_eq!(
             root.to_json(),

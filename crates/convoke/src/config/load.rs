@@ -45,10 +45,13 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         standing: Standing::Untrusted,
         rules: Vec::new(),
         left_out: BTreeSet::new(),
+        switched_off: BTreeSet::new(),
     };
     loader.check_directories();
     let layers = loader.layers();
-    let Loader { mut problems, mut warnings, files, standing, rules, left_out, .. } = loader;
+    let Loader {
+        mut problems, mut warnings, files, standing, rules, left_out, switched_off, ..
+    } = loader;
     let mut effective = merged(&layers);
     servers::leave_out(&mut effective, &left_out);
     servers::check(&effective, &mut problems);
@@ -62,6 +65,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
                 config.server_origins = item_origins(&effective, &tools.name("mcpServers"));
                 config.server_file_origins = item_origins(&effective, &tools.name("mcpFiles"));
                 config.servers_left_out = left_out;
+                config.servers_switched_off = switched_off;
                 warnings.extend(doubts::doubts(&rules, &config, sources.more_tools));
                 warnings.sort_by(|left, right| left.place.cmp(&right.place));
                 return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });
@@ -114,6 +118,8 @@ struct Loader<'a> {
     rules: Vec<WrittenRule>,
     /// Names of servers for which a variable is not set.
     left_out: BTreeSet<String>,
+    /// Names of servers that the user does not want, whoever wrote them down.
+    switched_off: BTreeSet<String>,
 }
 
 impl<'a> Loader<'a> {
@@ -177,7 +183,13 @@ impl<'a> Loader<'a> {
 
     fn user_layer(&mut self, path: Option<&Path>) -> Option<LayerTree> {
         let path = path?;
-        let root = self.read(path, Layer::User)?;
+        let mut root = self.read(path, Layer::User)?;
+        // The head of that file stays when somebody deletes the last rule that was saved.
+        let rules = Key::default().name("policy").name("rules");
+        let is_saved = self.sources.rules_file.as_deref() == Some(path);
+        if is_saved && root.get(&rules).is_some_and(Node::is_null) {
+            drop(root.take(&rules));
+        }
         Some(self.file_layer(root, Layer::User, path))
     }
 
@@ -232,9 +244,13 @@ impl<'a> Loader<'a> {
     }
 
     fn file_layer(&mut self, mut root: Node, layer: Layer, path: &Path) -> LayerTree {
+        self.problems.extend(expand::refuse_empty(&mut root, self.schema()));
         let environment = &self.sources.environment;
         let warnings = servers::take_unset(&mut root, environment, &mut self.left_out);
         self.warnings.extend(warnings);
+        if layer == Layer::User {
+            servers::take_switches(&mut root, &mut self.switched_off);
+        }
         let mut problems =
             expand::replace_variables(&mut root, self.schema(), &self.sources.environment);
         self.problems.append(&mut problems);

@@ -150,31 +150,66 @@ pub(crate) fn collect(node: &Node, schema: Child<'_>, key: &Key, entries: &mut V
     }
 }
 
+/// What becomes of keys in command lines and addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Hidden,
+    Whole,
+}
+
 /// Returns a value as people may see it: secrets masked, keys in addresses and command lines as well, and text that
 /// was put together from the environment as it was written.
 pub(crate) fn shown(node: &Node, schema: Child<'_>) -> Value {
-    if let Child::Known(schema) = schema
-        && schema.is_secret()
-    {
+    value(node, schema, Keys::Hidden)
+}
+
+/// Returns the same with all of its command lines, addresses, variables and headers, for whoever is asked to trust
+/// them: to some program what looks like a key may be an order. What is nothing but a key stays masked.
+pub(crate) fn shown_whole(node: &Node, schema: Child<'_>) -> Value {
+    value(node, schema, Keys::Whole)
+}
+
+fn value(node: &Node, schema: Child<'_>, keys: Keys) -> Value {
+    if is_secret(schema) {
         return MASK.into();
     }
+    let text = |text: &str| match keys {
+        Keys::Hidden => text_without_keys(text),
+        Keys::Whole => text.to_owned(),
+    };
     match (&node.body, &node.template) {
         (Body::Scalar(Value::String(_)), Some(written)) if is_free_text(schema) => {
-            text_without_keys(written).into()
+            text(written).into()
         }
-        (Body::Scalar(Value::String(text)), _) => text_without_keys(text).into(),
-        (Body::Scalar(value), _) => value.clone(),
+        (Body::Scalar(Value::String(said)), _) => text(said).into(),
+        (Body::Scalar(plain), _) => plain.clone(),
         (Body::List(items), _) => {
-            let shown = items.iter().map(|item| shown(item, schema.item())).collect();
-            words_shown(shown)
+            let items = items.iter().map(|item| value(item, schema.item(), keys)).collect();
+            if keys == Keys::Hidden { words_shown(items) } else { Value::Array(items) }
         }
         (Body::Map(fields), _) => {
             let entry = |(name, field): (&String, &Field)| {
-                (name.clone(), shown(&field.node, schema.named(name)))
+                let below = match schema.named(name) {
+                    // A variable, for instance, and one like NODE_OPTIONS says what a program runs.
+                    known if keys == Keys::Whole && is_secret(known) && !has(schema, name) => {
+                        Child::Free
+                    }
+                    known => known,
+                };
+                (name.clone(), value(&field.node, below, keys))
             };
             Value::Object(fields.iter().map(entry).collect())
         }
     }
+}
+
+fn is_secret(schema: Child<'_>) -> bool {
+    matches!(schema, Child::Known(schema) if schema.is_secret())
+}
+
+/// Tells whether a name below a section is one that we gave, and not the author of the file.
+fn has(schema: Child<'_>, name: &str) -> bool {
+    matches!(schema, Child::Known(schema) if schema.names().contains(&name))
 }
 
 /// A list of texts may be a command line, in which a key stands behind its flag.

@@ -23,7 +23,7 @@ pub(crate) fn words(words: impl Iterator<Item = &'static str>) -> Value {
     json!({ "enum": words.collect::<Vec<_>>() })
 }
 
-/// Makes generated schemas plain: no `null` (a key without a value is a key that is not there), no
+/// Makes generated schemas plain: no `null` (a key has a value or is not there), no
 /// Rust number formats, and choices between words as one `enum`.
 #[derive(Clone)]
 struct Plain;

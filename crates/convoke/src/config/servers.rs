@@ -5,6 +5,9 @@
 //! server of the user's, which [`narrow`](super::narrow) sees to; were it to change anything else, the server
 //! would be the project's.
 //!
+//! An item of the user's that says a name and `enabled: false`, and nothing else, is no server: it switches off
+//! the one of that name, whoever wrote it down.
+//!
 //! A server whose variables are not set is left out, with a warning, whatever other files say about its name:
 //! what one of them takes away from it must not come back because of that.
 
@@ -89,6 +92,26 @@ pub(super) fn take_unset(
         false
     });
     warnings
+}
+
+/// Takes out of the user's layer what only switches servers off, and keeps the names.
+pub(super) fn take_switches(root: &mut Node, names: &mut BTreeSet<String>) {
+    let tools = Key::default().name("tools");
+    let list = root.map_mut(&tools).and_then(|tools| tools.get_mut(LIST));
+    let Some(Body::List(servers)) = list.map(|field| &mut field.node.body) else { return };
+    servers.retain(|server| match switched_off(server) {
+        Some(name) => {
+            names.insert(name.to_owned());
+            false
+        }
+        None => true,
+    });
+}
+
+fn switched_off(server: &Node) -> Option<&str> {
+    let Body::Map(fields) = &server.body else { return None };
+    let is_off = fields.get("enabled")?.node.to_json() == false;
+    name(server).filter(|_| is_off && fields.len() == 2)
 }
 
 /// Takes servers of these names out of all that the layers say together.
@@ -179,6 +202,18 @@ mod tests {
     fn server(text: &str, layer: Layer) -> Node {
         let path: Arc<Path> = Path::new("convoke.yml").into();
         yaml::parse(text, &path, layer).unwrap()
+    }
+
+    #[test]
+    fn only_what_says_nothing_else_is_a_switch() {
+        for (text, off) in [
+            ("{name: s, enabled: false}", Some("s")),
+            ("{name: s, enabled: true}", None),
+            ("{name: s, enabled: false, command: x}", None),
+            ("{enabled: false, command: x}", None),
+        ] {
+            assert_eq!(switched_off(&server(text, Layer::User)), off, "{text}");
+        }
     }
 
     /// Nothing gets here that does more than use less; this is the wall behind that one.

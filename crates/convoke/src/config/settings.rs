@@ -54,6 +54,9 @@ pub struct Config {
     /// The names of MCP servers that are left out for a variable that is not set. No project gets them.
     #[serde(skip)]
     pub(crate) servers_left_out: BTreeSet<String>,
+    /// The names of MCP servers that the user switched off, whoever wrote them down.
+    #[serde(skip)]
+    pub(crate) servers_switched_off: BTreeSet<String>,
 }
 
 impl Config {

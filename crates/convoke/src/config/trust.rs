@@ -14,7 +14,7 @@ use super::digest::Digest;
 use super::disk;
 use super::interpolate::asks_for_variables;
 use super::key::{Key, Segment};
-use super::loaded::shown;
+use super::loaded::shown_whole;
 use super::node::{Body, Node};
 use super::origin::{Layer, Place};
 use super::problem::{ConfigError, Problem};
@@ -126,7 +126,8 @@ const CHANGED: Why = Why {
 pub struct Grant {
     /// Its key.
     pub key: String,
-    /// What the file says, secrets masked.
+    /// What the file says. Command lines, addresses, variables and headers are whole; what is nothing but a key, as
+    /// `apiKey`, is masked.
     pub value: Value,
 }
 
@@ -186,7 +187,7 @@ pub fn grants(file: &Path) -> Result<Grants, ConfigError> {
 }
 
 fn granted_by(key: &Key, node: &Node, schema: Child<'_>) -> Grant {
-    Grant { key: key.to_string(), value: shown(node, schema) }
+    Grant { key: key.to_string(), value: shown_whole(node, schema) }
 }
 
 /// Takes out everything that a folder may not set before it is trusted, and says so. Keys that do

@@ -225,7 +225,8 @@ impl RuntimeBuilder {
             home: setup.home.as_deref(),
             folder: &folder,
         };
-        let mcp = McpServers::new(around, &confined, &registry, store.as_ref());
+        let mcp = McpServers::new(around, &confined, &registry, store.as_ref()).map(Arc::new);
+        mcp.iter().for_each(McpServers::bring_what_is_called);
         let all = ToolView::of(registry.clone());
         // What a server may bring is excluded before it is there.
         let means_something =
@@ -256,7 +257,7 @@ impl RuntimeBuilder {
             workspace,
             workspaces: self.workspaces,
             agents: Arc::new(agents),
-            mcp: mcp.map(Arc::new),
+            mcp,
         })
     }
 }

@@ -16,21 +16,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use convoke_agent::{Consultation, Counsel, consult};
-use convoke_core::{RunId, ToolError};
+use convoke_agent::{Consultation, Counsel, Saying, consult};
+use convoke_core::{RunId, ToolError, ToolSpec};
 use convoke_journal::Store;
 use convoke_mcp::client::{
     Authorization, Change, Sample, SampleRequest, Sampler, Sampling, ServerConfig, ServerState,
-    Servers, Surroundings, Transport, Trust,
+    Servers, Surroundings, Transport, Trust, names_begin,
 };
 use convoke_sandbox::GuardedSpawner;
 use convoke_tool::catalogue::{Arrivals, Instructions, Source, SourceChange, Standing};
-use convoke_tool::{Spawner, ToolContext, ToolRegistry};
+use convoke_tool::{Spawner, Tool, ToolContext, ToolRegistry};
 use futures_util::stream::{self, BoxStream, StreamExt};
 
 use self::listing::Listed;
 use self::rights::{Judged, Rights};
 use super::login::kept_logins;
+use super::tools::SERVER_TOOLS;
 use crate::config::{Author, Config, McpAuthConfig};
 use crate::written::Written;
 
@@ -214,13 +215,63 @@ impl McpServers {
         rights::untrusted(&here.map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// Returns what servers that are believed say about the use of their tools, as far as it is known. A run is told at
+    /// its beginning, so that what it is told stays the same. What none of whose tools is of use to it is not told.
+    pub(super) fn sayings(&self, is_of_use: impl Fn(&ToolSpec) -> bool) -> Vec<Saying> {
+        let is_believed = |name: &str| {
+            let mut configs = self.listed.iter().map(|listed| &listed.config);
+            configs.any(|config| {
+                config.name == name && config.enabled && config.trust == Trust::Annotations
+            })
+        };
+        let tools = self.servers.tools();
+        let is_used = |server: &str| {
+            tools.iter().any(|tool| tool.server() == server && is_of_use(tool.spec()))
+        };
+        let believed = self.servers.status().into_iter().filter(|one| is_believed(&one.name));
+        believed
+            .filter_map(|status| {
+                let words = status.instructions.filter(|words| !words.trim().is_empty())?;
+                Some(Saying { server: status.name, words, bytes: status.instructions_bytes })
+            })
+            .filter(|saying| is_used(&saying.server))
+            .collect()
+    }
+
     /// Tells whether a server is left out for a variable that it does not get.
     pub fn is_left_out(&self, server: &str) -> bool {
         self.unset.contains(server)
     }
 
+    /// Returns the names of all that are.
+    pub(super) const fn left_out(&self) -> &BTreeSet<String> {
+        &self.unset
+    }
+
     fn told(&self) -> impl Iterator<Item = String> {
         self.servers.warnings().into_iter().map(|warning| warning.message)
+    }
+
+    /// Has calls of tools that are not here wait for their servers, for as long as these last.
+    pub(super) fn bring_what_is_called(self: &Arc<Self>) {
+        let own = Arc::downgrade(self);
+        self.registry.brought_by(SERVER_TOOLS, own);
+    }
+
+    /// Says why the server of a tool is not even asked, and what to do about it.
+    fn not_used(&self, tool: &str) -> Option<String> {
+        let off = self.listed.iter().map(|listed| &listed.config).filter(|config| !config.enabled);
+        let off = off.map(|config| config.name.as_str()).find(|name| is_tool_of(tool, name));
+        if let Some(name) = off {
+            return Some(format!(
+                "the MCP server `{name}` is switched off; `convoke mcp enable {name}` switches it on"
+            ));
+        }
+        let name = self.unset.iter().find(|name| is_tool_of(tool, name))?;
+        Some(format!(
+            "the MCP server `{name}` is left out, for a variable that it does not get; `convoke mcp get {name}` \
+             says which"
+        ))
     }
 
     /// Keeps the registry in step with the servers from now on. To be called where there is a runtime for
@@ -267,18 +318,41 @@ impl Arrivals for McpServers {
         self.servers.introduce(&self.registry);
     }
 
+    async fn bring(&self, tool: &str) -> Result<(), ToolError> {
+        let is_not_here = |why: &str| format!("Tool \"{tool}\" is not here: {why}");
+        if let Some(why) = self.not_used(tool) {
+            return Err(ToolError::unavailable(is_not_here(&why)));
+        }
+        let brought = self.servers.bring(tool).await;
+        // Whoever waited finds what has come.
+        self.servers.introduce(&self.registry);
+        brought.map_err(|error| ToolError { message: is_not_here(&error.message), ..error })
+    }
+
     fn changes(&self) -> BoxStream<'static, SourceChange> {
         let next = |mut changes: convoke_mcp::client::Changes| async move {
             loop {
-                if let Change::State { server, state } = changes.next().await? {
-                    let reason = state.reason().map(str::to_owned);
-                    let state = state.as_str().to_owned();
-                    return Some((SourceChange { name: server, state, reason }, changes));
-                }
+                let change = match changes.next().await? {
+                    Change::State { server, state } => SourceChange {
+                        name: server,
+                        reason: state.reason().map(str::to_owned),
+                        state: state.as_str().to_owned(),
+                    },
+                    Change::Warning(warning) if warning.is_about_output() => {
+                        SourceChange::warning(warning.server, warning.message)
+                    }
+                    _ => continue,
+                };
+                return Some((change, changes));
             }
         };
         stream::unfold(self.servers.changes(), next).boxed()
     }
+}
+
+/// Tells whether a name of a tool is one of this server's.
+fn is_tool_of(tool: &str, server: &str) -> bool {
+    tool.starts_with(&names_begin(server))
 }
 
 /// Has the model of the run answer that a call belongs to, where a server may ask for that.

@@ -49,7 +49,7 @@ const fn engine(provider: WebSearchProvider) -> SearchEngine {
 }
 
 /// How the names of servers' tools begin.
-const SERVER_TOOLS: &str = "mcp_";
+pub(super) const SERVER_TOOLS: &str = "mcp_";
 
 /// What a model is offered: what the configuration names, or the default set and every tool that was
 /// added beside the built-in ones.

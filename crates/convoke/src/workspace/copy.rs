@@ -4,6 +4,12 @@
 //! between them, so it does not matter what becomes of the original meanwhile. Files are opened below a
 //! directory handle throughout: a link leads nowhere else. Where the file system can, copies share their
 //! blocks.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `apply` | applying what a run changed to the original |
+
+mod apply;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,9 +20,9 @@ use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, Pe
 use convoke_core::{Change, FileChange, RunId, WorkspaceKind};
 use sha2::{Digest, Sha256};
 
-use super::changes::Fit;
+pub(super) use self::apply::{Applied, apply};
 use super::diff::{Side, compare};
-use super::{Apply, Changes, Known, WorkspaceError, Workspaces, hex, make_private, part, save};
+use super::{Changes, Known, WorkspaceError, Workspaces, hex, make_private, part, save};
 
 /// What belongs to git is not copied: the copy has no history, and cannot change it.
 const LEFT_OUT: &str = ".git";
@@ -76,6 +82,8 @@ pub(super) async fn prepare(
         notes: Vec::new(),
         complete: false,
         applied: None,
+        applied_tree: None,
+        applied_files: BTreeMap::new(),
     };
     // Whoever finds this after we were killed knows what to clear away.
     save(workspaces, store, run, &known)?;
@@ -130,52 +138,6 @@ pub(super) async fn changes(
         let [base, tree] = &paths;
         let (old, new) = (Files::read(base)?, Files::read(tree)?);
         difference(&old, &new)
-    })
-    .await
-}
-
-/// Applies what was changed: where the original is still what it was at the start.
-pub(super) async fn apply(
-    workspaces: &Workspaces,
-    run: &RunId,
-    known: &Known,
-    how: Apply,
-) -> Result<Fit, WorkspaceError> {
-    let paths = [".base", ""].map(|ending| workspaces.directory.join(part(run, ending)));
-    let source = known.source.clone();
-    blocking(move || {
-        let [base, tree] = &paths;
-        let (old, new) = (Files::read(base)?, Files::read(tree)?);
-        let target = Dir::open_ambient_dir(&source, ambient_authority())
-            .map_err(WorkspaceError::files(&source, "opened"))?;
-        let touched = touched(&old, &new);
-        let (mut conflicts, mut fit) = (Vec::new(), Fit::Already);
-        for path in &touched {
-            let there = state(&target, path)
-                .map_err(WorkspaceError::files(source.join(path), "looked at"))?;
-            let wanted = new.0.get(path);
-            // Somebody did the same already: then there is nothing to do.
-            if there.as_ref() == wanted {
-                continue;
-            }
-            fit = Fit::Now;
-            if there.as_ref() != old.0.get(path) {
-                conflicts.push(path.display().to_string());
-            }
-        }
-        if !conflicts.is_empty() {
-            return Err(WorkspaceError::Conflict { path: source, files: conflicts });
-        }
-        if how == Apply::Check || fit == Fit::Already {
-            return Ok(fit);
-        }
-        let from = Dir::open_ambient_dir(tree, ambient_authority())
-            .map_err(WorkspaceError::files(tree, "opened"))?;
-        for path in &touched {
-            put(&from, &target, path, new.0.get(path))
-                .map_err(WorkspaceError::files(source.join(path), "written"))?;
-        }
-        Ok(fit)
     })
     .await
 }
@@ -434,38 +396,6 @@ fn side<'a>(
 ) -> Option<Side<'a>> {
     let (state, content) = (state?, content?);
     Some(Side { path, mode: state.mode, content, hash: state.hash.get(..16).unwrap_or_default() })
-}
-
-/// Makes a path what it is in the workspace. A file appears whole or not at all.
-fn put(from: &Dir, to: &Dir, path: &Path, wanted: Option<&State>) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let Some(wanted) = wanted else {
-        match to.remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        // A directory that is empty now goes with its last file.
-        let mut empty = Some(parent).filter(|parent| !parent.as_os_str().is_empty());
-        while let Some(directory) = empty.filter(|directory| to.remove_dir(directory).is_ok()) {
-            empty = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-        }
-        return Ok(());
-    };
-    if !parent.as_os_str().is_empty() {
-        to.create_dir_all(parent)?;
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = parent.join(format!(".{name}.convoke-new"));
-    to.remove_file(&new).ok();
-    if is_link(wanted) {
-        to.symlink_contents(from.read_link_contents(path)?, &new)?;
-    } else {
-        let there = to.symlink_metadata(path).ok().filter(cap_std::fs::Metadata::is_file);
-        let usual = if wanted.mode == "100755" { 0o755 } else { 0o644 };
-        let bits = there.map_or(usual, |there| there.mode() & 0o666 | usual & 0o111);
-        copy_file(from, to, path, &new, bits)?;
-    }
-    to.rename(&new, to, path)
 }
 
 /// Does what waits for a disk where nobody else waits for it.

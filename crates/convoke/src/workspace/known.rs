@@ -1,5 +1,6 @@
 //! What is known about a workspace with files of its own, and kept beside it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,7 +31,16 @@ pub(super) struct Known {
     /// What of it was applied, as the hash of a diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) applied: Option<String>,
+    /// What its files were when they were applied, as a tree of git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) applied_tree: Option<String>,
+    /// The same, where there is no git.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) applied_files: AppliedFiles,
 }
+
+/// What files were when they were applied, by their paths; nothing for those that were gone.
+pub(super) type AppliedFiles = BTreeMap<String, Option<String>>;
 
 /// What is known about the repository of a worktree.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,9 +8,14 @@ use async_trait::async_trait;
 use convoke_agent::Workplace;
 use convoke_core::{RunId, WorkspaceKind, WorkspacePlace, WorkspaceReport};
 
-use super::changes::{Apply, Changes, Fit};
-use super::known::{Known, save};
-use super::{Lock, WorkspaceError, Workspaces, below, copy, diff, part, worktree};
+use super::changes::{Apply, Changes, Fit, Since};
+use super::copy::Applied;
+use super::known::{AppliedFiles, Known, save};
+use super::worktree::Patch;
+use super::{Lock, Repository, WorkspaceError, Workspaces, below, copy, diff, part, worktree};
+
+/// How the name ends of what was changed since it was last applied, while that is being applied.
+const SINCE: &str = ".since";
 
 /// Where a run works. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -125,48 +130,52 @@ impl Workspace {
     /// Finds out what was changed in it; nothing, where the run had no files of its own.
     pub async fn changes(&self) -> Result<Option<WorkspaceReport>, WorkspaceError> {
         let Some(own) = &self.0.own else { return Ok(None) };
-        Ok(Some(own.report(&own.changes().await?)))
+        Ok(Some(own.report(&own.changes(&own.known_now()).await?)))
     }
 
     /// Returns all that was changed, as git writes it, with a list of files.
     pub async fn diff(&self) -> Result<Changes, WorkspaceError> {
         match &self.0.own {
-            Some(own) => own.changes().await,
+            Some(own) => own.changes(&own.known_now()).await,
             None => Ok(Changes::default()),
         }
     }
 
-    /// Applies what was changed to the files the run was started with. If it does not fit everywhere, it is
-    /// applied nowhere. Nothing is committed.
+    /// Applies what was changed to the files the run was started with. What was applied before and is again as it was
+    /// at the start is taken back there. If it does not fit everywhere, it is applied nowhere. Nothing is committed.
     pub async fn apply(&self, how: Apply) -> Result<Changes, WorkspaceError> {
         let Some(own) = &self.0.own else { return Ok(Changes::default()) };
-        let mut changes = own.changes().await?;
-        if changes.files.is_empty() {
+        let known = own.known_now();
+        let mut changes = own.changes(&known).await?;
+        let was_applied = changes.undone.is_some() || !known.applied_files.is_empty();
+        if changes.files.is_empty() && !was_applied {
             return Ok(changes);
         }
-        let Known { source, applied, repository, .. } = &own.known;
+        let Known { source, repository, .. } = &known;
         if !source.is_dir() {
             let (run, path) = (own.run.clone(), source.clone());
             return Err(WorkspaceError::NowhereToApply { run, path });
         }
-        let fitted = match repository {
-            Some(repository) => {
-                let files = &changes.files;
-                worktree::apply(&own.workspaces, &own.run, &own.known, repository, files, how).await
-            }
-            None => copy::apply(&own.workspaces, &own.run, &own.known, how).await,
+        let fitted = if let Some(repository) = repository {
+            let fitted = own.apply_worktree(&known, repository, &changes, how).await;
+            let undone = changes.undone.take().map(|undone| undone.files).unwrap_or_default();
+            fitted.map(|fit| Applied { fit, files: AppliedFiles::new(), undone })
+        } else {
+            copy::apply(&own.workspaces, &own.run, &known, how).await
         };
-        let fit = match fitted {
+        let applied = Some(changes.fingerprint());
+        let Applied { fit, files, undone } = match fitted {
             // What was taken over once does not fit what came of it.
-            Err(WorkspaceError::Conflict { .. }) if *applied == Some(changes.fingerprint()) => {
+            Err(WorkspaceError::Conflict { .. }) if known.applied == applied => {
                 return Err(WorkspaceError::AlreadyApplied { path: source.clone() });
             }
             fitted => fitted?,
         };
         changes.already = fit == Fit::Already;
+        changes.take_back(undone);
         if how == Apply::Really {
-            let applied = Some(changes.fingerprint());
-            let known = Known { applied, ..own.known.clone() };
+            let (applied_tree, applied_files) = (changes.content.clone(), files);
+            let known = Known { applied, applied_tree, applied_files, ..known };
             save(&own.workspaces, &own.workspaces.open_directory()?, &own.run, &known)?;
         }
         Ok(changes)
@@ -195,24 +204,34 @@ impl Workspace {
         Ok(self.holds_changes().await? || own.workspaces.is_needed_below(&own.known.tree).await?)
     }
 
-    /// Tells whether there is something in it that is nowhere else: changes that were not applied, or
-    /// commits on its branch.
+    /// Tells whether there is something in it that is nowhere else: changes that were not applied, also that something
+    /// which was applied is undone, or commits on its branch.
     pub async fn holds_changes(&self) -> Result<bool, WorkspaceError> {
         let Some(own) = &self.0.own else { return Ok(false) };
-        let changes = own.changes().await?;
+        let known = own.known_now();
+        let changes = own.changes(&known).await?;
+        if known.applied.as_ref().is_some_and(|applied| *applied != changes.fingerprint()) {
+            return Ok(true);
+        }
         if changes.files.is_empty() {
-            return match &own.known.repository {
+            return match &known.repository {
                 Some(repository) => worktree::has_commits(&own.workspaces, repository).await,
                 None => Ok(false),
             };
         }
-        Ok(own.known.applied != Some(changes.fingerprint()))
+        Ok(known.applied.is_none())
     }
 }
 
 impl Own {
-    async fn changes(&self) -> Result<Changes, WorkspaceError> {
-        let Self { workspaces, run, known, .. } = self;
+    /// Returns what is known now: something may have been applied since it was opened.
+    fn known_now(&self) -> Known {
+        let read = self.workspaces.known(&self.run);
+        read.map_or_else(|_| self.known.clone(), |(_, known)| known)
+    }
+
+    async fn changes(&self, known: &Known) -> Result<Changes, WorkspaceError> {
+        let Self { workspaces, run, .. } = self;
         let store = workspaces.open_directory()?;
         let changes = match &known.repository {
             Some(repository) => worktree::changes(workspaces, run, known, repository, &store).await,
@@ -223,6 +242,48 @@ impl Own {
             .write(&name, &changes.diff)
             .map_err(WorkspaceError::files(workspaces.directory.join(name), "written"))?;
         Ok(changes)
+    }
+
+    /// Applies what was changed in a worktree; where that does not fit, what was changed since it was last applied, if
+    /// that is known.
+    async fn apply_worktree(
+        &self,
+        known: &Known,
+        repository: &Repository,
+        changes: &Changes,
+        how: Apply,
+    ) -> Result<Fit, WorkspaceError> {
+        let fitted = if let Some(undone) = &changes.undone {
+            self.apply_since(known, repository, &undone.whole, how).await
+        } else {
+            let patch = Patch { ending: ".diff", files: &changes.files };
+            worktree::apply(&self.workspaces, &self.run, known, repository, patch, how).await
+        };
+        match (fitted, &changes.since) {
+            (Err(WorkspaceError::Conflict { .. }), Some(since)) => {
+                self.apply_since(known, repository, since, how).await
+            }
+            (fitted, _) => fitted,
+        }
+    }
+
+    /// Applies a difference to something that was applied before.
+    async fn apply_since(
+        &self,
+        known: &Known,
+        repository: &Repository,
+        Since { files, diff }: &Since,
+        how: Apply,
+    ) -> Result<Fit, WorkspaceError> {
+        let Self { workspaces, run, .. } = self;
+        let (store, name) = (workspaces.open_directory()?, part(run, SINCE));
+        store
+            .write(&name, diff)
+            .map_err(WorkspaceError::files(workspaces.directory.join(&name), "written"))?;
+        let patch = Patch { ending: SINCE, files };
+        let fitted = worktree::apply(workspaces, run, known, repository, patch, how).await;
+        store.remove_file(&name).ok();
+        fitted
     }
 
     fn place(&self) -> WorkspacePlace {

@@ -539,9 +539,22 @@ async fn settings_change_agents_and_switch_them_on_and_off() {
 }
 
 fn agent_file(path: &Path, name: &str) {
+    agent_file_with(path, name, "");
+}
+
+fn agent_file_with(path: &Path, name: &str, more: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let text = format!("---\nname: {name}\ndescription: Is {name}.\n---\nYou are {name}.\n");
+    let text = format!("---\nname: {name}\ndescription: Is {name}.\n{more}---\nYou are {name}.\n");
     fs::write(path, text).unwrap();
+}
+
+/// Writes agents whose files have one line more each, and returns where they are.
+fn team_of<const N: usize>(scene: &Scene, agents: [(&str, &str); N]) -> PathBuf {
+    let team = scene.root.join("team");
+    for (name, line) in agents {
+        agent_file_with(&team.join(format!("{name}.md")), name, &format!("{line}\n"));
+    }
+    team
 }
 
 #[tokio::test]
@@ -576,13 +589,7 @@ async fn agents_in_files_are_there_if_the_project_is_trusted() {
 #[tokio::test]
 async fn what_is_not_used_of_a_file_is_told_where_its_agent_works() {
     let scene = Scene::new();
-    let team = scene.root.join("team");
-    for (name, key) in [("capped", "max_tokens: 100"), ("odd", "colour: blue")] {
-        let path = team.join(format!("{name}.md"));
-        agent_file(&path, name);
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replace("\n---\nYou", &format!("\n{key}\n---\nYou"))).unwrap();
-    }
+    let team = team_of(&scene, [("capped", "max_tokens: 100"), ("odd", "colour: blue")]);
     let config = format!("agents: {{ directories: ['{}'] }}", team.display());
     let runtime = scene.builder(&config).build().unwrap();
     assert!(runtime.agents().get("capped").is_none(), "it would work without its limit");
@@ -608,15 +615,12 @@ async fn what_is_not_used_of_a_file_is_told_where_its_agent_works() {
 #[tokio::test]
 async fn an_agent_that_names_tools_that_there_are_not_is_not_offered() {
     let scene = Scene::new();
-    let team = scene.root.join("team");
-    for (name, key) in
-        [("toolless", "tools: [read_fil]"), ("alone", "agents: [nosuch]"), ("grep", "max_turns: 3")]
-    {
-        let path = team.join(format!("{name}.md"));
-        agent_file(&path, name);
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replace("\n---\nYou", &format!("\n{key}\n---\nYou"))).unwrap();
-    }
+    let agents = [
+        ("toolless", "tools: [read_fil]"),
+        ("alone", "agents: [nosuch]"),
+        ("grep", "max_turns: 3"),
+    ];
+    let team = team_of(&scene, agents);
     let config = format!("agents: {{ directories: ['{}'] }}", team.display());
     let runtime = scene.builder(&config).build().unwrap();
     let offered: Vec<String> =
@@ -638,13 +642,7 @@ async fn an_agent_that_names_tools_that_there_are_not_is_not_offered() {
 #[tokio::test]
 async fn only_agents_that_would_be_offered_are_told_to_lack_a_model() {
     let scene = Scene::new();
-    let team = scene.root.join("team");
-    for name in ["cheap", "dear"] {
-        let path = team.join(format!("{name}.md"));
-        agent_file(&path, name);
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replace("\n---\nYou", "\nmodel: nosuch/thing\n---\nYou")).unwrap();
-    }
+    let team = team_of(&scene, ["cheap", "dear"].map(|name| (name, "model: nosuch/thing")));
     for (more, expected) in [
         ("", "`cheap`, `dear` are not offered"),
         (", exclude: [dear]", "`cheap` is not offered"),

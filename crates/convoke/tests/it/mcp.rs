@@ -1,5 +1,7 @@
 //! MCP servers in a run: real processes, whose tools come late, ask people, and are judged like any.
 
+mod waited_for;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -203,7 +205,6 @@ async fn what_a_known_server_offers_anew_is_found() {
 #[tokio::test]
 async fn what_is_excluded_stays_so_when_its_server_comes_later() {
     let Some(scene) = Scene::new() else { return };
-    let search = || Turn::call("tool_search", json!({ "query": "add two numbers" }));
     let servers = format!("  mcpServers: [{}]\n", scene.server(""));
     let config = format!("tools:\n{servers}  exclude: [mcp__calc__add]\n");
     let model = Arc::new(ScriptedModel::new([search(), add(), Turn::text("No.")]));
@@ -211,10 +212,23 @@ async fn what_is_excluded_stays_so_when_its_server_comes_later() {
     assert_excluded(&events, "main");
     fs::remove_dir_all(scene.root.join("cache")).unwrap();
 
+    let (mut worker, model) = searching_worker();
+    worker.tools.exclude = vec!["mcp__calc__add".to_owned()];
+    let runtime = scene.builder(&format!("tools:\n{servers}")).agent(worker).build().unwrap();
+    let (events, report) = run(&runtime, &model, Answer::yes()).await;
+    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+    assert_excluded(&events, "main/worker");
+}
+
+fn search() -> Turn {
+    Turn::call("tool_search", json!({ "query": "add two numbers" }))
+}
+
+/// An agent that looks for a tool and calls it, and the model of it and of the main agent that calls it.
+fn searching_worker() -> (AgentDefinition, Arc<ScriptedModel>) {
     let mut worker = AgentDefinition::new("worker", "Works.");
     worker.prompt.system_prompt = Some("You work.".to_owned());
-    worker.tools.exclude = vec!["mcp__calc__add".to_owned()];
-    let model = Arc::new(ScriptedModel::from_fn(move |request| {
+    let model = ScriptedModel::from_fn(|request| {
         match (request.system.starts_with("You work."), request.messages.len()) {
             (true, 1) => search(),
             (true, 3) => add(),
@@ -225,11 +239,8 @@ async fn what_is_excluded_stays_so_when_its_server_comes_later() {
             }
             (false, _) => Turn::text("No."),
         }
-    }));
-    let runtime = scene.builder(&format!("tools:\n{servers}")).agent(worker).build().unwrap();
-    let (events, report) = run(&runtime, &model, Answer::yes()).await;
-    assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
-    assert_excluded(&events, "main/worker");
+    });
+    (worker, Arc::new(model))
 }
 
 /// A search finds other tools of the server, and this one cannot be called.
@@ -260,21 +271,8 @@ async fn an_agent_is_told_which_server_of_its_tools_is_missing() {
     let missing = scene.root.join("nowhere.py").display().to_string();
     let config =
         format!("tools:\n  mcpServers: [{{name: calc, command: python3, args: ['{missing}']}}]\n");
-    let mut worker = AgentDefinition::new("worker", "Works.");
-    worker.prompt.system_prompt = Some("You work.".to_owned());
+    let (mut worker, model) = searching_worker();
     worker.tools = ToolConfig::only(["ls", "mcp__calc__add"]);
-    let model = Arc::new(ScriptedModel::from_fn(move |request| {
-        match (request.system.starts_with("You work."), request.messages.len()) {
-            (true, 1) => Turn::call("tool_search", json!({ "query": "add two numbers" })),
-            (true, 3) => add(),
-            (true, _) => Turn::call("complete_task", json!({ "result": "no" })),
-            (false, 1) => {
-                let task = json!({ "agent_name": "worker", "prompt": "Add." });
-                Turn::call("delegate_to_agent", task)
-            }
-            (false, _) => Turn::text("No."),
-        }
-    }));
     let runtime = scene.builder(&config).agent(worker).build().unwrap();
     let (events, _) = run(&runtime, &model, Answer::yes()).await;
     let first = told(&model, 1);
@@ -353,7 +351,7 @@ async fn every_run_has_what_servers_said_while_it_worked() {
 #[tokio::test]
 async fn two_hundred_tools_of_a_server_cost_little() {
     let Some(scene) = Scene::new() else { return };
-    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(", '195'"));
+    let config = format!("tools:\n  mcpServers: [{}]\n", scene.server(", '194'"));
     let runtime = scene.builder(&config).build().unwrap();
     runtime.mcp().unwrap().attach();
     runtime.mcp().unwrap().servers().start("calc").await.unwrap();
@@ -400,6 +398,73 @@ async fn a_server_asks_through_the_same_queue_as_everything() {
         let (tool, who, what, wanted) = asked.unwrap();
         assert_eq!((tool, who, what), ("mcp__calc__greet", "mcp:calc", "What is your name?"));
         assert!(matches!(wanted, Wanted::Form { .. }), "{wanted:?}");
+    }
+}
+
+/// Regression: what was shorter than a token went to the model and to the journal, unless the server said nothing but
+/// JSON.
+#[tokio::test]
+async fn a_short_password_that_a_server_repeats_is_told_to_nobody() {
+    let Some(scene) = Scene::new() else { return };
+    let config = format!(
+        "tools:\n  mcpServers: [{}]\npolicy:\n  kinds: {{other: allow}}\n",
+        scene.server("")
+    );
+    for password in ["0815", "ab", "zebra"] {
+        let search = Turn::call("tool_search", json!({ "query": "unlock" }));
+        let unlock = Turn::call("use_tool", json!({ "name": "mcp__calc__unlock", "args": {} }));
+        let model = Arc::new(ScriptedModel::new([search, unlock, Turn::text("Open.")]));
+        let runtime = scene.builder(&config).build().unwrap();
+        let answer = Answer::with_arguments(json!({ "password": password }));
+        let (_, report) = run(&runtime, &model, answer).await;
+        assert_eq!(report.outcome.cause, Cause::Goal, "{:?}", report.outcome);
+        let kept = Store::at(scene.root.join("state")).directory(&report.run).unwrap();
+        let journal = fs::read_to_string(kept.join("journal.jsonl")).unwrap();
+        for told in [last_answer(&model), journal] {
+            assert!(told.contains("heard: ") && told.contains("[secret password]"), "{told}");
+            assert!(!told.contains(&format!("\"{password}\"")), "{told}");
+            assert!(!told.contains(&format!("\\\"{password}\\\"")), "{told}");
+        }
+    }
+}
+
+/// Regression: what a server says of its use reached only models that looked for tools.
+#[tokio::test]
+async fn what_a_believed_server_says_of_its_use_is_told_at_the_beginning() {
+    let Some(scene) = Scene::new() else { return };
+    for trust in [true, false] {
+        let server = scene.server(", '0', 'readable', 'Add before you write.'");
+        let server = server.replace("name: calc", &format!("name: calc, trust: {trust}"));
+        let config = format!("tools:\n  mcpServers: [{server}]\n");
+        let runtime = scene.builder(&config).build().unwrap();
+        runtime.mcp().unwrap().servers().start("calc").await.unwrap();
+        let model = Arc::new(ScriptedModel::new([Turn::text("Done.")]));
+        run(&runtime, &model, Answer::yes()).await;
+        let system = model.requests()[0].system.clone();
+        assert_eq!(system.contains("Server calc:\n> Add before you write.\n"), trust, "{system}");
+    }
+}
+
+/// Regression: the words of a server stayed where its tools could not be called at all.
+#[tokio::test]
+async fn what_a_server_says_is_not_told_where_none_of_its_tools_can_be_called() {
+    let Some(scene) = Scene::new() else { return };
+    let server = scene.server(", '0', 'readable', 'Add before you write.'");
+    let server = server.replace("name: calc", "name: calc, trust: true");
+    let deny = |tool: &str| format!("policy:\n  rules:\n    - {{effect: deny, tool: '{tool}'}}\n");
+    for (more, is_told) in [
+        (String::new(), true),
+        (deny("mcp__calc__add"), true),
+        (deny("mcp__calc__*"), false),
+        ("  exclude: [mcp__calc__add]\n".to_owned(), true),
+        ("  exclude: ['mcp__calc__*']\n".to_owned(), false),
+        ("  enabled: [read_file]\n".to_owned(), false),
+    ] {
+        let config = format!("tools:\n  mcpServers: [{server}]\n{more}");
+        let runtime = scene.builder(&config).build().unwrap();
+        runtime.mcp().unwrap().servers().start("calc").await.unwrap();
+        let told = runtime.surroundings().with("Be good.");
+        assert_eq!(told.contains("> Add before you write.\n"), is_told, "{more}: {told}");
     }
 }
 

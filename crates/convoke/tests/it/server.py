@@ -1,6 +1,6 @@
-"""A small MCP server: it adds, asks for a name, tells its variables, and writes where it is told. Its first argument says how
-many tools it has beside those; with a second one it can be read from as well. It multiplies once there is a file `multiplies`
-beside it."""
+"""A small MCP server: it adds, asks for a name or a password, tells its variables, and writes where it is told. Its first argument says how
+many tools it has beside those; with a second one it can be read from as well; the third is what it says of its use. It
+multiplies once there is a file `multiplies` beside it."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import sys
 
 MANY = int(sys.argv[1]) if len(sys.argv) > 1 else 0
 READABLE = len(sys.argv) > 2
+SAYS = sys.argv[3] if len(sys.argv) > 3 else None
 
 
 def send(message):
@@ -24,6 +25,7 @@ NUMBER, WORDS = {"type": "number"}, {"type": "string"}
 TOOLS = [
     tool("add", "Adds two numbers.", a=NUMBER, b=NUMBER),
     tool("greet", "Asks a person for a name, and greets."),
+    tool("unlock", "Asks a person for the key, and repeats it."),
     tool("wonder", "Asks the model of its client something."),
     tool("write", "Writes a word into a file.", path=WORDS, word=WORDS),
     tool("recall", "Tells what a variable holds, and where it is.", variable=WORDS),
@@ -69,6 +71,11 @@ def call(name, arguments):
         schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
         answer = ask("What is your name?", schema)
         words = json.dumps(answer, sort_keys=True)
+    elif name == "unlock":
+        schema = {"type": "object", "properties": {"password": {"type": "string"}}, "required": ["password"]}
+        answer = ask("What is the password?", schema)
+        text = {"type": "text", "text": "heard: " + json.dumps(answer)}
+        return {"content": [text], "structuredContent": answer}
     else:
         try:
             with open(arguments["path"], "w") as file:
@@ -88,6 +95,8 @@ def main():
         if method == "initialize":
             capabilities = {"tools": {}, "resources": {}} if READABLE else {"tools": {}}
             result = {"protocolVersion": "2025-06-18", "capabilities": capabilities, "serverInfo": {"name": "calc", "version": "1"}}
+            if SAYS:
+                result["instructions"] = SAYS
         elif method == "tools/list":
             result = {"tools": TOOLS}
         elif method == "resources/list" and READABLE:

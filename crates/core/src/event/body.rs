@@ -69,6 +69,10 @@ pub enum EventBody {
         /// taken up then.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         anything_else: bool,
+        /// Agents that found no model, as the run did then, and go on where they were: their calls are made again.
+        /// Those in the background just go on, and what was said of their ends is taken back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        again: Vec<RunId>,
         /// What whoever resumes it the next time needs to know, if that is something else now.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         origin: Value,
@@ -352,8 +356,9 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A call has no end yet: nobody answered the question about it, or the agent it called was stopped
-    /// together with the run. It is made again when the run is taken up.
+    /// A call has no end yet: nobody answered the question about it, its tool was not here to be called after
+    /// somebody was asked, or the agent it called was stopped together with the run. It is made again when the
+    /// run is taken up.
     ToolCallDeferred {
         /// The tool.
         tool_name: String,

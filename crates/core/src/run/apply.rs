@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::batch::{Batch, fingerprint};
-use super::conversation::{Conversation, text_tokens};
+use super::conversation::{Conversation, Unheard, text_tokens};
 use super::decide::TOO_LONG;
 use super::{
     ActionResult, Aside, Before, COMPLETE_TASK, Denied, Due, Ending, Failure, Limit, Phase,
@@ -18,31 +18,21 @@ use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
 
 impl Run {
-    /// Folds one event into the run. Events of other runs change nothing.
+    /// Folds one event into the run. Events of other runs change nothing, but that the run they belong to is a copy.
     pub fn apply(&mut self, event: &Event) {
         let over = self.outcome.is_some();
         let resumed = matches!(event.body, EventBody::RunResumed { .. });
+        // Agents that the run called are copied with it.
+        if let (EventBody::RunForked { .. }, Phase::Calling(batch)) = (&event.body, &mut self.phase)
+        {
+            batch.leave_behind();
+        }
         if event.run != self.id || (over && !resumed) {
             return;
         }
         match &event.body {
             EventBody::RunStarted { .. } => self.start(event),
-            EventBody::RunResumed { model, settings, lost, anything_else, origin: _ } => {
-                self.spent += *lost;
-                self.loss_is_charged |= !lost.is_empty();
-                if let Some(model) = model {
-                    self.model.clone_from(model);
-                }
-                if let Some(settings) = settings {
-                    self.settings.clone_from(settings);
-                    // Other limits: whether one is reached is to be seen anew.
-                    (self.exceeded, self.grace) = (None, None);
-                    if self.phase == Phase::Asking(Purpose::Grace) {
-                        self.phase = Phase::Ready;
-                    }
-                }
-                self.resume(event.ts, *anything_else);
-            }
+            EventBody::RunResumed { .. } => self.go_on(event),
             // What another run did in the meantime took none of this one's time.
             EventBody::RunForked { .. } => self.clock.resume(event.ts),
             EventBody::UserMessage { message } => self.inbox.push(message.clone()),
@@ -119,6 +109,30 @@ impl Run {
         self.clock.last = event.ts;
     }
 
+    /// Somebody takes the run up again, perhaps with another model or other limits.
+    fn go_on(&mut self, event: &Event) {
+        let EventBody::RunResumed { model, settings, lost, anything_else, again, origin: _ } =
+            &event.body
+        else {
+            return;
+        };
+        self.spent += *lost;
+        self.loss_is_charged |= !lost.is_empty();
+        if let Some(model) = model {
+            self.model.clone_from(model);
+        }
+        if let Some(settings) = settings {
+            self.settings.clone_from(settings);
+            // Other limits: whether one is reached is to be seen anew.
+            (self.exceeded, self.grace) = (None, None);
+            if self.phase == Phase::Asking(Purpose::Grace) {
+                self.phase = Phase::Ready;
+            }
+        }
+        self.resume(event.ts, *anything_else);
+        self.reopen(again);
+    }
+
     fn end_agent(&mut self, child: &RunId, outcome: &Outcome, usage: Usage, message: Option<&str>) {
         let how = (self.cancelled.is_some(), message.is_some());
         self.children.end(child, outcome, usage, how);
@@ -128,7 +142,12 @@ impl Run {
             self.denied.aside.refused |= outcome.status == Status::Denied;
             self.denied.aside.done |= outcome.status == Status::Completed;
         }
-        self.inbox.extend(message.map(|message| Message::text(Role::User, message)));
+        if let Some(message) = message {
+            let no_model = |failure: &Failure| failure.cause == Cause::ModelUnavailable;
+            let found_none = self.failure.as_ref().is_some_and(no_model);
+            self.children.tell(child, message, found_none);
+            self.inbox.push(Message::text(Role::User, message));
+        }
     }
 
     fn apply_to_call(&mut self, call: &CallId, body: &EventBody, now: Timestamp) {
@@ -285,7 +304,7 @@ impl Run {
         }
     }
 
-    /// Somebody takes the run up again. What was under way goes on or is made again; a run that had ended
+    /// What was under way goes on or is made again; a run that had ended
     /// gets its turns, its time and its calls anew.
     fn resume(&mut self, now: Timestamp, anything_else: bool) {
         self.clock.resume(now);
@@ -324,6 +343,34 @@ impl Run {
         (self.denied, self.reminded) = (Denied::default(), false);
         self.refused.clear();
         self.dropped_calls = 0;
+    }
+
+    /// Agents that found no model go on. The model has not heard of the answers to their calls, and not of the ends of
+    /// those in the background; all that is taken back.
+    fn reopen(&mut self, agents: &[RunId]) {
+        if agents.is_empty() || self.phase != Phase::Ready {
+            return;
+        }
+        for told in self.children.go_on_aside(agents) {
+            let said = Message::text(Role::User, told);
+            self.inbox.retain(|message| *message != said);
+            self.conversation.take_back_word(&said);
+        }
+        let is_waited_for = |id: &&RunId| !self.children.is_in_background(id);
+        let waited_for: Vec<RunId> = agents.iter().filter(is_waited_for).cloned().collect();
+        if waited_for.is_empty() {
+            return;
+        }
+        let Some(Unheard { calls, answers, later }) = self.conversation.take_back() else { return };
+        let again = self.children.go_on(&waited_for);
+        let batch = Batch::reopened(calls, answers, &again, self.completes_by_call());
+        let is_answered = batch.is_answered();
+        self.phase = Phase::Calling(batch);
+        if is_answered {
+            self.close_batch();
+        }
+        let said_since = std::mem::replace(&mut self.inbox, later);
+        self.inbox.extend(said_since);
     }
 
     /// A turn begins: what the user and the runtime had to say since the last one is said.

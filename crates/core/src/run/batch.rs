@@ -24,6 +24,9 @@ pub(super) struct Batch {
     cut_off: bool,
     /// The calls that were not allowed, or whose agents were not allowed what they wanted.
     refused: BTreeSet<CallId>,
+    /// The calls that began in the run that this one is a copy of.
+    #[serde(default)]
+    elsewhere: BTreeSet<CallId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +65,26 @@ impl Batch {
             answer: None,
         };
         let calls = calls.into_iter().map(slot).collect();
-        Self { calls, completes, only_completion, cut_off, refused: BTreeSet::new() }
+        let (refused, elsewhere) = (BTreeSet::new(), BTreeSet::new());
+        Self { calls, completes, only_completion, cut_off, refused, elsewhere }
+    }
+
+    /// Makes calls of it that were answered; those in `again` are open.
+    pub(super) fn reopened(
+        calls: Vec<ToolCall>,
+        answers: Vec<Part>,
+        again: &[CallId],
+        completes: bool,
+    ) -> Self {
+        let mut batch = Self::new(calls, completes, false, false);
+        for part in answers {
+            let Part::ToolResult { call, content, is_error } = part else { continue };
+            let Some(slot) = batch.open(&call) else { continue };
+            if !again.contains(&call) {
+                slot.answer = Some(Given { content, is_error });
+            }
+        }
+        batch
     }
 
     /// Answers a call; tells whether there was such a call without an answer.
@@ -101,6 +123,18 @@ impl Batch {
             // What waits for a person is not under way: it will be found where it was left.
             slot.lost |= slot.begun == Some(Repeat::Unsafe) && !slot.parked;
         }
+    }
+
+    /// Calls that are under way go on in another run, of which this one is a copy.
+    pub(super) fn leave_behind(&mut self) {
+        let under_way =
+            |slot: &&Slot| slot.answer.is_none() && slot.begun.is_some() && !slot.parked;
+        self.elsewhere.extend(self.calls.iter().filter(under_way).map(|slot| slot.call.id.clone()));
+    }
+
+    /// Tells whether a call began in the run that this one is a copy of.
+    pub(super) fn is_elsewhere(&self, id: &CallId) -> bool {
+        self.elsewhere.contains(id)
     }
 
     /// Returns the calls that are lost and have no answer yet.
@@ -163,6 +197,17 @@ impl Batch {
     /// Returns the calls of tools that have no answer yet.
     pub(super) fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.unanswered().filter(|call| !self.is_completion(&call.name))
+    }
+
+    /// Returns the calls that are made when somebody takes the run up again: those that would do harm are not.
+    pub(super) fn calls_to_make(&self) -> impl Iterator<Item = &ToolCall> {
+        let is_made = |slot: &&Slot| {
+            slot.answer.is_none()
+                && !slot.lost
+                && (slot.parked || slot.begun != Some(Repeat::Unsafe))
+        };
+        let calls = self.calls.iter().filter(is_made).map(|slot| &slot.call);
+        calls.filter(|call| !self.is_completion(&call.name))
     }
 
     /// Returns the completions that have no answer yet.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{CallId, RunId};
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Cause, Outcome, Status};
 use crate::usage::Usage;
 
 /// An agent that a run called.
@@ -23,6 +23,10 @@ pub struct Child {
     pub counted: Usage,
     /// Whether it was stopped because its caller was, and nobody took it up since.
     pub stopped: bool,
+    /// What its caller, who did not wait for it, was told of its end, if it can go on when there is a model again: it
+    /// found none, or was stopped since its caller found none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
 }
 
 /// All agents that a run called.
@@ -45,9 +49,10 @@ impl Children {
             outcome: None,
             counted: Usage::default(),
             stopped: false,
+            told: None,
         });
         (known.call, known.background, known.outcome) = (call, background, None);
-        known.stopped = false;
+        (known.stopped, known.told) = (false, None);
     }
 
     /// An agent has ended: because its caller is being stopped, or for a reason of its own. One in the background
@@ -65,6 +70,16 @@ impl Children {
             known.outcome = Some(outcome.clone());
             known.counted += usage;
         }
+    }
+
+    /// The caller of an agent is told of its end, which may have come since that `found_no_model`.
+    pub(super) fn tell(&mut self, child: &RunId, message: &str, found_no_model: bool) {
+        let Some(known) = self.0.get_mut(child).filter(|known| known.background) else { return };
+        let can_go_on = known.outcome.as_ref().is_some_and(|outcome| {
+            let stopped = found_no_model && outcome.status == Status::Cancelled;
+            stopped || outcome.cause == Cause::ModelUnavailable
+        });
+        known.told = can_go_on.then(|| message.to_owned());
     }
 
     pub(super) const fn all(&self) -> &BTreeMap<RunId, Child> {
@@ -89,6 +104,50 @@ impl Children {
                 && child.outcome.as_ref().is_some_and(|it| it.status == Status::Denied)
         };
         self.0.values().any(denied)
+    }
+
+    /// Returns the agent that a call began or went on with, and that found no model. Where several had the same call,
+    /// nobody knows which is meant.
+    pub(super) fn without_model(&self, call: &CallId) -> Option<(&RunId, &Child)> {
+        let mut called = self.0.iter().filter(|(_, child)| child.call.as_ref() == Some(call));
+        let only = called.next().filter(|_| called.next().is_none())?;
+        let no_model = |outcome: &Outcome| outcome.cause == Cause::ModelUnavailable;
+        let (_, child) = only;
+        (!child.background && child.outcome.as_ref().is_some_and(no_model)).then_some(only)
+    }
+
+    /// Returns those in the background that can go on when there is a model again, and what was said of their ends.
+    pub(super) fn aside_without_model(&self) -> impl Iterator<Item = ((&RunId, &Child), &str)> {
+        let callable = self.0.iter().filter(|(_, child)| child.call.is_some());
+        callable.filter_map(|(id, child)| Some(((id, child), child.told.as_deref()?)))
+    }
+
+    /// Returns what was said of the ends of these, where they can go on and their caller did not wait for them.
+    pub(super) fn told<'a>(&'a self, agents: &'a [RunId]) -> impl Iterator<Item = &'a str> {
+        agents.iter().filter_map(move |id| self.0.get(id)?.told.as_deref())
+    }
+
+    /// Those in the background go on, of agents that had ended; returns what was said of their ends.
+    pub(super) fn go_on_aside(&mut self, agents: &[RunId]) -> Vec<String> {
+        let mut told = Vec::new();
+        for id in agents {
+            let Some(child) = self.0.get_mut(id) else { continue };
+            let Some(said) = child.told.take() else { continue };
+            child.outcome = None;
+            told.push(said);
+        }
+        told
+    }
+
+    /// Agents that had ended go on; returns the calls that they go on with.
+    pub(super) fn go_on(&mut self, agents: &[RunId]) -> Vec<CallId> {
+        let mut calls = Vec::new();
+        for id in agents {
+            let Some(child) = self.0.get_mut(id) else { continue };
+            child.outcome = None;
+            calls.extend(child.call.clone());
+        }
+        calls
     }
 
     /// Returns those that are not done and are taken up together with their caller, if that has nothing else to

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, Part, Role};
+use crate::id::CallId;
+use crate::message::{Message, Part, Role, ToolCall};
 use crate::usage::Usage;
 
 /// What an image or a document counts as, where nobody knows better.
@@ -16,6 +17,13 @@ pub(super) struct Conversation {
     task: usize,
     /// About how many tokens a request with all of this takes in, instructions and tools included.
     pub(super) tokens: u64,
+}
+
+/// Calls with answers that the model has not heard of, and what was said after those.
+pub(super) struct Unheard {
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) answers: Vec<Part>,
+    pub(super) later: Vec<Message>,
 }
 
 impl Conversation {
@@ -38,6 +46,59 @@ impl Conversation {
         if usage.input_tokens > 0 {
             self.tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         }
+    }
+
+    /// Returns where the answers to the last calls are, if the model has said nothing since.
+    fn unheard(&self) -> Option<usize> {
+        let is_answer = |message: &&Message| message.role == Role::Tool;
+        let last = self.messages.iter().rposition(|message| message.role != Role::User)?;
+        self.messages.get(last).filter(is_answer).map(|_| last)
+    }
+
+    /// Returns the calls whose answers say that they failed, if the model has not heard of them.
+    pub(super) fn failed_unheard(&self) -> impl Iterator<Item = &CallId> {
+        let answers = self.unheard().and_then(|place| self.messages.get(place));
+        let parts = answers.into_iter().flat_map(|message| &message.parts);
+        parts.filter_map(|part| match part {
+            Part::ToolResult { call, is_error: true, .. } => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Takes back the answers to the last calls, and what was said after them, if the model has not heard of them.
+    pub(super) fn take_back(&mut self) -> Option<Unheard> {
+        let place = self.unheard()?;
+        let asked = place.checked_sub(1).and_then(|before| self.messages.get(before))?;
+        let calls = asked.calls().cloned().collect();
+        let later = self.messages.split_off(place + 1);
+        let answers = self.messages.pop()?;
+        let taken = estimate(&answers) + later.iter().map(estimate).sum::<u64>();
+        self.tokens = self.tokens.saturating_sub(taken);
+        Some(Unheard { calls, answers: answers.parts, later })
+    }
+
+    /// Returns what was said to the model since it last said something, or had answers to its calls.
+    pub(super) fn said_last(&self) -> &[Message] {
+        self.messages.get(self.last_words_from()..).unwrap_or_default()
+    }
+
+    /// Takes something back that was said to the model, if it has not heard it.
+    pub(super) fn take_back_word(&mut self, said: &Message) {
+        let last = self.messages.split_off(self.last_words_from());
+        for message in last {
+            if message == *said {
+                self.tokens = self.tokens.saturating_sub(estimate(said));
+            } else {
+                self.messages.push(message);
+            }
+        }
+    }
+
+    /// Returns where that begins which was said last. The task is no part of it.
+    fn last_words_from(&self) -> usize {
+        let heard = self.messages.iter().rposition(|message| message.role != Role::User);
+        let after = heard.map_or(0, |last| last + 1).max(self.task + 1);
+        after.min(self.messages.len())
     }
 
     /// Finds where the conversation can be cut so that about `keep` tokens stay: before a message that

@@ -142,6 +142,8 @@ pub enum Refusal {
     GivenUp,
     /// It began, and whoever ran it is gone: nobody knows how it ended, and it may do harm to repeat it.
     Interrupted,
+    /// It began in the run that this one is a copy of, which went on with it; it may do harm to repeat it.
+    Elsewhere,
     /// A limit is reached.
     Limit(Limit),
     /// Only completing the task was on offer.
@@ -312,11 +314,13 @@ impl Run {
         self.allowance().err()
     }
 
-    pub(super) const fn turns_used(&self) -> u32 {
+    /// Returns how many turns began since it last went on after its end: those that its limit is about.
+    pub const fn turns_used(&self) -> u32 {
         self.turn.number.saturating_sub(self.before.turns)
     }
 
-    pub(super) const fn tool_calls_used(&self) -> u32 {
+    /// Returns how many calls of tools began since it last went on after its end: those that its limit is about.
+    pub const fn tool_calls_used(&self) -> u32 {
         self.tool_calls.saturating_sub(self.before.tool_calls)
     }
 
@@ -502,7 +506,13 @@ impl Run {
         }
         let lost: Vec<ToolCall> = batch.lost_calls().cloned().collect();
         if !lost.is_empty() {
-            return refuse(lost, Refusal::Interrupted);
+            let is_elsewhere = |call: &ToolCall| batch.is_elsewhere(&call.id);
+            let (elsewhere, here): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_elsewhere);
+            return if elsewhere.is_empty() {
+                refuse(here, Refusal::Interrupted)
+            } else {
+                refuse(elsewhere, Refusal::Elsewhere)
+            };
         }
         if let Some(cause) = self.cancelled {
             let all = batch.open_calls().chain(batch.open_completions());

@@ -115,6 +115,13 @@ impl<'e> Fold<'e> {
                     self.put(agent, event, ItemKind::Note(note));
                 }
             }
+            EventBody::RunForked { .. } => {
+                // What another run did in the meantime took none of this one's time.
+                if agent.0 == 0 {
+                    self.gap(self.before, GapReason::Idle);
+                }
+                self.put_plain(agent, event);
+            }
             EventBody::TurnStarted { turn } => self.start_turn(agent, event, *turn),
             EventBody::TurnEnded { turn } => self.end_turn(agent, event, *turn),
             EventBody::Usage(usage) => match self.turn(agent) {
@@ -478,5 +485,19 @@ mod tests {
         assert_eq!(first.span.duration, Duration::from_millis(400));
         let ItemKind::Model(model) = &first.kind else { panic!("{first:?}") };
         assert_eq!(model.state, ModelState::Interrupted);
+    }
+
+    #[test]
+    fn a_fork_has_a_gap_before_it_begins() {
+        let notice = EventBody::Notice { message: "Go on.".into() };
+        let forked = EventBody::RunForked { from: RunId::new("other"), at: 2 };
+        let events = [
+            event(1, 0, notice.clone()),
+            event(2, 400, notice.clone()),
+            event(3, 162_400, forked),
+            event(4, 162_600, notice),
+        ];
+        let timeline = fold(&events);
+        assert_eq!(timeline.working(), Duration::from_millis(600));
     }
 }

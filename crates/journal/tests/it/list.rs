@@ -140,11 +140,21 @@ fn what_a_lost_call_asked_for_is_not_open_any_more() {
     append(inquired(3));
     append(in_child(inquired(4), "run"));
     assert_eq!(only(&world).open_questions, 3);
-    let resumed = serde_json::json!({ "type": "run_resumed", "data": {} });
-    append(event("run", 5, serde_json::from_value(resumed).unwrap()));
-    let events = world.store.read(&id("run")).unwrap().events;
-    assert_eq!(convoke_journal::open_questions(&events).len(), 2);
-    assert_eq!(only(&world).open_questions, 2, "they agree");
+    let resumed = |seq| {
+        let body = serde_json::json!({ "type": "run_resumed", "data": {} });
+        event("run", seq, serde_json::from_value(body).unwrap())
+    };
+    let open = || {
+        let events = world.store.read(&id("run")).unwrap().events;
+        let open = convoke_journal::open_questions(&events).len();
+        assert_eq!(only(&world).open_questions, open, "they agree");
+        open
+    };
+    append(in_child(resumed(5), "run"));
+    assert_eq!(open(), 2, "an agent goes on alone");
+    append(in_child(inquired(6), "run"));
+    append(resumed(7));
+    assert_eq!(open(), 1, "nobody is left who works on any of it");
 }
 
 #[test]

@@ -7,13 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use convoke_tool::{Pause, ProgressSender, ToolContext};
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio::sync::Notify;
 
-use super::elicit::Elicitor;
+use super::elicit::{ConcernedCall, Elicitor};
 use super::in_call::Asker;
 use super::sample::ForCall;
 
@@ -30,6 +30,9 @@ pub(super) struct CallUnderWay {
     asker: Option<Arc<Asker>>,
     sampling: Option<ForCall>,
     sign_of_life: Notify,
+    /// The task that the call is, where it is one, as the server knows it.
+    task: OnceLock<String>,
+    task_came_on: Notify,
     /// How many questions to a person wait for their answers.
     asking: AtomicUsize,
     names: Mutex<Option<(RequestId, ProgressToken)>>,
@@ -58,6 +61,8 @@ impl Calls {
             asker: Asker::of(context),
             sampling: ForCall::of(context),
             sign_of_life: Notify::new(),
+            task: OnceLock::new(),
+            task_came_on: Notify::new(),
             asking: AtomicUsize::new(0),
             names: Mutex::default(),
         });
@@ -89,6 +94,15 @@ impl Calls {
         }
     }
 
+    /// Wakes the call that is this task: the server says that it has come on.
+    pub(super) fn task_came_on(&self, task: &str) {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |call: &&Arc<CallUnderWay>| call.task.get().is_some_and(|own| own == task);
+        if let Some(call) = calls.values().find(is_it) {
+            call.task_came_on.notify_one();
+        }
+    }
+
     /// Returns the calls that wait while a question is answered: the one it arrived with, or all that it may belong
     /// to. The first is the one to ask for them; there is none where nobody can tell whom to ask.
     pub(super) fn concerned(&self, origin: Option<&RequestId>) -> Vec<Arc<CallUnderWay>> {
@@ -103,10 +117,11 @@ impl Calls {
         if alike { calls } else { Vec::new() }
     }
 
-    /// Tells whether a call is not over yet.
+    /// Tells whether a call is not over yet, and is not about to be.
     pub(super) fn has(&self, call: &Arc<CallUnderWay>) -> bool {
+        let is_stopped = call.asker.as_ref().is_some_and(|asker| asker.is_stopped());
         let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.values().any(|other| Arc::ptr_eq(other, call))
+        !is_stopped && calls.values().any(|other| Arc::ptr_eq(other, call))
     }
 
     fn find(&self, is: impl Fn(&(RequestId, ProgressToken)) -> bool) -> Option<Arc<CallUnderWay>> {
@@ -133,9 +148,10 @@ impl CallUnderWay {
         askers && samplers
     }
 
-    /// Returns the tool that was called.
-    pub(super) fn tool(&self) -> Option<&str> {
-        self.tool.as_deref()
+    /// Returns what is said of the call where it is one of several that a question may belong to.
+    pub(super) fn concerned(&self) -> Option<ConcernedCall> {
+        let agent = self.asker.as_ref().and_then(|asker| asker.agent().cloned());
+        Some(ConcernedCall { tool: self.tool.clone()?, agent })
     }
 
     pub(super) fn elicitor(&self) -> Option<Arc<dyn Elicitor>> {
@@ -166,6 +182,17 @@ impl CallUnderWay {
     /// Waits for progress, or for a question to begin or end.
     pub(super) async fn sign_of_life(&self) {
         self.sign_of_life.notified().await;
+    }
+
+    /// Says which task the call is.
+    pub(super) fn is_task(&self, task: &str) {
+        // A call is one task only.
+        drop(self.task.set(task.to_owned()));
+    }
+
+    /// Waits until the server says that the task has come on.
+    pub(super) async fn task_came_on(&self) {
+        self.task_came_on.notified().await;
     }
 
     /// Says what the call is known by to the server.

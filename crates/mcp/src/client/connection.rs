@@ -5,6 +5,7 @@
 
 mod keep;
 mod open;
+mod tasks;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use super::calls::{CallUnderWay, Calls};
 use super::failure::Failure;
 use super::handler::{Dirty, Handler};
 use super::http::{CUT_OFF, HttpFailure};
+use super::lines::Notes;
 use super::manifest::Facts;
 use super::task::{Background, leave};
 
@@ -45,6 +47,8 @@ pub(super) struct Connection {
     given_up: Arc<OnceLock<String>>,
     /// Each request is an exchange of its own.
     over_http: bool,
+    /// What is noticed of a program's output.
+    notes: Option<Arc<Notes>>,
     _keeper: Background,
 }
 
@@ -78,6 +82,16 @@ impl Connection {
 
     pub(super) const fn peer(&self) -> &Peer<RoleClient> {
         &self.peer
+    }
+
+    /// Returns what the program wrote that is no message, if it did.
+    pub(super) fn nonsense(&self) -> Option<String> {
+        self.notes.as_ref()?.nonsense()
+    }
+
+    /// Returns the same, unless it was told already.
+    pub(super) fn untold_nonsense(&self) -> Option<String> {
+        self.notes.as_ref()?.untold_nonsense()
     }
 
     /// Returns how it ended, if it has.

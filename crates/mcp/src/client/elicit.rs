@@ -9,6 +9,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use convoke_core::AgentPath;
 pub use convoke_core::event::Wanted;
 use convoke_tool::{Form, floor_char_boundary};
 use serde_json::{Map, Value, json};
@@ -66,9 +67,17 @@ pub struct Elicitation {
     pub wanted: Wanted,
     /// What was wrong with the last answer, if this is asked again.
     pub problem: Option<String>,
-    /// The tools, as the server calls them, whose calls it may belong to. Where there are several, nobody can tell
-    /// which of them wants to know.
-    pub tools: Vec<String>,
+    /// The calls it may belong to. Where there are several, nobody can tell which of them wants to know.
+    pub calls: Vec<ConcernedCall>,
+}
+
+/// A call that a question may belong to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConcernedCall {
+    /// The tool, as the server calls it.
+    pub tool: String,
+    /// The agent that called it, where that is known.
+    pub agent: Option<AgentPath>,
 }
 
 /// What a person answered.
@@ -90,7 +99,7 @@ pub(super) struct Unaskable(pub(super) String);
 pub(super) async fn answer(
     server: &str,
     params: &Value,
-    tools: &[&str],
+    calls: &[ConcernedCall],
     elicitor: Option<Arc<dyn Elicitor>>,
 ) -> Result<Value, Unaskable> {
     let wanted = wanted(params)?;
@@ -103,7 +112,7 @@ pub(super) async fn answer(
         message: shorten(params.get("message").and_then(Value::as_str).unwrap_or_default()),
         wanted,
         problem: None,
-        tools: tools.iter().map(|tool| (*tool).to_owned()).collect(),
+        calls: calls.to_vec(),
     };
     for _ in 0..MAX_TRIES {
         let fields = match elicitor.elicit(question.clone()).await {

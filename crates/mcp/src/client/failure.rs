@@ -69,11 +69,27 @@ impl Failure {
 
     /// Says what happened, for whoever called.
     pub(super) fn about(self, server: &str) -> ToolError {
+        self.about_one_that_rests(server, Duration::ZERO)
+    }
+
+    /// Says the same of a server that is left alone for so long before a call starts it again.
+    pub(super) fn about_one_that_rests(self, server: &str, rest: Duration) -> ToolError {
         let error = match self {
-            Self::Ended(how) => ToolError::unavailable(format!(
-                "MCP server `{server}` is gone: {how}; whether the call had an effect is not known. \
-                 The next call starts it again"
-            )),
+            Self::Ended(how) => {
+                let gone = format!(
+                    "MCP server `{server}` is gone: {how}; whether the call had an effect is not known."
+                );
+                if rest.is_zero() {
+                    ToolError::unavailable(format!("{gone} The next call starts it again"))
+                } else {
+                    let seconds = rest.as_secs_f64().ceil();
+                    let again = format!(
+                        "{gone} It has failed several times and is left alone for now: a call in {seconds} s \
+                         starts it again"
+                    );
+                    return ToolError::unavailable(again).with_details(retry(server, rest));
+                }
+            }
             Self::Lost(why) => ToolError::unavailable(format!(
                 "MCP server `{server}` did not get to answer: {why}; whether the call had an effect is \
                  not known"
@@ -101,9 +117,7 @@ impl Failure {
                     "MCP server `{server}` has failed several times and is left alone for another \
                      {seconds} s: {why}"
                 );
-                let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                return ToolError::unavailable(message)
-                    .with_details(json!({ "server": server, "retryInMs": millis }));
+                return ToolError::unavailable(message).with_details(retry(server, wait));
             }
             Self::Off(why) => ToolError::unavailable(format!("MCP server `{server}` {why}")),
             Self::NotStarted(why) => {
@@ -115,6 +129,12 @@ impl Failure {
         }
         error.with_details(json!({ "server": server }))
     }
+}
+
+/// Says for programs when a server may be asked again.
+fn retry(server: &str, wait: Duration) -> Value {
+    let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    json!({ "server": server, "retryInMs": millis })
 }
 
 fn refused(server: &str, code: i64, message: &str, data: Option<Value>) -> ToolError {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use convoke_tool::Interlude;
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
-    ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
-    Implementation, ProgressNotificationParam, ProtocolVersion, RequestId, SamplingCapability,
-    UrlElicitationCapability,
+    ClientCapabilities, ClientConfig, CustomNotification, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
+    FormElicitationCapability, Implementation, ProgressNotificationParam, ProtocolVersion,
+    RequestId, SamplingCapability, UrlElicitationCapability,
 };
 use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, RoleClient};
 use serde_json::Value;
@@ -100,12 +100,12 @@ impl Handler {
         let calls = self.calls.concerned(origin);
         let _pauses: Vec<_> = calls.iter().filter_map(|call| call.pause()).collect();
         let _asking: Vec<_> = calls.iter().cloned().map(CallUnderWay::asks).collect();
-        let tools: Vec<&str> = calls.iter().rev().filter_map(|call| call.tool()).collect();
+        let concerned: Vec<_> = calls.iter().rev().filter_map(|call| call.concerned()).collect();
         let mut open = calls.iter();
         loop {
             let call = open.next();
             let elicitor = call.and_then(|call| call.elicitor());
-            let answer = elicit::answer(&self.server, params, &tools, elicitor).await?;
+            let answer = elicit::answer(&self.server, params, &concerned, elicitor).await?;
             let is_over = call.is_some_and(|call| !self.calls.has(call));
             let may_be_anothers = open.as_slice().iter().any(|other| self.calls.has(other));
             if answer != elicit::cancelled() || !is_over || !may_be_anothers {
@@ -196,6 +196,18 @@ impl ClientHandler for Handler {
         self.calls.progress(&update);
     }
 
+    /// Tasks as revision 2025-11-25 has them are not known to the library.
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let task = notification.params.as_ref().and_then(|params| params.get("taskId")?.as_str());
+        if let Some(task) = task.filter(|_| notification.method == "notifications/tasks/status") {
+            self.calls.task_came_on(task);
+        }
+    }
+
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.dirty.mark(List::Tools);
     }
@@ -221,5 +233,63 @@ impl ClientHandler for Handler {
         let own = Implementation::new("convoke", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(capabilities, own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use async_trait::async_trait;
+    use convoke_tool::ToolContext;
+    use serde_json::json;
+    use tokio_util::sync::CancellationToken;
+
+    use super::super::elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle};
+    use super::*;
+
+    /// Stops the call that it is asked for first, and says no after that.
+    #[derive(Debug, Default)]
+    struct Leaves {
+        stop: CancellationToken,
+        asked: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl Elicitor for Leaves {
+        async fn elicit(&self, _: Elicitation) -> Elicited {
+            if self.asked.fetch_add(1, Ordering::AcqRel) == 0 {
+                self.stop.cancel();
+                std::future::pending::<()>().await;
+            }
+            Elicited::Decline
+        }
+    }
+
+    /// A call that is stopped may still be on the list for a moment.
+    #[tokio::test]
+    async fn a_question_does_not_go_away_with_a_call_that_is_about_to_end() {
+        let person = Arc::new(Leaves::default());
+        let context = |stop: CancellationToken| {
+            let handle = ElicitorHandle(person.clone());
+            ToolContext::builder("task").extension(handle).cancellation(stop).build()
+        };
+        let calls = Arc::new(Calls::default());
+        let goes_on = context(CancellationToken::new());
+        let stops = context(person.stop.clone());
+        let _first = calls.enrol(Some("a"), Some(&goes_on));
+        let _second = calls.enrol(Some("b"), Some(&stops));
+        let handler = Handler {
+            server: "s".into(),
+            sampling: Sampling::Refused,
+            calls: Arc::clone(&calls),
+            dirty: Arc::default(),
+            interlude: Arc::default(),
+        };
+        let question = json!({ "message": "Who?", "requestedSchema": { "type": "object",
+            "properties": { "name": { "type": "string" } } } });
+        let answer = handler.elicit(&question, None).await;
+        assert_eq!(answer, Ok(json!({ "action": "decline" })));
+        assert_eq!(person.asked.load(Ordering::Acquire), 2);
     }
 }

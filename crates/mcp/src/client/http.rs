@@ -40,6 +40,7 @@ use self::standing::Standing;
 use super::authorization::{Authorization, Remote};
 use super::handler::Dirty;
 use super::lines::MAX_MESSAGE_BYTES;
+use super::message::read_message;
 use crate::auth::{Reach, Within};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -318,7 +319,11 @@ impl HttpClient {
                 let Some(body) = self.read(response, self.limit).await? else {
                     return Ok(fails(too_long(self.limit), id));
                 };
-                let read = serde_json::from_slice(&body).map_err(|error| {
+                let read = match std::str::from_utf8(&body) {
+                    Ok(text) => read_message(text),
+                    Err(_) => serde_json::from_slice(&body),
+                };
+                let read = read.map_err(|error| {
                     let why = format!("{error}{}", said(&body));
                     StreamableHttpError::Client(HttpFailure::Unreadable(why))
                 })?;

@@ -1,12 +1,14 @@
 //! Servers as users have configured them elsewhere.
 //!
-//! The text is JSON, comments and all, in one of three dialects, told apart by what is in it. Nothing is
+//! The text is JSON, comments and all, in one of four dialects, told apart by what is in it. Nothing is
 //! expanded: `${VAR}` and `${VAR:-x}` stay as they are, for whoever knows the environment, and so do
 //! [`WORKSPACE_FOLDER`] and its kin, which editors know. `${env:VAR}`, as editors write it, becomes `${VAR}`. Every problem names the key it is about;
 //! a server with a problem is left out only if it could not be used, and the others are read.
 
 mod habits;
+mod login;
 mod relaxed;
+mod spelling;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +18,10 @@ use std::time::Duration;
 use convoke_core::nearest::{did_you_mean, nearest};
 use serde_json::{Map, Value};
 
+pub use self::login::ImportedLogin;
 use self::relaxed::strict;
+use self::spelling::{Found, WHAT_IS_READ, common, is_of_events, servers_of};
+use super::address::{address_problem, plain_address};
 use super::config::{ServerConfig, Transport, Trust};
 
 /// What editors call the directory that is worked in, in `${…}`.
@@ -33,8 +38,10 @@ enum Dialect {
     Common,
     /// Gemini CLI: `mcpServers` with `httpUrl`, `trust`, `includeTools`.
     Gemini,
-    /// VS Code: `servers` with `type`, and `inputs`.
+    /// VS Code: `servers`, or `mcp.servers`, with `type`, and `inputs`.
     VsCode,
+    /// `OpenCode`: `mcp` with `type: local` or `remote`, and `environment`.
+    OpenCode,
 }
 
 /// What was read.
@@ -42,6 +49,10 @@ enum Dialect {
 pub struct Imported {
     /// The servers that can be used, by name.
     pub servers: Vec<ServerConfig>,
+    /// How they are logged in to, where that is said, by their names.
+    pub logins: BTreeMap<String, ImportedLogin>,
+    /// The names of those that cannot be.
+    pub left_out: Vec<String>,
     /// What is wrong, or not understood.
     pub problems: Vec<Problem>,
 }
@@ -111,19 +122,17 @@ fn read(text: &str, directory: Option<&Path>) -> Imported {
     if let Some(directory) = directory {
         read.projects(&value, directory);
     }
-    let Some((dialect, servers)) = servers_of(&value) else {
+    let Some(Found { dialect, place, servers }) = servers_of(&value) else {
         let key = ["mcpServers", "servers"].into_iter().find(|key| value.get(key).is_some());
         match key {
             Some(key) => read.error(key, "this has to be an object, a key a server".to_owned()),
             None if !read.servers.is_empty() => {}
-            None => {
-                read.error("", "there is neither `mcpServers` nor `servers` in it".to_owned());
-            }
+            None => read.error("", WHAT_IS_READ.to_owned()),
         }
         return read;
     };
-    let place = if dialect == Dialect::VsCode { "servers" } else { "mcpServers" };
-    if dialect == Dialect::VsCode && value.get("inputs").is_some() {
+    let inputs = value.get("inputs").or_else(|| value.pointer("/mcp/inputs"));
+    if dialect == Dialect::VsCode && inputs.is_some() {
         let message = "values that are asked for (`${input:…}`) are not known here: put them into the \
                        environment and write `${NAME}`";
         read.warning("inputs", message.to_owned());
@@ -133,21 +142,6 @@ fn read(text: &str, directory: Option<&Path>) -> Imported {
         read.switch_off(&value);
     }
     read
-}
-
-fn servers_of(value: &Value) -> Option<(Dialect, &Map<String, Value>)> {
-    if let Some(servers) = value.get("mcpServers").and_then(Value::as_object) {
-        let gemini = ["httpUrl", "includeTools", "excludeTools", "trust"];
-        let is_gemini = |entry: &Value| gemini.iter().any(|key| entry.get(key).is_some());
-        let plain = servers.values().all(|entry| entry.get("type").is_some());
-        let dialect = if habits::is_gemini(value) || (!plain && servers.values().any(is_gemini)) {
-            Dialect::Gemini
-        } else {
-            Dialect::Common
-        };
-        return Some((dialect, servers));
-    }
-    Some((Dialect::VsCode, value.get("servers")?.as_object()?))
 }
 
 /// Returns an entry in which variables are written in one way.
@@ -161,6 +155,16 @@ fn plain(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(plain).collect(),
         Value::Object(fields) => Value::Object(plain_map(fields)),
         other => other.clone(),
+    }
+}
+
+/// Returns a value as a text, where it is one or can be nothing else.
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(word) => Some(word.to_string()),
+        _ => None,
     }
 }
 
@@ -182,9 +186,10 @@ fn plain_name(name: &str) -> String {
 /// The keys of each dialect.
 const fn known_keys(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
-        Dialect::Common => {
-            &["type", "command", "args", "env", "url", "headers", "cwd", "disabled", "timeout"]
-        }
+        Dialect::Common | Dialect::OpenCode => &[
+            "type", "command", "args", "env", "url", "headers", "cwd", "disabled", "timeout",
+            "oauth",
+        ],
         Dialect::Gemini => &[
             "command",
             "args",
@@ -200,10 +205,11 @@ const fn known_keys(dialect: Dialect) -> &'static [&'static str] {
             "description",
             "disabled",
             "type",
+            "oauth",
         ],
         Dialect::VsCode => &[
             "type", "command", "args", "env", "envFile", "cwd", "url", "headers", "gallery",
-            "version",
+            "version", "oauth",
         ],
     }
 }
@@ -241,35 +247,46 @@ impl Imported {
             if dialect == Dialect::Gemini {
                 entry = habits::of_gemini(&entry);
             }
-            self.server(dialect, &own, &key, &entry);
+            self.server(dialect, &own, &key, &common(dialect, entry));
         }
     }
 
     fn server(&mut self, dialect: Dialect, name: &str, key: &str, entry: &Map<String, Value>) {
         for unknown in entry.keys().filter(|own| !known_keys(dialect).contains(&own.as_str())) {
-            let close = nearest(unknown, known_keys(dialect).iter().copied());
-            let message = format!("this key is not known and was left out{}", did_you_mean(&close));
+            let message = if let Some(why) = habits::left_out(unknown) {
+                format!("this was left out: {why}")
+            } else {
+                let close = nearest(unknown, known_keys(dialect).iter().copied());
+                format!("this key is not known and was left out{}", did_you_mean(&close))
+            };
             self.warning(&format!("{key}.{unknown}"), message);
         }
         let Some(transport) = self.transport(dialect, key, entry) else {
-            return;
+            return self.left_out.push(name.to_owned());
         };
+        let is_remote = matches!(transport, Transport::Http { .. });
         let mut config = ServerConfig::new(name, transport);
-        config.include = self.texts(key, entry, "includeTools");
-        config.exclude = self.texts(key, entry, "excludeTools");
+        let more = "more of its tools would be offered";
+        let include = self.texts(key, entry, "includeTools", more);
+        let exclude = self.texts(key, entry, "excludeTools", more);
+        let (Some(include), Some(exclude)) = (include, exclude) else {
+            return self.left_out.push(name.to_owned());
+        };
+        (config.include, config.exclude) = (include, exclude);
         if entry.get("disabled") == Some(&Value::Bool(true)) {
             config.enabled = false;
         }
         if entry.get("trust") == Some(&Value::Bool(true)) {
             config.trust = Trust::Annotations;
         }
-        if let Some(value) = entry.get("timeout") {
-            if let Some(millis) = value.as_u64().filter(|millis| *millis > 0) {
-                config.timeout = Duration::from_millis(millis);
-            } else {
-                let message = "this has to be a number of milliseconds; the default is used";
-                self.warning(&format!("{key}.timeout"), message.to_owned());
-            }
+        if let Some(timeout) = self.timeout(key, entry) {
+            config.timeout = timeout;
+        }
+        if is_remote {
+            self.login(name, key, entry);
+        } else if entry.contains_key("oauth") {
+            let message = "this is for servers at an address, and was left out".to_owned();
+            self.warning(&format!("{key}.oauth"), message);
         }
         self.warn_of_inputs(key, entry);
         if dialect == Dialect::VsCode && entry.contains_key("envFile") {
@@ -283,6 +300,30 @@ impl Imported {
         self.servers.push(config);
     }
 
+    /// Reads how long a call may take: milliseconds, but for those who write seconds.
+    fn timeout(&mut self, key: &str, entry: &Map<String, Value>) -> Option<Duration> {
+        /// Nobody means a shorter time.
+        const SHORTEST: u64 = 1_000;
+        let value = entry.get("timeout")?;
+        let key = format!("{key}.timeout");
+        let Some(number) = value.as_u64().filter(|number| *number > 0) else {
+            let message = "this has to be a number of milliseconds; the default is used";
+            self.warning(&key, message.to_owned());
+            return None;
+        };
+        if habits::writes_seconds(entry) && number < SHORTEST {
+            self.warning(&key, format!("{number} is read as seconds, as Cline writes it"));
+            return Some(Duration::from_secs(number));
+        }
+        if number < SHORTEST {
+            let message = format!(
+                "{number} is read as milliseconds, which is very short; if seconds are meant, write {number}000"
+            );
+            self.warning(&key, message);
+        }
+        Some(Duration::from_millis(number))
+    }
+
     fn transport(
         &mut self,
         dialect: Dialect,
@@ -290,7 +331,8 @@ impl Imported {
         entry: &Map<String, Value>,
     ) -> Option<Transport> {
         let text = |name: &str| entry.get(name).and_then(Value::as_str);
-        let url = text("httpUrl").or_else(|| text("url"));
+        let place = if text("httpUrl").is_some() { "httpUrl" } else { "url" };
+        let url = text(place);
         let only_events = "this server speaks the old HTTP+SSE transport, which is not spoken here; \
                            most servers offer streamable HTTP at another address (often `/mcp`)";
         let is_event_stream = match text("type") {
@@ -301,22 +343,48 @@ impl Imported {
                 self.error(&format!("{key}.type"), message);
                 return None;
             }
-            // For Gemini CLI, `url` alone is the old transport.
-            None => {
-                dialect == Dialect::Gemini && text("httpUrl").is_none() && text("command").is_none()
-            }
+            None => text("httpUrl").is_none() && url.is_some_and(is_of_events),
         };
-        if let Some(url) = url.filter(|_| text("command").is_none() || text("type") == Some("http"))
-        {
+        // Gemini CLI takes an address where there is one.
+        let is_remote = text("command").is_none()
+            || text("type").map_or(dialect == Dialect::Gemini, |kind| kind != "stdio");
+        if url.is_some() && text("command").is_some() {
+            if text("type").is_none() && dialect != Dialect::Gemini {
+                let message = "it has both a `command` and a `url`: take one out, or say by `type` which counts \
+                               (`stdio` or `http`)";
+                self.error(key, message.to_owned());
+                return None;
+            }
+            let (counts, other) = if is_remote { ("url", "command") } else { ("command", "url") };
+            let message = format!("the `{counts}` counts, and the `{other}` was left out");
+            self.warning(key, message);
+        }
+        if let Some(url) = url.filter(|_| is_remote) {
+            if let Some(why) = address_problem(url) {
+                let message = format!("this is no address of a server: {why}");
+                self.error(&format!("{key}.{place}"), message);
+                return None;
+            }
             if is_event_stream {
                 let place = if text("type").is_some() { "type" } else { "url" };
                 self.error(&format!("{key}.{place}"), only_events.to_owned());
                 return None;
             }
+            if dialect == Dialect::Gemini && place == "url" && text("type").is_none() {
+                let message = "this is taken for an address of streamable HTTP; Gemini CLI would speak the old \
+                               HTTP+SSE transport there";
+                self.warning(&format!("{key}.url"), message.to_owned());
+            }
             let headers = self.map(key, entry, "headers");
-            return Some(Transport::Http { url: url.to_owned(), headers });
+            return Some(Transport::Http { url: plain_address(url), headers });
         }
-        let Some(command) = text("command").filter(|command| !command.is_empty()) else {
+        if entry.get("command").is_some_and(|command| !command.is_string() && !command.is_null()) {
+            let message =
+                "this has to be a text, or a list of texts: the program and its arguments";
+            self.error(&format!("{key}.command"), message.to_owned());
+            return None;
+        }
+        let Some(command) = text("command").filter(|command| !command.trim().is_empty()) else {
             let what = match text("type") {
                 Some("http" | "sse" | "streamable-http" | "streamableHttp") => "`url` is missing",
                 _ => "there is neither a `command` nor a `url`",
@@ -326,23 +394,30 @@ impl Imported {
         };
         Some(Transport::Program {
             command: command.to_owned(),
-            args: self.texts(key, entry, "args"),
+            args: self.texts(key, entry, "args", "another command would be run")?,
             env: self.map(key, entry, "env"),
             cwd: text("cwd").map(Into::into),
         })
     }
 
-    fn texts(&mut self, key: &str, entry: &Map<String, Value>, name: &str) -> Vec<String> {
-        let Some(value) = entry.get(name) else {
-            return Vec::new();
+    /// Reads a list of texts. Where there is something else, the server is not used: without what it says, `otherwise`.
+    fn texts(
+        &mut self,
+        key: &str,
+        entry: &Map<String, Value>,
+        name: &str,
+        otherwise: &str,
+    ) -> Option<Vec<String>> {
+        let Some(value) = entry.get(name).filter(|value| !value.is_null()) else {
+            return Some(Vec::new());
         };
-        let texts: Option<Vec<String>> = value
-            .as_array()
-            .and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
-        texts.unwrap_or_else(|| {
-            self.warning(&format!("{key}.{name}"), "this has to be a list of texts".to_owned());
-            Vec::new()
-        })
+        let texts: Option<Vec<String>> =
+            value.as_array().and_then(|items| items.iter().map(written).collect());
+        if texts.is_none() {
+            let message = format!("this has to be a list of texts; without it, {otherwise}");
+            self.error(&format!("{key}.{name}"), message);
+        }
+        texts
     }
 
     fn map(
@@ -360,13 +435,7 @@ impl Imported {
             return read;
         };
         for (own, value) in map {
-            let text = match value {
-                Value::String(text) => Some(text.clone()),
-                Value::Number(number) => Some(number.to_string()),
-                Value::Bool(word) => Some(word.to_string()),
-                _ => None,
-            };
-            match text {
+            match written(value) {
                 Some(text) => drop(read.insert(own.clone(), text)),
                 None => {
                     self.warning(

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use convoke_core::AgentPath;
 use convoke_tool::{Answer, Inquiry, Pause, ToolContext};
 use serde_json::{Map, Value};
 
-use super::elicit::{Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
+use super::elicit::{ConcernedCall, Elicitation, Elicited, Elicitor, ElicitorHandle, Wanted};
+use super::name::model_name;
 
-/// How many questions a person is asked during one request; the others are declined.
+/// How many questions a person is asked during one request; the others are cancelled.
 const MAX_QUESTIONS: usize = 20;
 
 /// Why a person is asked to fill in a form.
@@ -46,23 +48,33 @@ impl Asker {
         }
     }
 
+    /// Returns the agent that made the call, where that is known.
+    pub(super) fn agent(&self) -> Option<&AgentPath> {
+        self.context.agent()
+    }
+
     /// Lets the time of the call stand still, for as long as what is returned lives.
     pub(super) fn pause(&self) -> Pause {
         self.context.pause()
     }
 
+    /// Tells whether the call is being stopped: what it waits for is not waited for any more.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.context.cancellation().is_cancelled()
+    }
+
     async fn inquire(&self, question: Elicitation) -> Elicited {
-        let Elicitation { server, message, wanted, problem, tools } = question;
+        let Elicitation { server, message, wanted, problem, calls } = question;
         let reason = match &wanted {
             Wanted::Visit { .. } => "a server wants you to open a page",
             _ => WANTS_TO_KNOW,
         };
-        let reason = match tools.as_slice() {
-            [] | [_] => reason.to_owned(),
-            several => format!("{reason} (for one of its calls: {})", several.join(", ")),
-        };
-        let who = format!("mcp:{server}");
-        let inquiry = Inquiry { who, message, wanted, problem, reason };
+        let (who, reason) = (format!("mcp:{server}"), reason.to_owned());
+        let mut inquiry = Inquiry { who, message, wanted, problem, reason };
+        if calls.len() > 1 {
+            let named: Vec<String> = calls.iter().map(|call| named(&server, call)).collect();
+            inquiry = inquiry.for_one_of(&named);
+        }
         match self.context.inquire(inquiry).await {
             Answer::Yes(consent) => Elicited::Accept(match consent.arguments {
                 Some(Value::Object(fields)) => fields,
@@ -71,6 +83,15 @@ impl Asker {
             Answer::No(_) => Elicited::Decline,
             Answer::Nobody => Elicited::Cancel,
         }
+    }
+}
+
+/// Returns what a call is called here: a name of the server's own may say anything, and this is not its text.
+fn named(server: &str, call: &ConcernedCall) -> String {
+    let tool = model_name(server, &call.tool);
+    match call.agent.as_ref().filter(|agent| !agent.is_root()) {
+        Some(agent) => format!("{tool} of {agent}"),
+        None => tool,
     }
 }
 
@@ -84,7 +105,7 @@ impl Elicitor for Asker {
                     let said = format!("it has asked {before} questions; no more are put to you\n");
                     self.context.progress().text(said);
                 }
-                return Elicited::Decline;
+                return Elicited::Cancel;
             }
         }
         let _pause = self.pause();
@@ -96,5 +117,21 @@ impl Elicitor for Asker {
             },
             None => self.inquire(question).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_with_the_agent_that_made_it_unless_that_is_the_main_one() {
+        let call = |agent: Option<&str>| ConcernedCall {
+            tool: "ask".to_owned(),
+            agent: agent.map(AgentPath::new),
+        };
+        assert_eq!(named("s", &call(Some("main/worker"))), "mcp__s__ask of main/worker");
+        assert_eq!(named("s", &call(Some("main"))), "mcp__s__ask");
+        assert_eq!(named("s", &call(None)), "mcp__s__ask");
     }
 }

@@ -1,11 +1,12 @@
 //! Messages as lines on the standard streams of a program.
 //!
 //! A line is read up to a limit and never beyond: what is longer ends the connection, because nobody can
-//! tell which call it was meant for. Lines that are no messages are skipped, and the first is kept so that
-//! a person can be told what the program said instead.
+//! tell which call it was meant for. Lines that are no messages are skipped and counted, and the first is
+//! kept so that a person can be told what the program said instead.
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rmcp::RoleClient;
@@ -15,27 +16,56 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use super::message::read_message;
+
 /// The longest message that is read.
 pub(super) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 const BUFFER_BYTES: usize = 64 * 1024;
 /// A line this long may leave a buffer behind that is not worth keeping.
 const KEPT_BYTES: usize = 1024 * 1024;
-const SHOWN_CHARACTERS: usize = 200;
+const SHOWN_CHARACTERS: usize = 80;
 
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// What the reader found out that others have to know.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    /// The first line that was no message.
-    nonsense: OnceLock<String>,
+    /// The first line that was no message, as it can be shown.
+    sample: OnceLock<String>,
+    /// How many there were.
+    nonsense: AtomicUsize,
+    /// Of how many it was told.
+    told: AtomicUsize,
     /// Why reading ended, if the program is not to blame for its end.
     broken: OnceLock<String>,
 }
 
 impl Notes {
-    pub(super) fn nonsense(&self) -> Option<&str> {
-        self.nonsense.get().map(String::as_str)
+    /// Says what was written that is no message, if there was anything.
+    pub(super) fn nonsense(&self) -> Option<String> {
+        let sample = self.sample.get()?;
+        Some(match self.nonsense.load(Ordering::Relaxed) {
+            0 | 1 => format!("on its output it wrote a line that is no message: `{sample}`"),
+            count => format!(
+                "on its output it wrote {count} lines that are no messages, the first: `{sample}`"
+            ),
+        })
+    }
+
+    /// Says the same to whoever tells it on: once, and then each time there are ten times as many.
+    pub(super) fn untold_nonsense(&self) -> Option<String> {
+        let count = self.nonsense.load(Ordering::Relaxed);
+        let told = self.told.load(Ordering::Relaxed);
+        if count == 0 || (told > 0 && count < told.saturating_mul(10)) {
+            return None;
+        }
+        self.told.store(count, Ordering::Relaxed);
+        self.nonsense()
+    }
+
+    fn skip(&self, line: &str) {
+        self.sample.get_or_init(|| shown(line));
+        self.nonsense.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn broken(&self) -> Option<&str> {
@@ -100,27 +130,44 @@ impl Lines {
     fn understand(&mut self) {
         // Some programs cut texts in the middle of a character; the rest of their answer is still good.
         let readable = String::from_utf8_lossy(&self.line);
-        let line = readable.as_bytes().trim_ascii();
-        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
+        let line = readable.trim_ascii();
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         if line.is_empty() {
             return;
         }
-        match serde_json::from_slice::<ServerJsonRpcMessage>(line) {
+        match read_message(line) {
             Ok(message) => self.waiting.push_back(message),
-            Err(_) => match serde_json::from_slice::<Value>(line) {
+            Err(_) => match serde_json::from_str::<Value>(line) {
                 Ok(Value::Array(messages)) => {
                     self.waiting.extend(messages.into_iter().filter_map(understand_value));
                 }
+                // What is not known here may be known elsewhere; what does not even name the protocol is a log.
+                Ok(value) if value.get("jsonrpc").is_none() => match understand_value(value) {
+                    Some(message) => self.waiting.push_back(message),
+                    None => self.notes.skip(line),
+                },
                 Ok(value) => self.waiting.extend(understand_value(value)),
-                Err(_) => {
-                    let shown = String::from_utf8_lossy(line);
-                    let shown = shown.chars().take(SHOWN_CHARACTERS).collect();
-                    // Only the first is kept.
-                    drop(self.notes.nonsense.set(shown));
-                }
+                Err(_) => self.notes.skip(line),
             },
         }
     }
+}
+
+/// Returns the beginning of a line, with control characters made visible.
+fn shown(line: &str) -> String {
+    let mut letters = line.chars();
+    let mut shown = String::new();
+    for letter in letters.by_ref().take(SHOWN_CHARACTERS) {
+        if letter.is_control() {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    if letters.next().is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A message of the wrong shape that still names a request fails that request; others are skipped.
@@ -200,8 +247,27 @@ mod tests {
             }
         }
         assert_eq!(answers, [RequestId::Number(1)]);
-        assert_eq!(notes.nonsense(), Some("Listening..."));
+        let told = notes.nonsense().unwrap();
+        assert!(told.contains("2 lines that are no messages") && told.contains("`Listening...`"));
         assert_eq!(notes.broken(), None);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_counted_and_told_bounded_and_harmless() {
+        let mut text = String::from("{\"level\":\"info\",\"msg\":\"\u{7f}\"}\n");
+        text.push_str(&format!("\u{1b}[31m{}\n", "x".repeat(500)).repeat(2));
+        let (mut lines, notes) = lines(text.leak().as_bytes());
+        assert!(lines.receive().await.is_none());
+        let told = notes.untold_nonsense().unwrap();
+        assert!(told.contains("3 lines") && told.contains("\\u{7f}"), "{told}");
+        assert_eq!(notes.untold_nonsense(), None, "once is enough");
+        for _ in 0..27 {
+            notes.skip("more");
+        }
+        assert!(notes.untold_nonsense().unwrap().contains("30 lines"));
+        let long = shown(&format!("\u{1b}[2J{}", "x".repeat(500)));
+        assert!(long.starts_with("\\u{1b}[2J") && long.ends_with("x…"), "{long}");
+        assert!(long.chars().count() < 2 * SHOWN_CHARACTERS, "{long}");
     }
 
     #[tokio::test]

@@ -46,8 +46,11 @@ pub(super) struct Facts {
     pub(super) name: Option<String>,
     /// Its version.
     pub(super) version: Option<String>,
-    /// What it says about its use.
+    /// What it says about its use, or the beginning of it.
     pub(super) instructions: Option<String>,
+    /// How many bytes that had before it was cut.
+    #[serde(default)]
+    pub(super) instructions_bytes: usize,
     /// What there is to be asked for.
     pub(super) tools: Capability,
     pub(super) resources: Capability,
@@ -89,6 +92,7 @@ impl Facts {
             name: agreed.server_info.as_ref().map(|info| cut(&info.name, MAX_NAME_BYTES)),
             version: agreed.server_info.as_ref().map(|info| cut(&info.version, MAX_NAME_BYTES)),
             instructions,
+            instructions_bytes: agreed.instructions.as_ref().map_or(0, String::len),
             tools: capabilities
                 .tools
                 .as_ref()

@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::config::Trust;
+use super::message::TASK_SUPPORT;
 
 /// A description that a model reads with every request.
 const MAX_DESCRIPTION_BYTES: usize = 8 * 1024;
@@ -36,8 +37,21 @@ pub(super) struct ToolEntry {
     #[serde(default, deserialize_with = "written_if_any")]
     pub(super) output: Option<Schema>,
     pub(super) hints: Hints,
+    #[serde(default)]
+    pub(super) calling: Calling,
     /// Why it cannot be used, if it cannot.
     pub(super) unusable: Option<String>,
+}
+
+/// How a tool is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Calling {
+    /// The answer is the result.
+    #[default]
+    Plainly,
+    /// The answer names a task, whose result is asked for later.
+    AsTask,
 }
 
 /// What a server says a tool does to the world. Believed only where the server is trusted.
@@ -90,14 +104,12 @@ impl ToolEntry {
         let input = entry.get("inputSchema").cloned().unwrap_or_default();
         let input = of_an_object(input);
         let output = entry.get("outputSchema").filter(|schema| !schema.is_null()).cloned();
-        let needs_task =
-            entry.pointer("/execution/taskSupport").is_some_and(|how| how == "required");
-        let needs_task = needs_task.then(|| "it can only be called as a task".to_owned());
-        let problem = needs_task.or_else(|| {
-            problem_with_input(&input).map(|why| format!("its input schema {why}")).or_else(|| {
-                let why = output.as_ref().and_then(problem_with_schema)?;
-                Some(format!("its output schema {why}"))
-            })
+        let support = entry.get("_meta").and_then(|meta| meta.get(TASK_SUPPORT));
+        let needs_task = support.is_some_and(|support| support == "required");
+        let problem = problem_with_input(&input).map(|why| format!("its input schema {why}"));
+        let problem = problem.or_else(|| {
+            let why = output.as_ref().and_then(problem_with_schema)?;
+            Some(format!("its output schema {why}"))
         });
         // What cannot be used is not kept either: it may be huge.
         let (input, output) = if problem.is_some() { (Value::Null, None) } else { (input, output) };
@@ -108,6 +120,7 @@ impl ToolEntry {
             input: input.into(),
             output: output.map(Schema::from),
             hints: serde_json::from_value(hints).unwrap_or_default(),
+            calling: if needs_task { Calling::AsTask } else { Calling::Plainly },
             unusable: problem,
         })
     }
@@ -373,10 +386,20 @@ mod tests {
             assert!(why.contains(says), "{says}: {why}");
         }
         assert!(ToolEntry::read(&json!({ "inputSchema": {} })).is_none());
-        let task =
-            json!({ "name": "t", "inputSchema": {}, "execution": { "taskSupport": "required" } });
-        let why = ToolEntry::read(&task).unwrap().unusable.unwrap_or_default();
-        assert!(why.contains("as a task"), "{why}");
+    }
+
+    #[test]
+    fn a_tool_may_want_to_be_called_as_a_task() {
+        for (support, calling) in [
+            ("required", Calling::AsTask),
+            ("optional", Calling::Plainly),
+            ("forbidden", Calling::Plainly),
+        ] {
+            let meta = json!({ TASK_SUPPORT: support });
+            let entry = json!({ "name": "t", "inputSchema": {}, "_meta": meta });
+            let read = ToolEntry::read(&entry).unwrap();
+            assert_eq!((read.calling, read.unusable), (calling, None), "{support}");
+        }
     }
 
     /// A few lines of references make a check last for ever; a tree that refers to itself does not.

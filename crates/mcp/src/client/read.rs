@@ -29,7 +29,7 @@ pub(super) async fn read_resource(
         ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
     };
     let asked = server.ask(context, request).await;
-    let answer = asked.map_err(|failure| failure.about(server.name()))?;
+    let answer = asked.map_err(|failure| server.tell(failure))?;
     let contents = answer.get("contents").and_then(Value::as_array);
     let contents = contents.map_or(&[][..], Vec::as_slice);
     Ok(bounded(contents.iter().filter_map(result::contents).flatten().collect()))
@@ -54,7 +54,7 @@ pub(super) async fn get_prompt(
         ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
     };
     let asked = server.ask(context, request).await;
-    let mut answer = asked.map_err(|failure| failure.about(server.name()))?;
+    let mut answer = asked.map_err(|failure| server.tell(failure))?;
     let messages = match answer.get_mut("messages").map(Value::take) {
         Some(Value::Array(messages)) => messages,
         _ => Vec::new(),

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use convoke_core::ToolError;
 use convoke_tool::ToolContext;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
 use serde_json::{Map, Value};
@@ -22,8 +23,9 @@ use super::config::ServerConfig;
 use super::connection::{Connection, Terms};
 use super::failure::Failure;
 use super::handler::List;
+use super::last_words::Heard;
 use super::manifest::{Cache, Manifest};
-use super::offer::ToolEntry;
+use super::offer::{Calling, ToolEntry};
 use super::rounds::{Answers, ask};
 use super::setback::{Setback, kept_reason};
 use super::state::{Change, News, ServerState};
@@ -49,6 +51,8 @@ pub(super) struct Server {
     offer: Mutex<Arc<Offer>>,
     /// How the last try to start it failed, here or in another process.
     setback: Mutex<Option<Setback>>,
+    /// What its program has said.
+    heard: Heard,
     /// Held while lists are read.
     refreshing: tokio::sync::Mutex<()>,
 }
@@ -104,8 +108,9 @@ impl Server {
         let now = surroundings.clock.now();
         let known = config.enabled.then(|| cache.read(now)).flatten();
         let setback = Mutex::new(cache.setbacks().read(now));
-        let (slot, offer, refreshing) = Default::default();
-        let server = Self { config, surroundings, news, cache, slot, offer, setback, refreshing };
+        let (slot, offer, heard, refreshing) = Default::default();
+        let server =
+            Self { config, surroundings, news, cache, slot, offer, setback, heard, refreshing };
         let server = Arc::new(server);
         if let Some(manifest) = known {
             server.offers(manifest, None, false);
@@ -164,6 +169,11 @@ impl Server {
     /// Returns what it is doing.
     pub(super) fn state(&self) -> ServerState {
         self.slot().state()
+    }
+
+    /// Says what happened to a start that took too long, and what the program has said so far, if it is one.
+    pub(super) fn too_late(&self, what: &str) -> String {
+        self.heard.too_late(what)
     }
 
     fn slot(&self) -> std::sync::MutexGuard<'_, Slot> {
@@ -319,6 +329,18 @@ impl Server {
         drop(ended);
     }
 
+    /// Says what happened to a request, and, where it is gone, when it can be asked again.
+    pub(super) fn tell(&self, failure: Failure) -> ToolError {
+        let mut rest = Duration::ZERO;
+        if matches!(failure, Failure::Ended(_)) {
+            let mut slot = self.slot();
+            self.notice_end(&mut slot);
+            // A short one is waited for.
+            rest = Some(slot.rest()).filter(|rest| *rest > SHORT_REST).unwrap_or_default();
+        }
+        failure.about_one_that_rests(self.name(), rest)
+    }
+
     /// Ends it. It stays so until it is begun again.
     pub(super) async fn stop(&self) {
         let ended = self.leave();
@@ -369,6 +391,17 @@ impl Server {
         context: Option<&ToolContext>,
         request: impl Fn(Answers) -> ClientRequest,
     ) -> Result<Value, Failure> {
+        let connection = self.connection_for(context).await?;
+        let asked = ask(&connection, self.own_terms(context), request).await;
+        self.note_output(&connection);
+        asked
+    }
+
+    /// Returns a connection for whoever may stop waiting for it.
+    async fn connection_for(
+        self: &Arc<Self>,
+        context: Option<&ToolContext>,
+    ) -> Result<Arc<Connection>, Failure> {
         let connection = match context {
             None => self.connection().await?,
             Some(context) => tokio::select! {
@@ -378,16 +411,27 @@ impl Server {
             },
         };
         self.freshen(&connection);
-        ask(&connection, self.own_terms(context), request).await
+        Ok(connection)
     }
 
     /// Calls a tool.
     pub(super) async fn call_tool(
         self: &Arc<Self>,
         tool: &str,
+        calling: Calling,
         arguments: Map<String, Value>,
         context: &ToolContext,
     ) -> Result<Value, Failure> {
+        if calling == Calling::AsTask {
+            let connection = self.connection_for(Some(context)).await?;
+            // Later revisions leave it to the server, which may do so only with those that say that they know tasks.
+            if !connection.facts().is_stateless() {
+                let terms = self.own_terms(Some(context));
+                let called = connection.call_as_task(tool, &arguments, terms).await;
+                self.note_output(&connection);
+                return called;
+            }
+        }
         let request = |answers: Answers| {
             let mut params =
                 CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.clone());

@@ -79,8 +79,10 @@ pub struct ServerStatus {
     pub revision: Option<String>,
     /// What it calls itself, with its version.
     pub software: Option<String>,
-    /// What it says about its use. It is the server's text.
+    /// What it says about its use, or the beginning of it. It is the server's text.
     pub instructions: Option<String>,
+    /// How many bytes all of that has.
+    pub instructions_bytes: usize,
     /// Whether it is known what it offers, from now or from earlier.
     pub known: bool,
     /// When it was asked for what is known of it.
@@ -176,6 +178,23 @@ impl Servers {
                 return;
             }
         }
+    }
+
+    /// Waits for the server of a tool, named as models know it, until it is known what that server offers: it is started
+    /// if need be, within the time it has for that. The error says why it does not offer anything now; where no server
+    /// has such tools, there is nothing to wait for.
+    pub async fn bring(&self, tool: &str) -> Result<(), ToolError> {
+        let mut servers = self.0.servers.iter();
+        let Some(server) = servers.find(|server| is_about(tool, server.name())) else {
+            return Ok(());
+        };
+        let is_used = server.config.enabled && server.state() != ServerState::Stopped;
+        if !is_used || !server.is_known() {
+            let started = server.connection().await;
+            started.map_err(|failure| failure.about(server.name()))?;
+        }
+        self.0.bring_in_step();
+        Ok(())
     }
 
     /// Keeps what programs write to their standard error from now on here, also those that run already, unless
@@ -346,12 +365,14 @@ impl Servers {
         }
     }
 
-    /// Takes note that nobody waited any longer for a server to be ready, for whoever asks later.
-    pub async fn not_waited_for(&self, server: &str) {
-        if let Ok(server) = self.find(server) {
-            let why = "it was not ready in time".to_owned();
-            server.remember(Some(&Failure::NotStarted(why))).await;
-        }
+    /// Takes note that nobody waited any longer for a server to be ready, for whoever asks later. Returns that, with what
+    /// the server has said so far.
+    pub async fn not_waited_for(&self, server: &str) -> String {
+        const LATE: &str = "it was not ready in time";
+        let Ok(server) = self.find(server) else { return LATE.to_owned() };
+        let failure = Failure::NotStarted(server.too_late(LATE));
+        server.remember(Some(&failure)).await;
+        failure.reason(server.name())
     }
 
     /// Starts one server, if need be, and reads all that it offers.
@@ -431,6 +452,10 @@ fn status(server: &Server) -> ServerStatus {
             None => name.clone(),
         }),
         instructions: facts.instructions.clone(),
+        // What was remembered by an earlier version has only its text.
+        instructions_bytes: facts
+            .instructions_bytes
+            .max(facts.instructions.as_ref().map_or(0, String::len)),
         known: server.is_known(),
         asked: is_known.then_some(manifest.at),
         tools: offer.tools.len(),

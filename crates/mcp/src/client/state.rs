@@ -80,6 +80,18 @@ pub struct Warning {
     pub server: String,
     /// What, for a person.
     pub message: String,
+    /// What it is about, in a word.
+    pub(super) kind: &'static str,
+}
+
+/// The kind of a warning that a program writes to its output what is no message.
+pub(super) const OUTPUT: &str = "output";
+
+impl Warning {
+    /// Tells whether it is about what a program writes beside its messages. It may be what keeps it from working well.
+    pub fn is_about_output(&self) -> bool {
+        self.kind == OUTPUT
+    }
 }
 
 /// Follows what happens to all servers.
@@ -134,7 +146,7 @@ impl News {
         }
         warnings.insert(key, message.clone());
         drop(warnings);
-        self.tell(Change::Warning(Warning { server: server.to_owned(), message }));
+        self.tell(Change::Warning(Warning { server: server.to_owned(), message, kind }));
     }
 
     /// Takes a warning back: it does not hold any more.
@@ -145,9 +157,10 @@ impl News {
 
     pub(super) fn warnings(&self) -> Vec<Warning> {
         let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        let warning = |((server, _), message): (&(String, &str), &String)| Warning {
+        let warning = |((server, kind), message): (&(String, &'static str), &String)| Warning {
             server: server.clone(),
             message: message.clone(),
+            kind,
         };
         warnings.iter().map(warning).collect()
     }

@@ -1,4 +1,4 @@
-//! What a program writes to its standard error: kept in a file up to a limit, its last lines in memory.
+//! What a program writes to its standard error: kept in a file up to a limit, its first and last lines in memory.
 //!
 //! It is always read, also when nothing is kept, so that a program that complains a lot is never held
 //! up; and it never reaches a terminal.
@@ -15,41 +15,53 @@ use rustix::fs::OFlags;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
+use super::complaint::reason;
 use super::name::file_name;
 use super::task::Background;
 
 /// How much one file keeps.
 const MAX_LOG_BYTES: u64 = 1024 * 1024;
 const CUT_NOTE: &str = "\n[the log ends here: its limit is reached; the server goes on]\n";
-const KEPT_LINES: usize = 8;
+/// How many of the first lines are kept, and of the last ones. A stack trace fits in.
+const FIRST_LINES: usize = 16;
+const LAST_LINES: usize = 32;
+/// Of a program that worked before it ended, only what it said last can be why.
+const RECENT_LINES: usize = 20;
 const MAX_LINE_BYTES: usize = 500;
 const CHUNK: usize = 16 * 1024;
 
 /// Follows the standard error of one process.
 #[derive(Debug)]
 pub(super) struct Stderr {
-    tail: Arc<Mutex<Tail>>,
+    complaints: Complaints,
     done: watch::Receiver<bool>,
     _reader: Background,
 }
 
+/// What was read of it so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Complaints(Arc<Mutex<Tail>>);
+
 #[derive(Debug, Default)]
 struct Tail {
-    lines: VecDeque<String>,
+    first: Vec<String>,
+    last: VecDeque<String>,
+    /// How many there were between these.
+    left_out: usize,
     current: Vec<u8>,
 }
 
 impl Stderr {
     /// Starts to read. What is read goes to the file as well, where there is a place for it.
     pub(super) fn follow(stream: Box<dyn AsyncRead + Send + Unpin>, log: LogFile) -> Self {
-        let tail = Arc::<Mutex<Tail>>::default();
+        let complaints = Complaints::default();
         let (end, done) = watch::channel(false);
-        let kept = Arc::clone(&tail);
+        let kept = complaints.clone();
         let reader = Background::spawn(async move {
-            read(stream, log, &kept).await;
+            read(stream, log, &kept.0).await;
             end.send_replace(true);
         });
-        Self { tail, done, _reader: reader }
+        Self { complaints, done, _reader: reader }
     }
 
     /// Waits until everything is read, if that does not take long.
@@ -58,14 +70,38 @@ impl Stderr {
         drop(tokio::time::timeout(patience, self.done.wait_for(|done| *done)).await);
     }
 
+    /// Returns what was read so far, and will be.
+    pub(super) const fn complaints(&self) -> &Complaints {
+        &self.complaints
+    }
+}
+
+impl Complaints {
     /// Returns the last line that says something.
     pub(super) fn last_line(&self) -> Option<String> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).all().pop()
+        self.lines().pop().map(|line| line.trim_start().to_owned())
     }
 
-    /// Returns the last lines.
-    pub(super) fn last_lines(&self) -> Vec<String> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).all()
+    /// Returns the line that says why the program does not work, if there is one.
+    pub(super) fn reason(&self) -> Option<String> {
+        reason(&self.lines())
+    }
+
+    /// Returns the line that says why a program ended that had worked; without one, the last.
+    pub(super) fn last_reason(&self) -> Option<String> {
+        let lines = self.lines();
+        let recent = lines.get(lines.len().saturating_sub(RECENT_LINES)..).unwrap_or_default();
+        reason(recent).or_else(|| self.last_line())
+    }
+
+    /// Returns the first lines and the last ones, each with the space that it begins with.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).all()
+    }
+
+    /// Returns how many lines are not kept.
+    pub(super) fn left_out(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).left_out
     }
 }
 
@@ -82,24 +118,28 @@ impl Tail {
     }
 
     fn keep(&mut self, line: &[u8]) {
-        if let Some(text) = readable(line) {
-            self.lines.push_back(text);
-            if self.lines.len() > KEPT_LINES {
-                self.lines.pop_front();
-            }
+        let Some(text) = readable(line) else { return };
+        if self.first.len() < FIRST_LINES {
+            return self.first.push(text);
+        }
+        self.last.push_back(text);
+        if self.last.len() > LAST_LINES {
+            self.last.pop_front();
+            self.left_out += 1;
         }
     }
 
     fn all(&self) -> Vec<String> {
-        self.lines.iter().cloned().chain(readable(&self.current)).collect()
+        let kept = self.first.iter().chain(&self.last).cloned();
+        kept.chain(readable(&self.current)).collect()
     }
 }
 
-/// Returns a line without control characters, if anything is left.
+/// Returns a line without control characters, if anything is left. A tab is a space.
 fn readable(line: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(line);
+    let text = String::from_utf8_lossy(line).replace('\t', " ");
     let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
-    let text = text.trim();
+    let text = text.trim_end();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -212,18 +252,40 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_last_lines_are_kept_short_and_readable() {
+    async fn lines_are_kept_short_and_readable() {
         let mut text = String::from("first\n\n\u{1b}[31mred\u{1b}[0m\n");
         text.push_str(&"long ".repeat(1000));
         text.push_str("\nlast without an end");
         let stream: &'static [u8] = text.leak().as_bytes();
         let mut stderr = Stderr::follow(Box::new(stream), LogFile::of("s", Arc::default()));
         stderr.settle(Duration::from_secs(5)).await;
-        let lines = stderr.last_lines();
+        let lines = stderr.complaints().lines();
         assert_eq!(lines.first().map(String::as_str), Some("first"));
         assert_eq!(lines[1], "[31mred[0m");
         assert!(lines[2].len() <= MAX_LINE_BYTES);
-        assert_eq!(stderr.last_line().as_deref(), Some("last without an end"));
+        assert_eq!(stderr.complaints().last_line().as_deref(), Some("last without an end"));
+    }
+
+    /// Regression: of a stack trace only the frames were left.
+    #[tokio::test]
+    async fn the_first_and_the_last_lines_are_kept_and_the_reason_is_found() {
+        let mut text = String::from("Error: KEY is not set\n");
+        text.push_str(&"    at somewhere (x.js:1:1)\n".repeat(100));
+        let follow = |text: String| {
+            let stream: &'static [u8] = text.leak().as_bytes();
+            Stderr::follow(Box::new(stream), LogFile::of("s", Arc::default()))
+        };
+        let mut stderr = follow(text);
+        stderr.settle(Duration::from_secs(5)).await;
+        assert_eq!(stderr.complaints().lines().len(), FIRST_LINES + LAST_LINES);
+        assert_eq!(stderr.complaints().left_out(), 101 - FIRST_LINES - LAST_LINES);
+        assert_eq!(stderr.complaints().reason().as_deref(), Some("Error: KEY is not set"));
+        let recent = stderr.complaints().last_reason();
+        assert_eq!(recent.as_deref(), Some("at somewhere (x.js:1:1)"), "that was long ago");
+
+        let mut stderr = follow("Error: gone\n    at x.js\n".to_owned());
+        stderr.settle(Duration::from_secs(5)).await;
+        assert_eq!(stderr.complaints().last_reason().as_deref(), Some("Error: gone"));
     }
 
     #[tokio::test]
@@ -237,7 +299,7 @@ mod tests {
         stderr.settle(Duration::from_secs(20)).await;
         let written = std::fs::metadata(&path).unwrap().len();
         assert_eq!(written, MAX_LOG_BYTES + CUT_NOTE.len() as u64);
-        assert_eq!(stderr.last_line().map(|line| line.len()), Some(MAX_LINE_BYTES));
+        assert_eq!(stderr.complaints().last_line().map(|line| line.len()), Some(MAX_LINE_BYTES));
 
         let next: &'static [u8] = b"hello\n";
         let mut stderr = Stderr::follow(Box::new(next), file());
@@ -256,7 +318,7 @@ mod tests {
                 logs.move_to(directory.path().join(run));
             }
             said.write_all(words.as_bytes()).await.unwrap();
-            while stderr.last_line().as_deref() != Some(words.trim()) {
+            while stderr.complaints().last_line().as_deref() != Some(words.trim()) {
                 tokio::task::yield_now().await;
             }
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::config::ServerConfig;
 use super::failure::Failure;
 use super::name::model_name;
-use super::offer::ToolEntry;
+use super::offer::{Calling, ToolEntry};
 use super::result;
 use super::server::Server;
 
@@ -32,6 +32,7 @@ struct Inner {
     server: Weak<Server>,
     server_name: String,
     name: String,
+    calling: Calling,
     spec: ToolSpec,
     check: OnceLock<Option<Validator>>,
 }
@@ -53,6 +54,7 @@ impl McpTool {
             server,
             server_name: config.name.clone(),
             name: entry.name.clone(),
+            calling: entry.calling,
             spec,
             check: OnceLock::new(),
         }))
@@ -111,8 +113,8 @@ impl Invocation for Call {
         let Some(server) = tool.server.upgrade() else {
             return Err(Failure::Off("is gone: the servers were shut down").about(name));
         };
-        let called = server.call_tool(&tool.name, arguments, &context).await;
-        let answer = called.map_err(|failure| failure.about(name))?;
+        let called = server.call_tool(&tool.name, tool.calling, arguments, &context).await;
+        let answer = called.map_err(|failure| server.tell(failure))?;
         Ok(result::output(name, answer, tool.check()))
     }
 }

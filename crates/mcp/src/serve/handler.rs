@@ -84,12 +84,20 @@ pub(super) struct Handler {
     changes: watch::Receiver<u64>,
     /// Whether this client is told of changes already.
     told_of_changes: Arc<AtomicBool>,
+    /// Cancelled when the client has hung up, where that is known before all that it asked for has ended.
+    gone: CancellationToken,
 }
 
 impl Handler {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let changes = shared.service.offer.changes();
-        Self { shared, changes, told_of_changes: Arc::default() }
+        Self { shared, changes, told_of_changes: Arc::default(), gone: CancellationToken::new() }
+    }
+
+    /// Tells it how it learns that the client has hung up. What is under way is still answered then; what only waits
+    /// for news ends.
+    pub(super) fn until(self, gone: CancellationToken) -> Self {
+        Self { gone, ..self }
     }
 
     fn following(&self) -> Following {
@@ -180,6 +188,7 @@ impl ServerHandler for Handler {
                 biased;
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.stop.cancelled() => return Ok(()),
+                () = self.gone.cancelled() => return Ok(()),
                 changed = tools.changed(), if wanted => {
                     if changed.is_none() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());

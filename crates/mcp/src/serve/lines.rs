@@ -16,6 +16,7 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::load::{Load, MAX_LISTENING, Opened};
@@ -37,6 +38,10 @@ pub(super) struct Lines<R, W> {
     load: Arc<Load>,
     /// Refusals that are being written. Reading may be given up while they are.
     refusals: TaskTracker,
+    /// Cancelled when nothing more comes.
+    gone: CancellationToken,
+    /// Cancelled when nothing that is written is read.
+    unheard: CancellationToken,
 }
 
 /// What one look at the stream gave.
@@ -64,7 +69,19 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
             writer: Arc::new(Mutex::new(Some(writer))),
             load: Load::new(max_requests),
             refusals: TaskTracker::new(),
+            gone: CancellationToken::new(),
+            unheard: CancellationToken::new(),
         }
+    }
+
+    /// Returns what is cancelled when the client sends nothing more.
+    pub(super) fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+
+    /// Returns what is cancelled when the client turns out to read nothing more.
+    pub(super) fn unheard(&self) -> CancellationToken {
+        self.unheard.clone()
     }
 
     /// Reads up to the end of a line. Nothing is lost when this is dropped while it waits.
@@ -161,16 +178,24 @@ where
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (writer, unread) = (Arc::clone(&self.writer), self.load.sending(&message));
+        let unheard = self.unheard();
         async move {
             let written = write(&writer, &message).await;
             drop(unread);
+            if written.as_ref().is_err_and(is_hang_up) {
+                unheard.cancel();
+            }
             written
         }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         // Whether the stream ended or broke, nothing more comes.
-        self.next().await.ok().flatten()
+        let message = self.next().await.ok().flatten();
+        if message.is_none() {
+            self.gone.cancel();
+        }
+        message
     }
 
     async fn close(&mut self) -> io::Result<()> {
@@ -197,6 +222,12 @@ async fn write<W: AsyncWrite + Unpin>(
     let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
     writer.write_all(&line).await?;
     writer.flush().await
+}
+
+/// Tells whether what was written could not be, because nobody reads it.
+pub(super) fn is_hang_up(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
 }
 
 /// Reads a message, or says what is wrong with it.

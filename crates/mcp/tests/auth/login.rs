@@ -209,11 +209,8 @@ async fn another_issuer_means_another_registration_and_nothing_of_the_old_one_is
     assert_eq!(ask(&oauth, &world).await.unwrap(), 200);
     {
         let mut ways = world.ways();
-        ways.issuer = "https://new.example".into();
-        ways.metadata = metadata("https://new.example");
-        ways.resource["authorization_servers"] = json!(["https://new.example"]);
+        ways.move_to("https://new.example");
         ways.registration = json!({ "client_secret": "new-secret" });
-        ways.tokens.clear();
     }
     assert_eq!(ask(&oauth, &world).await.unwrap(), 200);
     let there: Vec<_> = world

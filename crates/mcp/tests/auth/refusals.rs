@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Sleeper;
 use crate::support::{User, ask};
-use crate::world::{World, metadata, reply};
+use crate::world::{World, reply};
 
 /// Asks, expects a refusal, and checks that no code and no token was asked for.
 async fn refused(world: &World) -> AuthError {
@@ -194,13 +194,7 @@ async fn a_client_registered_by_hand_is_shown_to_no_other_issuer() {
     user.settings.client = Some(KnownClient { id: "me".into(), secret, issuer: None });
     let oauth = user.oauth();
     assert_eq!(ask(&oauth, &world).await.unwrap(), 200);
-    {
-        let mut ways = world.ways();
-        ways.issuer = "https://new.example".into();
-        ways.metadata = metadata("https://new.example");
-        ways.resource["authorization_servers"] = json!(["https://new.example"]);
-        ways.tokens.clear();
-    }
+    world.ways().move_to("https://new.example");
     for error in [ask(&oauth, &world).await.unwrap_err(), oauth.login().await.unwrap_err()] {
         assert!(matches!(error, AuthError::IssuerChanged { .. }), "{error}");
     }

@@ -160,9 +160,11 @@ fn what_a_transport_awaits_can_move_between_threads() {
     fn sendable<T: Send>(value: T) {
         drop(value);
     }
-    let oauth = User::new(&World::remote()).alone();
+    let world = World::remote();
+    let oauth = User::new(&world).alone();
     sendable(oauth.headers());
     sendable(oauth.challenged(401, "", &[]));
     sendable(oauth.login());
     sendable(oauth.logout());
+    assert!(world.ways().asked.is_empty(), "what nobody waits for asks nothing");
 }

@@ -155,6 +155,14 @@ pub(crate) fn metadata(issuer: &str) -> Value {
 }
 
 impl Ways {
+    /// From now on another authorization server is the one to ask, and no token of the old one is good.
+    pub(crate) fn move_to(&mut self, issuer: &str) {
+        self.issuer = issuer.into();
+        self.metadata = metadata(issuer);
+        self.resource["authorization_servers"] = json!([issuer]);
+        self.tokens.clear();
+    }
+
     fn answer(&mut self, asked: &Asked) -> HttpResponse {
         let origin = asked.url.origin().ascii_serialization();
         if asked.url == self.server {

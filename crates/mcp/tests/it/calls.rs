@@ -1,16 +1,18 @@
 //! Calls: what comes back, what is told meanwhile, and what happens when nobody waits any more.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use convoke_core::{ErrorKind, EventBody, Kind, Part, Repeat, ToolCall};
 use convoke_mcp::client::Trust;
 use convoke_tool::testing::Conformance;
 use convoke_tool::{Tool, ToolContext};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::scripted::{
-    Scripted, call, call_tool, call_with, config, later, pipeline, the_tool, tool,
+    Out, Scripted, basics, call, call_tool, call_with, config, later, pipeline, the_tool, tool,
 };
 
 #[tokio::test]
@@ -235,6 +237,138 @@ async fn a_call_that_is_cancelled_returns_at_once_and_the_server_is_told() {
     let told = scripted.seen.method("notifications/cancelled").await;
     assert_eq!(told["params"]["requestId"], asked["id"]);
     assert_eq!(call(&servers, "quick").await.text(), "here");
+}
+
+/// A server whose tool `dig` is called as a task, as revision 2025-11-25 has them, and which says how the task stands
+/// as `follow` does.
+fn diggers(poll_interval: u64, follow: impl Fn(&Value, &Out) + Send + Sync + 'static) -> Scripted {
+    Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("tools/list") => {
+            let mut dig = tool("dig");
+            dig["execution"] = json!({ "taskSupport": "required" });
+            out.answer(message, &json!({ "tools": [dig] }));
+        }
+        Some("tools/call") if message["params"]["task"].is_object() => {
+            let mut task = state("working", "");
+            task["pollInterval"] = json!(poll_interval);
+            out.answer(message, &json!({ "task": task, "_meta": { "x": 1 } }));
+            follow(message, out);
+        }
+        Some("tools/call") => out.refuse(message, -32601, "it requires task augmentation"),
+        Some(method) if method.starts_with("tasks/") => follow(message, out),
+        _ => basics(message, out),
+    })
+}
+
+fn state(status: &str, note: &str) -> Value {
+    json!({ "taskId": "t-1", "status": status, "statusMessage": note, "ttl": 60_000,
+        "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "pollInterval": 20 })
+}
+
+/// Such a server, which is asked after `polls` times.
+fn digging(polls: usize) -> Scripted {
+    let asked = AtomicUsize::new(0);
+    diggers(20, move |message, out| match message["method"].as_str() {
+        Some("tasks/get") if asked.fetch_add(1, Ordering::Relaxed) < polls => {
+            out.answer(message, &state("working", "half way down"));
+        }
+        Some("tasks/get") => out.answer(message, &state("completed", "")),
+        Some("tasks/result") => out.text(message, "a bone"),
+        Some("tasks/cancel") => out.answer(message, &state("cancelled", "")),
+        _ => {}
+    })
+}
+
+/// Regression: such a tool was offered, and each call of it was refused.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_called_as_a_task_only_is_called_so() {
+    let scripted = digging(2);
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let dig = the_tool(&servers, "dig");
+    let (executor, events) = pipeline(&dig, ToolContext::builder("task").build());
+    let result = executor.execute(ToolCall::new("c", dig.spec().name.clone(), json!({}))).await;
+    assert_eq!(result.text(), "a bone");
+    let methods = scripted.seen.methods();
+    let tasks: Vec<&str> =
+        methods.iter().map(String::as_str).filter(|method| method.starts_with("tasks/")).collect();
+    assert_eq!(tasks, ["tasks/get", "tasks/get", "tasks/get", "tasks/result"]);
+    let told = events.all().iter().any(|event| {
+        matches!(&event.body, EventBody::ToolCallProgress { update, .. }
+            if update.text.as_deref().is_some_and(|text| text.contains("half way down")))
+    });
+    assert!(told, "what it says of the task is progress");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_nobody_waits_for_is_taken_back() {
+    let scripted = digging(usize::MAX);
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let token = CancellationToken::new();
+    let context = ToolContext::builder("task").cancellation(token.clone()).build();
+    let dig = the_tool(&servers, "dig");
+    let cancelling = async {
+        scripted.seen.method("tasks/get").await;
+        token.cancel();
+    };
+    let (result, ()) = tokio::join!(call_tool(&dig, json!({}), context), cancelling);
+    assert_eq!(result.error().unwrap().kind, ErrorKind::Cancelled);
+    let told = scripted.seen.method("tasks/cancel").await;
+    assert_eq!(told["params"]["taskId"], "t-1");
+    let limits = config().timeout(Duration::from_secs(5)).longest_call(Duration::from_secs(30));
+    let result = call(&digging(usize::MAX).configured(limits), "dig").await;
+    assert!(result.error().unwrap().message.contains("30000ms"), "{}", result.text());
+}
+
+/// Regression: it read as if the call had been refused, and so as if it could be made again.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_the_server_forgets_may_have_had_an_effect() {
+    for (forgotten, status) in [("tasks/get", "working"), ("tasks/result", "completed")] {
+        let scripted = diggers(20, move |message, out| match message["method"].as_str() {
+            Some(method) if method == forgotten => {
+                out.refuse(message, -32602, "Failed to retrieve task");
+            }
+            Some("tasks/get") => out.answer(message, &state(status, "")),
+            _ => {}
+        });
+        let result = call(&scripted.servers(), "dig").await;
+        let error = result.error().unwrap();
+        assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+        for part in ["Failed to retrieve task", "had begun", "had an effect is not known"] {
+            assert!(error.message.contains(part), "{part} in {error}");
+        }
+    }
+    let refuses = diggers(20, |message, out| match message["method"].as_str() {
+        Some("tasks/get") => out.answer(message, &state("failed", "")),
+        Some("tasks/result") => out.refuse(message, -32000, "there is a rock"),
+        _ => {}
+    });
+    let refused = call(&refuses.servers(), "dig").await;
+    let error = refused.error().unwrap();
+    assert!(error.message.contains("refused: there is a rock"), "the call itself was: {error}");
+}
+
+/// Regression: a task was asked after when its time had come, whatever the server had said of it since.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_the_server_says_to_be_done_is_asked_after_at_once() {
+    let scripted = diggers(100_000_000, |message, out| match message["method"].as_str() {
+        Some("tools/call") => {
+            let out = out.clone();
+            later(Duration::from_millis(500), move || {
+                out.send(&json!({ "jsonrpc": "2.0", "method": "notifications/tasks/status",
+                    "params": state("completed", "") }));
+            });
+        }
+        Some("tasks/get") => out.answer(message, &state("completed", "")),
+        Some("tasks/result") => out.text(message, "a bone"),
+        _ => {}
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let begun = Instant::now();
+    assert_eq!(call(&servers, "dig").await.text(), "a bone");
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use convoke_core::ErrorKind;
-use convoke_mcp::client::{ServerConfig, ServerState, Servers, Surroundings};
-use convoke_tool::{Process, Program, Spawner, ToolContext, ToolError};
+use convoke_mcp::client::{Change, ServerConfig, ServerState, Servers, Surroundings, Warning};
+use convoke_tool::{Process, Program, Spawner, ToolContext, ToolError, ToolRegistry};
 use serde_json::json;
 
 use crate::scripted::{
@@ -90,6 +90,52 @@ async fn a_server_that_fails_again_and_again_is_left_alone_for_longer_and_longer
     assert_eq!(scripted.starts(), starts + 2);
 }
 
+/// Regression: it was told that the next call starts it, which was refused then.
+#[tokio::test(start_paused = true)]
+async fn whoever_ends_a_server_once_more_is_told_when_it_is_started_again() {
+    let servers = mortal().servers();
+    let died = async || call(&servers, "die").await.error().unwrap().clone();
+    let mut told = died().await;
+    for _ in 0..10 {
+        if !told.message.contains("The next call starts it again") {
+            break;
+        }
+        told = died().await;
+    }
+    assert!(told.message.contains("left alone for now: a call in "), "{told}");
+    let wait = told.details.unwrap()["retryInMs"].as_u64().unwrap();
+    assert!((5_000..=16_000).contains(&wait), "{wait}");
+    let refused = call(&servers, "live").await;
+    assert!(refused.text().contains("is left alone for another"), "{}", refused.text());
+    tokio::time::advance(Duration::from_millis(wait)).await;
+    assert_eq!(call(&servers, "live").await.text(), "alive");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_server_of_a_tool_is_waited_for_and_no_other() {
+    let scripted = mortal();
+    let (servers, registry) = (scripted.servers(), ToolRegistry::new());
+    servers.attach(&registry);
+    servers.bring("mcp__other__live").await.unwrap();
+    servers.bring("mcp_read_resource").await.unwrap();
+    assert_eq!(scripted.starts(), 0, "it is not about this one");
+    servers.bring("mcp__s__live").await.unwrap();
+    assert!(registry.has("mcp__s__live"), "whoever waited finds it");
+    servers.bring("mcp__s__other").await.unwrap();
+    assert_eq!(scripted.starts(), 1, "what it offers is known");
+    servers.stop().await;
+    let error = servers.bring("mcp__s__live").await.unwrap_err();
+    assert!(error.message.contains("was stopped"), "{error}");
+
+    let mut off = config();
+    off.enabled = false;
+    let error = scripted.configured(off).bring("mcp__s__live").await.unwrap_err();
+    assert!(error.message.contains("`s` is switched off"), "{error}");
+    let mute = Scripted::new(|_, _| {}).configured(config());
+    let error = mute.bring("mcp__s__live").await.unwrap_err();
+    assert!(error.message.contains("did not answer in time"), "{error}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_fails_in_time_and_babble_is_shown() {
     let servers = Scripted::new(|_, _| {}).configured(config());
@@ -99,6 +145,24 @@ async fn a_server_that_never_answers_fails_in_time_and_babble_is_shown() {
     let babble = Scripted::new(|_, out| out.raw("Welcome to the server!"));
     let error = babble.configured(config()).start("s").await.unwrap_err();
     assert!(error.message.contains("`Welcome to the server!`"), "{error}");
+    assert!(error.message.contains("lines that are no messages"), "{error}");
+}
+
+/// Regression: of a server that waits for something it was told only that it was not ready.
+#[tokio::test(start_paused = true)]
+async fn what_a_server_says_that_is_not_ready_in_time_is_told() {
+    const SAID: &str = "Please open https://login.example/ to authorize";
+    let waits = Scripted::new(|_, out| out.complain(SAID));
+    let error = waits.configured(config()).start("s").await.unwrap_err();
+    let told = format!("{SAID} (it did not answer in time)");
+    assert!(error.message.contains(&told), "{error}");
+
+    let servers = waits.configured(config());
+    let looking = tokio::time::timeout(Duration::from_secs(3), servers.look("s"));
+    assert!(looking.await.is_err(), "it starts for longer than that");
+    let why = servers.not_waited_for("s").await;
+    assert!(why.starts_with(&format!("{SAID} (it was not ready in time)")), "{why}");
+    assert_eq!(servers.status()[0].setback.as_ref().map(|setback| &*setback.why), Some(&*why));
 }
 
 /// codex#32148: whoever wants to end does not wait for a server that does not come up.
@@ -125,7 +189,45 @@ async fn babble_between_messages_does_no_harm() {
         out.raw("{\"half\":");
         out.text(message, "fine");
     });
-    assert_eq!(call(&scripted.servers(), "t").await.text(), "fine");
+    let servers = scripted.servers();
+    assert_eq!(call(&servers, "t").await.text(), "fine");
+    let told: Vec<_> = servers.warnings().into_iter().filter(Warning::is_about_output).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    for part in ["`s`", "2 lines that are no messages", "`debug: about to answer`"] {
+        assert!(told[0].message.contains(part), "{part}: {told:?}");
+    }
+}
+
+/// Regression: a server that wrote 2000 such lines first was ready late, and nobody was told why.
+#[tokio::test]
+async fn babble_before_the_first_message_is_named() {
+    let scripted = Scripted::new(|message, out| {
+        if message["method"] == "tools/list" {
+            return out.answer(message, &json!({ "tools": [tool("t")] }));
+        }
+        if message["method"] == "initialize" {
+            for line in 0..2000 {
+                out.raw(&format!("this is no json {line} \u{1b}[31mred"));
+            }
+        }
+        basics(message, out);
+    });
+    let servers = scripted.servers();
+    let mut changes = servers.changes();
+    servers.start("s").await.unwrap();
+    let status = servers.status().remove(0);
+    let told = status.warnings.join("\n");
+    assert!(told.contains("2000 lines that are no messages"), "{told}");
+    assert!(told.contains("`this is no json 0 \\u{1b}[31mred`"), "{told}");
+    let warned = async {
+        while let Some(change) = changes.next().await {
+            if matches!(change, Change::Warning(warning) if warning.is_about_output()) {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(warned.await, "and whoever follows is told");
 }
 
 #[tokio::test]

@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use convoke_core::ErrorKind;
+use convoke_core::{ErrorKind, EventBody, ToolCall};
 use convoke_mcp::client::{Revision, ServerConfig, ServerState, Servers, Surroundings};
+use convoke_tool::{Tool, ToolContext};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::scripted::{call, reaches, tool};
+use crate::scripted::{call, pipeline, reaches, the_tool, tool};
 use crate::web::{Answer, Asked, Web, basics, modern};
 
 /// Longer than anything here takes, and shorter than anything it could wait for in vain.
@@ -224,6 +225,42 @@ async fn a_call_that_breaks_off_shows_in_the_state_only_if_the_server_is_gone() 
     assert_eq!(error.kind, ErrorKind::Unavailable);
     assert!(error.message.contains("is gone"), "{error}");
     reaches(&servers, |state| matches!(state, ServerState::Failed { .. })).await;
+}
+
+/// Regression: what could not be asked was how the task goes on, and it was said that the call could not be.
+#[tokio::test]
+async fn a_task_whose_server_leaves_may_have_had_an_effect() {
+    let working = json!({ "taskId": "t-1", "status": "working", "statusMessage": "digging",
+        "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z", "pollInterval": 500 });
+    let web = Web::start(move |asked| match asked.rpc() {
+        "tools/list" => {
+            let mut dig = tool("t");
+            dig["execution"] = json!({ "taskSupport": "required" });
+            Answer::json(asked, &json!({ "tools": [dig] }))
+        }
+        "tools/call" => Answer::json(asked, &json!({ "task": working })),
+        "tasks/get" => Answer::json(asked, &working),
+        _ => basics(asked, "one"),
+    })
+    .await;
+    let servers = web.servers();
+    servers.start("s").await.unwrap();
+    let dig = the_tool(&servers, "t");
+    let (executor, events) = pipeline(&dig, ToolContext::builder("task").build());
+    let leaving = async {
+        let is_told = |body: &EventBody| matches!(body, EventBody::ToolCallProgress { .. });
+        while !events.all().iter().any(|event| is_told(&event.body)) {
+            tokio::task::yield_now().await;
+        }
+        web.leave().await
+    };
+    let calling = executor.execute(ToolCall::new("c", dig.spec().name.clone(), json!({})));
+    let (result, _port) = tokio::join!(calling, leaving);
+    let error = result.error().unwrap();
+    assert_eq!(error.kind, ErrorKind::Unavailable, "{error}");
+    for part in ["is gone", "whether the call had an effect is not known"] {
+        assert!(error.message.contains(part), "{part} in {error}");
+    }
 }
 
 #[tokio::test]

@@ -158,3 +158,20 @@ async fn a_program_that_does_not_start_says_why() {
     let error = missing.start("s").await.unwrap_err();
     assert!(error.message.contains("`/nowhere/at-all` not found"), "{error}");
 }
+
+/// Regression: of a stack trace only the last lines were told, and of these only the first few were shown.
+#[tokio::test]
+async fn the_line_that_says_why_a_program_does_not_start_comes_first() {
+    let script = "echo \"Error: KEY is not set\" >&2
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do echo \"    at frame $i\" >&2; done
+        exit 1";
+    let config = ServerConfig::program("s", "/bin/sh", ["-c", script]);
+    let servers = Servers::new(vec![config], surroundings());
+    let error = servers.start("s").await.unwrap_err();
+    let first =
+        "could not be started: Error: KEY is not set (it exited with status 1); it complained: ";
+    assert!(error.message.contains(first), "{error}");
+    assert!(error.message.contains("at frame 3 | [… 4 more] | at frame 8"), "{error}");
+    let setback = servers.status().remove(0).setback.unwrap();
+    assert!(setback.why.starts_with("Error: KEY is not set ("), "{setback:?}");
+}

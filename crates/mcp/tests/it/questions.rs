@@ -235,11 +235,20 @@ async fn questions_without_end_are_given_up() {
 }
 
 /// A server that asks one question once two calls are under way, and tells both what it was answered. It does not say
-/// for which of them it asks.
+/// for which of them it asks. A call of `end_slow` ends those of `slow` before.
 fn asks_for_one_of_two() -> Scripted {
     let open = Mutex::new(Vec::<Value>::new());
     Scripted::new(move |message, out| match message["method"].as_str() {
-        Some("tools/list") => out.answer(message, &json!({ "tools": [tool("ask")] })),
+        Some("tools/list") => {
+            let tools = ["ask", "slow", "end_slow"].map(tool);
+            out.answer(message, &json!({ "tools": tools }));
+        }
+        Some("tools/call") if message["params"]["name"] == "end_slow" => {
+            let mut open = open.lock().unwrap();
+            let ended = open.extract_if(.., |call| call["params"]["name"] == "slow");
+            ended.for_each(|call| out.text(&call, "slow has ended"));
+            out.text(message, "done");
+        }
         Some("tools/call") => {
             let mut open = open.lock().unwrap();
             open.push(message.clone());
@@ -281,34 +290,7 @@ async fn time_stands_still_for_every_call_that_a_question_may_belong_to() {
 /// A program does not say for which of its calls it asks. A question does not go away with the wrong one.
 #[tokio::test]
 async fn a_question_that_may_belong_to_several_calls_is_open_as_long_as_one_of_them_is() {
-    let open = Mutex::new(Vec::<Value>::new());
-    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
-        Some("tools/list") => {
-            let tools = ["ask", "slow", "end_slow"].map(tool);
-            out.answer(message, &json!({ "tools": tools }));
-        }
-        Some("tools/call") if message["params"]["name"] == "end_slow" => {
-            let mut open = open.lock().unwrap();
-            let ended = open.extract_if(.., |call| call["params"]["name"] == "slow");
-            ended.for_each(|call| out.text(&call, "slow has ended"));
-            out.text(message, "done");
-        }
-        Some("tools/call") => {
-            let mut open = open.lock().unwrap();
-            open.push(message.clone());
-            if open.len() == 2 {
-                out.send(&json!({ "jsonrpc": "2.0", "id": "q1", "method": "elicitation/create",
-                    "params": question() }));
-            }
-        }
-        None if message["id"] == "q1" => {
-            for call in open.lock().unwrap().drain(..) {
-                out.text(&call, &message["result"].to_string());
-            }
-        }
-        _ => basics(message, out),
-    });
-    let servers = scripted.servers();
+    let servers = asks_for_one_of_two().servers();
     servers.start("s").await.unwrap();
     let registry = ToolRegistry::new();
     servers.introduce(&registry);
@@ -342,7 +324,7 @@ async fn a_question_that_may_belong_to_several_calls_is_open_as_long_as_one_of_t
     let for_whom: Vec<&str> = asked.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(for_whom, ["mcp__s__slow", "mcp__s__ask"]);
     let (_, reason) = &asked[0];
-    assert!(reason.ends_with("(for one of its calls: ask, slow)"), "{reason}");
+    assert!(reason.ends_with("(for one of its calls: mcp__s__ask, mcp__s__slow)"), "{reason}");
 }
 
 /// Whoever reads the record learns how each question ended.

@@ -35,6 +35,9 @@ pub(crate) struct Seen {
     count: watch::Sender<usize>,
 }
 
+/// How long a message is waited for that has to come.
+const PATIENCE: Duration = Duration::from_mins(2);
+
 impl Seen {
     pub(crate) fn methods(&self) -> Vec<String> {
         let messages = self.messages.lock().unwrap();
@@ -44,6 +47,12 @@ impl Seen {
 
     /// Waits for the first message that is wanted.
     pub(crate) async fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let found = tokio::time::timeout(PATIENCE, self.find(wanted)).await;
+        assert!(found.is_ok(), "the message did not come; these did: {:?}", self.methods());
+        found.unwrap()
+    }
+
+    async fn find(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut count = self.count.subscribe();
         loop {
             count.borrow_and_update();
@@ -69,6 +78,7 @@ impl Seen {
 #[derive(Clone)]
 pub(crate) struct Out {
     lines: mpsc::UnboundedSender<String>,
+    complaints: mpsc::UnboundedSender<String>,
     exit: watch::Sender<Option<i32>>,
 }
 
@@ -79,6 +89,11 @@ impl Out {
 
     pub(crate) fn raw(&self, line: &str) {
         self.lines.send(format!("{line}\n")).ok();
+    }
+
+    /// Writes to the standard error.
+    pub(crate) fn complain(&self, line: &str) {
+        self.complaints.send(format!("{line}\n")).ok();
     }
 
     pub(crate) fn answer(&self, asked: &Value, result: &Value) {
@@ -223,7 +238,8 @@ impl Spawner for Scripted {
         let (mut complaints, stderr) = duplex(1 << 16);
         let (lines, mut queue) = mpsc::unbounded_channel::<String>();
         let (exit, exited) = watch::channel(None);
-        let out = Out { lines, exit: exit.clone() };
+        let (complain, mut said) = mpsc::unbounded_channel::<String>();
+        let out = Out { lines, complaints: complain, exit: exit.clone() };
         let (behaviour, seen) = (Arc::clone(&self.behaviour), Arc::clone(&self.seen));
         let mut over = exited.clone();
         tokio::spawn(async move {
@@ -244,8 +260,15 @@ impl Spawner for Scripted {
                     }
                 }
             };
+            let complaining = async {
+                while let Some(line) = said.recv().await {
+                    if complaints.write_all(line.as_bytes()).await.is_err() {
+                        break;
+                    }
+                }
+            };
             tokio::select! {
-                _ = async { tokio::join!(reading, writing) } => {}
+                _ = async { tokio::join!(reading, writing, complaining) } => {}
                 _ = over.wait_for(Option::is_some) => {}
             }
             let code = *over.borrow();

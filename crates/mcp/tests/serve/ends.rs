@@ -11,6 +11,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use crate::support::{Client, Server, Way, call};
 
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const WAIT: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{}}}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
 
 async fn start_waiting(client: &Client) -> RequestHandle<RoleClient> {
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(call("wait", json!({}))));
@@ -19,6 +22,13 @@ async fn start_waiting(client: &Client) -> RequestHandle<RoleClient> {
         .send_cancellable_request(request, PeerRequestOptions::no_options())
         .await
         .unwrap()
+}
+
+/// Whoever comes next is served: what ended was the call alone.
+async fn serves_the_next(server: &mut Server) {
+    let next = server.connect(Way::NewStreams).await;
+    let sum = next.running.call_tool(call("add", json!({ "left": 1, "right": 1 }))).await.unwrap();
+    assert_eq!(sum.is_error, Some(false), "the server goes on");
 }
 
 #[tokio::test]
@@ -47,8 +57,7 @@ async fn a_call_that_is_taken_back_is_not_answered() {
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
     writer.write_all(format!("{cancel}\n").as_bytes()).await.unwrap();
     server.stage.has_stopped().await;
-    let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
-    writer.write_all(format!("{ping}\n").as_bytes()).await.unwrap();
+    writer.write_all(format!("{PING}\n").as_bytes()).await.unwrap();
     writer.shutdown().await.unwrap();
     let mut ids = Vec::new();
     while let Some(line) = heard.next_line().await.unwrap() {
@@ -74,6 +83,85 @@ async fn a_call_whose_client_hung_up_stops() {
     }
 }
 
+/// Regression: it took five seconds until the call was told. A client that only closed its side hears how it ended.
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_soon_when_nothing_more_comes() {
+    let mut server = Server::new();
+    let (reader, mut writer) = tokio::io::split(server.streams());
+    writer.write_all(format!("{HELLO}\n{WAIT}\n").as_bytes()).await.unwrap();
+    server.stage.has_started().await;
+    let hung_up = tokio::time::Instant::now();
+    writer.write_all(format!("{PING}\n").as_bytes()).await.unwrap();
+    writer.shutdown().await.unwrap();
+    assert!(server.served.join_next().await.unwrap().unwrap().is_ok());
+    assert!(hung_up.elapsed() < Duration::from_secs(2), "{:?}", hung_up.elapsed());
+    server.stage.has_stopped().await;
+    let mut heard = BufReader::new(reader).lines();
+    let mut answers = Vec::new();
+    while let Some(line) = heard.next_line().await.unwrap() {
+        answers.push(serde_json::from_str::<serde_json::Value>(&line).unwrap());
+    }
+    let answer = |id: i64| answers.iter().find(|answer| answer["id"] == id).unwrap();
+    assert!(answer(2)["result"].is_object(), "what was asked for last is answered: {answers:?}");
+    assert_eq!(answer(1)["result"]["isError"], true, "{answers:?}");
+}
+
+/// Nobody can get the answer, though more may still come.
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_at_once_when_nobody_reads_its_answer() {
+    let mut server = Server::new();
+    let (mut asking, reader) = tokio::io::duplex(1024);
+    let (writer, answers) = tokio::io::duplex(1024);
+    server.served.spawn(serve_stdio(server.service(), reader, writer, server.stop.clone()));
+    asking.write_all(format!("{HELLO}\n{WAIT}\n").as_bytes()).await.unwrap();
+    let mut answers = BufReader::new(answers).lines();
+    assert!(answers.next_line().await.unwrap().unwrap().contains("protocolVersion"));
+    server.stage.has_started().await;
+    drop(answers);
+    let hung_up = tokio::time::Instant::now();
+    asking.write_all(format!("{PING}\n").as_bytes()).await.unwrap();
+    server.stage.has_stopped().await;
+    assert!(server.served.join_next().await.unwrap().unwrap().is_ok());
+    assert!(hung_up.elapsed() < Duration::from_secs(1), "{:?}", hung_up.elapsed());
+}
+
+/// Regression: the error named a type of ours.
+#[tokio::test]
+async fn a_client_that_goes_before_it_is_answered_did_nothing_wrong() {
+    let mut server = Server::new();
+    let (mut asking, reader) = tokio::io::duplex(1024);
+    let (writer, answers) = tokio::io::duplex(1024);
+    drop(answers);
+    server.served.spawn(serve_stdio(server.service(), reader, writer, server.stop.clone()));
+    asking.write_all(format!("{HELLO}\n").as_bytes()).await.unwrap();
+    let served = server.served.join_next().await.unwrap().unwrap();
+    assert!(served.is_ok(), "{served:?}");
+}
+
+/// Whoever listens for changes and hangs up has nothing to wait for, and may soon end the server by force.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_only_listens_and_hangs_up_is_not_waited_for() {
+    let mut server = Server::new();
+    let (reader, mut writer) = tokio::io::split(server.streams());
+    let listen = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+        "params": {
+            "notifications": { "toolsListChanged": true },
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    writer.write_all(format!("{listen}\n").as_bytes()).await.unwrap();
+    let told = BufReader::new(reader).lines().next_line().await.unwrap().unwrap();
+    assert!(told.contains("acknowledged"), "{told}");
+    let hung_up = tokio::time::Instant::now();
+    writer.shutdown().await.unwrap();
+    assert!(server.served.join_next().await.unwrap().unwrap().is_ok());
+    assert!(hung_up.elapsed() < Duration::from_secs(1), "{:?}", hung_up.elapsed());
+}
+
 #[tokio::test]
 async fn a_call_whose_connection_is_gone_stops() {
     let mut server = Server::new();
@@ -84,6 +172,7 @@ async fn a_call_whose_connection_is_gone_stops() {
     drop(waiting);
     client.running.cancel().await.unwrap();
     server.stage.has_stopped().await;
+    serves_the_next(&mut server).await;
 }
 
 #[tokio::test]
@@ -94,6 +183,7 @@ async fn a_session_that_is_ended_takes_its_calls_along() {
     server.stage.has_started().await;
     client.running.cancel().await.unwrap();
     server.stage.has_stopped().await;
+    serves_the_next(&mut server).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -167,9 +167,11 @@ async fn every_refusal_arrives_whole_while_others_write() {
             refused += usize::from(message["error"]["code"] == -32700);
             answered += usize::from(message["id"].is_number());
         }
+        (refused, answered)
     };
-    let (written, ()) = tokio::join!(writer.write_all(lines.as_bytes()), reading);
+    let (written, heard) = tokio::join!(writer.write_all(lines.as_bytes()), reading);
     written.unwrap();
+    assert_eq!(heard, (BAD, BAD), "each is refused or answered once");
 }
 
 #[tokio::test]
@@ -198,4 +200,5 @@ async fn subscriptions_are_counted_and_do_not_stop_the_reading() {
         refused += usize::from(message["error"]["code"] == -32600);
         listed |= message["id"] == 1000;
     }
+    assert_eq!(refused, 600 - 16, "sixteen listen");
 }

@@ -63,6 +63,10 @@ impl Model for Recording {
         self.model.facts()
     }
 
+    fn retries(&self) -> u32 {
+        self.model.retries()
+    }
+
     fn stream(&self, request: &Request<'_>) -> ModelStream {
         let kept = KeptRequest::of(request, &self.placeholders);
         let (tape, placeholders) = (self.tape.clone(), self.placeholders.clone());

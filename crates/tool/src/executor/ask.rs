@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::ToolExecutor;
-use super::end::for_event;
+use super::end::{Ticket, for_event};
 use super::hooks::Person;
 use super::prepare::{Decided, PreparedCall, decide_contained, linked};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
@@ -120,14 +120,16 @@ impl ToolExecutor {
         };
         if let Err(reason) = told {
             let objection = Objection { message: Some(reason.clone()), by: Some(BY_HOOK.into()) };
-            return ended(refused(prepared, objection, reason));
+            return ended(refused(prepared.ticket, objection, reason));
         }
         let reason = question.reason.clone();
         let nobody = match self.put(&question, Matter::of(&prepared)).await {
             Heard::Answer(Answer::Yes(consent)) => {
                 return self.consented(prepared, question, consent).await;
             }
-            Heard::Answer(Answer::No(objection)) => return ended(objected(prepared, objection)),
+            Heard::Answer(Answer::No(objection)) => {
+                return ended(objected(prepared.ticket, objection));
+            }
             // The question stays open: whoever takes the run up is asked.
             Heard::Stopped => {
                 let why = "the run was stopped before anybody answered";
@@ -144,7 +146,7 @@ impl ToolExecutor {
             }
             Unanswered::Deny => {
                 let objection = Objection { message: Some(nobody.clone()), by: None };
-                ended(refused(prepared, objection, nobody))
+                ended(refused(prepared.ticket, objection, nobody))
             }
         }
     }
@@ -346,17 +348,17 @@ impl ToolExecutor {
             Decided::Ready(prepared) => Once::Ended(Asked::Consented(Box::new(prepared))),
             Decided::Ask(prepared) => Once::Again(Box::new(prepared)),
             Decided::Answered(result) => ended(result),
+            Decided::Deferred(result) => Once::Ended(Asked::Deferred(result)),
         }
     }
 }
 
-fn objected(prepared: PreparedCall, objection: Objection) -> Box<ToolResult> {
+pub(super) fn objected(ticket: Ticket, objection: Objection) -> Box<ToolResult> {
     let said = objection.message.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
-    refused(prepared, objection, format!("the user said no{said}"))
+    refused(ticket, objection, format!("the user said no{said}"))
 }
 
-fn refused(prepared: PreparedCall, objection: Objection, told: String) -> Box<ToolResult> {
-    let ticket = prepared.ticket;
+fn refused(ticket: Ticket, objection: Objection, told: String) -> Box<ToolResult> {
     let answered = EventBody::ApprovalAnswered {
         tool_name: ticket.tool_name().to_owned(),
         approved: false,

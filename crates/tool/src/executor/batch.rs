@@ -25,9 +25,12 @@ impl ToolExecutor {
     /// Runs calls side by side where nothing could be noticed of it, and in call order where it could.
     /// The results are in call order.
     pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let first: Vec<Decided> =
-            calls.into_iter().map(|call| self.decide_first(call, CallOptions::default())).collect();
-        let decided = join_all(first.into_iter().map(|decided| self.hooked(decided))).await;
+        let decide = |call| self.decide_first(call, CallOptions::default());
+        let first: Vec<_> = calls.into_iter().map(decide).collect();
+        let when_here = first
+            .into_iter()
+            .map(|first| async move { self.hooked(self.when_here(first).await).await });
+        let decided = join_all(when_here).await;
         let waits = waits(&footprints(&decided).await);
         let standing: Vec<Standing> = decided.iter().map(|_| Standing::default()).collect();
 
@@ -53,6 +56,7 @@ impl ToolExecutor {
         };
         let prepared = match decided {
             Decided::Answered(result) => return *result,
+            Decided::Deferred(result) => return parks(result),
             Decided::Ready(prepared) => prepared,
             // Most calls are not asked about: what asking takes is not part of every call.
             Decided::Ask(prepared) => match Box::pin(self.ask_until_answered(prepared)).await {

@@ -172,10 +172,11 @@ impl Ticket {
 
     fn finish(
         mut self,
-        error: Option<ToolError>,
-        output: ToolOutput,
+        mut error: Option<ToolError>,
+        mut output: ToolOutput,
         failure: impl FnOnce(String, ToolError, Vec<Part>, Millis) -> EventBody,
     ) -> Box<ToolResult> {
+        self.parts.entered.hide(&self.call, &mut output, error.as_mut());
         let result = self.result(error.map(bounded), output);
         let (tool_name, content) = (self.tool_name.clone(), result.llm_content.clone());
         let body = match &result.outcome {

@@ -7,9 +7,8 @@ use convoke_core::{CallOutcome, ErrorKind, EventBody, ToolCall, ToolError, ToolR
 
 use super::ToolExecutor;
 use super::end::for_event;
-use super::prepare::{Decided, PreparedCall};
+use super::prepare::{Decided, PreparedCall, settled};
 use crate::approve::Question;
-use crate::authorize::Decision;
 use crate::hook::Said;
 
 /// Whether a person has consented to just these arguments.
@@ -38,7 +37,7 @@ impl ToolExecutor {
 
     pub(super) async fn asked_hooks(&self, decided: Decided, person: Person) -> Decided {
         let (prepared, asks) = match decided {
-            Decided::Answered(_) => return decided,
+            Decided::Answered(_) | Decided::Deferred(_) => return decided,
             Decided::Ready(prepared) => (prepared, false),
             Decided::Ask(prepared) => (prepared, true),
         };
@@ -114,11 +113,7 @@ impl ToolExecutor {
         let PreparedCall { mut ticket, options, .. } = prepared;
         let shown = for_event(&call.arguments, self.0.limits.max_event_bytes);
         ticket.note(format!("A hook changed the arguments of this call to: {shown}"));
-        match self.decide(ticket, call, options) {
-            Ok((prepared, Decision::Ask { .. })) => Decided::Ask(prepared),
-            Ok((prepared, _)) => Decided::Ready(prepared),
-            Err((ticket, error)) => Decided::Answered(ticket.answered(error)),
-        }
+        settled(self.decide(ticket, call, options))
     }
 
     /// Tells hooks what came of a call.

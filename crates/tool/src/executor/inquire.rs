@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use convoke_core::{CallId, EventBody, Kind};
+use convoke_core::{AgentPath, CallId, EventBody, Kind};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -38,6 +38,10 @@ impl Inquirer for Asking {
         // What cannot be recorded has not been asked; the run ends for that reason.
         let answered = self.executor.inquire(call, &self.tool_name, inquiry).await;
         answered.unwrap_or(Answer::Nobody)
+    }
+
+    fn agent(&self) -> &AgentPath {
+        self.executor.0.recorder.agent()
     }
 }
 
@@ -97,6 +101,11 @@ impl ToolExecutor {
             }
             other => other,
         };
+        if let Answer::Yes(Consent { arguments: Some(Value::Object(fields)), .. }) = &answer {
+            for (name, value) in fields.iter().filter(|(name, _)| is_secret(name, form.as_ref())) {
+                self.0.entered.keep(call, name, value);
+            }
+        }
         let limit = self.0.limits.max_event_bytes;
         let (accepted, values, message, by) = match &answer {
             Answer::Yes(Consent { arguments, by, .. }) => {
@@ -115,13 +124,16 @@ impl ToolExecutor {
     }
 }
 
+/// Tells whether what stands in a field is a password, or a key.
+fn is_secret(name: &str, form: Option<&Form>) -> bool {
+    form.map_or_else(|| looks_like_credential(name), |form| form.hides(name))
+}
+
 /// Returns what was entered without what nobody but the server should ever read.
 fn without_credentials(values: &Value, form: Option<&Form>) -> Value {
     let Value::Object(fields) = values else { return values.clone() };
-    let is_secret =
-        |name: &str| form.map_or_else(|| looks_like_credential(name), |form| form.hides(name));
     let shown = |(name, value): (&String, &Value)| {
-        let hides = is_secret(name) && !matches!(value, Value::Null | Value::Bool(_));
+        let hides = is_secret(name, form) && !matches!(value, Value::Null | Value::Bool(_));
         let value = if hides { format!("[secret {name}]").into() } else { value.clone() };
         (name.clone(), value)
     };

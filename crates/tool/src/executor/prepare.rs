@@ -12,6 +12,7 @@ use convoke_core::{
 };
 use serde_json::Value;
 
+use super::absent::Absent;
 use super::end::{Ticket, bounded_display};
 use super::{CallOptions, ToolExecutor};
 use crate::approve::Question;
@@ -112,6 +113,8 @@ pub enum Decided {
     Ask(PreparedCall),
     /// It is over already: unknown, wrong or not allowed.
     Answered(Box<ToolResult>),
+    /// It waits: somebody was asked about it, and its tool is not here now. It has no end yet.
+    Deferred(Box<ToolResult>),
 }
 
 impl Decided {
@@ -119,33 +122,39 @@ impl Decided {
     pub(super) const fn prepared(&self) -> Option<&PreparedCall> {
         match self {
             Self::Ready(prepared) | Self::Ask(prepared) => Some(prepared),
-            Self::Answered(_) => None,
+            Self::Answered(_) | Self::Deferred(_) => None,
         }
     }
 }
 
 impl ToolExecutor {
     /// Looks up, validates and authorises a call, and lets hooks have their say. From here on the stream
-    /// knows it as requested.
+    /// knows it as requested. A tool that is not here yet is waited for.
     pub async fn prepare(&self, call: ToolCall, options: CallOptions) -> Decided {
-        self.hooked(self.decide_first(call, options)).await
+        let decided = self.when_here(self.decide_first(call, options)).await;
+        self.hooked(decided).await
     }
 
-    /// Decides about a call, before hooks have had their say.
-    pub(crate) fn decide_first(&self, call: ToolCall, options: CallOptions) -> Decided {
+    /// Decides about a call, before hooks have had their say; not yet, if its tool is not here and may come.
+    pub(crate) fn decide_first(
+        &self,
+        call: ToolCall,
+        options: CallOptions,
+    ) -> Result<Decided, Box<Absent>> {
         // Whoever may use others through it sees, decides and records what is meant.
         let call = if self.0.view.entry(USE_TOOL).is_some() { call.meant() } else { call };
         let opened =
             Ticket::open(&self.0, call.id.clone(), brief_name(&call.name), &call.arguments);
         let ticket = match opened {
             Ok(ticket) => ticket,
-            Err(result) => return Decided::Answered(result),
+            Err(result) => return Ok(Decided::Answered(result)),
         };
-        match self.decide(ticket, call, options) {
-            Ok((prepared, Decision::Ask { .. })) => Decided::Ask(prepared),
-            Ok((prepared, _)) => Decided::Ready(prepared),
-            Err((ticket, error)) => Decided::Answered(ticket.answered(error)),
+        if self.0.view.entry(&call.name).is_none()
+            && let Some(arrivals) = self.0.view.arrivals_of(&call.name)
+        {
+            return Err(Box::new(Absent { ticket, call, options, arrivals }));
         }
+        Ok(settled(self.decide(ticket, call, options)))
     }
 
     #[expect(
@@ -261,6 +270,15 @@ impl ToolExecutor {
     /// authorizer would say.
     pub(super) fn locate(&self, effects: &Effects) -> Result<Vec<(Access, Place)>, ToolError> {
         effects.paths().map(|(access, path)| Ok((access, self.0.context.locate(path)?))).collect()
+    }
+}
+
+/// Returns how the first half ended for a call that was decided about.
+pub(super) fn settled(decided: Result<(PreparedCall, Decision), (Ticket, ToolError)>) -> Decided {
+    match decided {
+        Ok((prepared, Decision::Ask { .. })) => Decided::Ask(prepared),
+        Ok((prepared, _)) => Decided::Ready(prepared),
+        Err((ticket, error)) => Decided::Answered(ticket.answered(error)),
     }
 }
 

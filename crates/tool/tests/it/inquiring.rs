@@ -113,6 +113,51 @@ async fn a_call_hears_what_a_person_says_and_all_of_it_is_recorded() {
 }
 
 #[tokio::test]
+async fn a_call_knows_which_agent_made_it_and_a_question_for_one_of_several_calls_says_so() {
+    let registry = ToolRegistry::new();
+    let who = async |_: Nothing, context: ToolContext| {
+        Ok::<_, String>(json!(context.agent().map(ToString::to_string)))
+    };
+    registry.register(FunctionTool::new("who", "Says who.", who).kind(Kind::Read)).unwrap();
+    let sink = Arc::new(MemorySink::default());
+    let recorder = Recorder::new("run", sink, Arc::new(SystemClock)).child("own", "worker");
+    let (builder, _) = builder();
+    let executor = builder.view(ToolView::of(registry)).recorder(recorder).build();
+    let result = executor.execute(ToolCall::new("c", "who", json!({}))).await;
+    assert_eq!(result.value(), Some(&json!("main/worker")));
+    assert_eq!(ToolContext::builder("t").build().agent(), None);
+
+    let plain = inquiry("?");
+    assert_eq!(plain.reason_and_calls(), ("the server wants to know", None));
+    let several = plain.for_one_of(&["a of main/worker".to_owned(), "b".to_owned()]);
+    let calls = Some("a of main/worker, b");
+    assert_eq!(several.reason_and_calls(), ("the server wants to know", calls));
+}
+
+/// Regression: a password that is too short to be known by its shape was in the result, and in the stream.
+#[tokio::test]
+async fn a_short_password_that_a_call_repeats_is_told_to_nobody() {
+    let registry = ToolRegistry::new();
+    let ask = async |_: Nothing, context: ToolContext| {
+        let secret = json!({ "type": "string", "format": "password" });
+        let schema = json!({ "properties": { "word": secret } });
+        let heard =
+            context.inquire(Inquiry { wanted: Wanted::Form { schema }, ..inquiry("?") }).await;
+        let Answer::Yes(consent) = heard else { return Err("nobody".to_owned()) };
+        Ok(json!({ "heard": consent.arguments, "text": "the first of many" }))
+    };
+    registry.register(FunctionTool::new("log_in", "Logs in.", ask).kind(Kind::Read)).unwrap();
+    let approver = ask_with(async |_| Answer::with_arguments(json!({ "word": "first" })));
+    let (builder, sink) = builder();
+    let executor = builder.view(ToolView::of(registry)).approver(approver).build();
+    let result = executor.execute(ToolCall::new("c", "log_in", json!({}))).await;
+    let told = json!({ "heard": { "word": "[secret word]" }, "text": "the first of many" });
+    assert_eq!(result.value(), Some(&told));
+    let all = serde_json::to_string(&sink.events()).unwrap();
+    assert!(all.contains("[secret word]") && !all.contains("\"first"), "{all}");
+}
+
+#[tokio::test]
 async fn where_nobody_is_the_call_goes_on_without() {
     let (heard, events) = asked_with(Answer::Nobody).await;
     assert_eq!(heard, json!("nobody"));

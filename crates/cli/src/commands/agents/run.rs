@@ -10,6 +10,7 @@ use convoke_core::{ExitCode, Mode};
 use convoke_tool::Tool;
 use serde_json::{Map, Value};
 
+use super::super::mcp::end_all;
 use super::super::run::approve::Approvals;
 use super::super::run::flags::{AgentFlags, WorkspaceFlag};
 use super::super::run::place::{Place, work_in_place};
@@ -118,7 +119,9 @@ impl Run {
         let task = attach::to(task, input, &self.flags.file, session)?;
         let view = self.output.view(&self.flags, output).kept(runtime.journals().is_some());
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
-        watch.until_the_end(threads, builder.start_as(id, task), output)
+        let ended = watch.until_the_end(threads, builder.start_as(id, task), output)?;
+        end_all(&runtime, threads);
+        Ok(ended)
     }
 
     /// Reads what it is to do. Where inputs are named, there need not be a text.

@@ -105,7 +105,7 @@ impl Mentioning {
                     said.text.push_str(written);
                     // Somebody who puts quotes around a name says where it ends.
                     let is_quoted = written.starts_with("@\"");
-                    let exact = if is_quoted { name } else { name.trim_end_matches(CLOSING) };
+                    let exact = if is_quoted { name } else { without_closing(name) };
                     match (agent(name, places).filter(|_| begins_line), resource(exact, places)) {
                         (Some(agent), _) => said.call(agent),
                         (None, Some(resource)) => said.look_up(resource),
@@ -265,6 +265,18 @@ fn resource(name: &str, places: &Places) -> Option<Mentioned> {
     (is_known && !uri.is_empty()).then_some(mentioned)
 }
 
+/// Returns the name without the punctuation after it. A brace that closes one of the name's own is part of it.
+fn without_closing(name: &str) -> &str {
+    let mut shorter = name;
+    while let Some(next) = shorter.strip_suffix(CLOSING) {
+        if shorter.ends_with('}') && next.matches('{').count() > next.matches('}').count() {
+            break;
+        }
+        shorter = next;
+    }
+    shorter
+}
+
 /// Returns the name without the punctuation after it, unless there is a file whose name has it.
 fn existing<'a>(name: &'a str, places: &Places) -> &'a str {
     if places.path(name).exists() {
@@ -383,6 +395,8 @@ mod tests {
         let said = read("@\"docs:file:///a_(b)\", or @docs:file:///a_(b)").unwrap();
         let uris: Vec<&str> = said.resources.iter().map(|one| one.uri.as_str()).collect();
         assert_eq!(uris, ["file:///a_(b)", "file:///a_(b"], "quotes say where it ends");
+        let said = read("({@docs:note://{day}/{id}})").unwrap();
+        assert_eq!(said.resources[0].uri, "note://{day}/{id}", "its own braces are part of it");
         assert!(read("see @docs:").is_err(), "a file is meant");
         assert!(read("see @other:x").is_err(), "there is no such server");
         let said = read("see @dosc:file:///guide.md").unwrap_err().to_string();

@@ -23,6 +23,8 @@ pub(super) struct Queue<'a> {
     told: VecDeque<Told>,
     /// Held back.
     held: VecDeque<String>,
+    /// The agents that messages are for which the run has taken in.
+    named: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -31,11 +33,19 @@ struct Told {
     line: String,
     /// As the run knows it.
     words: String,
+    /// The agents it is for.
+    agents: Vec<String>,
 }
 
 impl<'a> Queue<'a> {
-    pub(super) const fn new(places: &'a Places, secrets: Secrets) -> Self {
-        Self { places, secrets, told: VecDeque::new(), held: VecDeque::new() }
+    pub(super) fn new(places: &'a Places, secrets: Secrets) -> Self {
+        let (told, held, named) = Default::default();
+        Self { places, secrets, told, held, named }
+    }
+
+    /// Returns the agents that the messages are for which the run has taken in.
+    pub(super) fn take_named(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.named)
     }
 
     /// Returns what the run never heard, in the order in which it was said.
@@ -55,9 +65,10 @@ impl Listener for Queue<'_> {
         };
         let Some(said) = said else { return self.held.push_back(line) };
         let words = self.secrets.hide(&said.text).into_owned();
+        let agents = said.agents.clone();
         // What a run does not hear any more is said after it.
         match run.say(said.into_task()) {
-            Ok(()) => self.told.push_back(Told { line, words }),
+            Ok(()) => self.told.push_back(Told { line, words, agents }),
             Err(_) => self.held.push_back(line),
         }
     }
@@ -68,7 +79,9 @@ impl Listener for Queue<'_> {
         if self.told.front()?.words != words {
             return None;
         }
-        self.told.pop_front().map(|told| told.line)
+        let told = self.told.pop_front()?;
+        self.named.extend(told.agents);
+        Some(told.line)
     }
 
     fn waiting(&self) -> Vec<String> {

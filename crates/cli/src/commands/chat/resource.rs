@@ -38,6 +38,10 @@ pub(super) async fn read(
     if let Some(why) = runtime.denies_reading(server) {
         return Err(cannot(why));
     }
+    if uri.contains('{') && uri.contains('}') {
+        let why = "it is to be filled in: write a value in the place of what stands in braces";
+        return Err(cannot(why.to_owned()));
+    }
     servers.attach();
     let reading = tokio::time::timeout(PATIENCE, servers.servers().read_resource(server, uri));
     let late = || ToolError::timeout(PATIENCE);

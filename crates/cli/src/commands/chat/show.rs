@@ -49,11 +49,10 @@ pub(super) fn banner(model: &str, directory: &str, mode: Mode, output: &Output) 
 pub(super) fn recap(paused: &Paused, said: Option<&str>, output: &Output) {
     let err = &output.err;
     let (turns, usage) = (paused.turns(), paused.spent());
-    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     let facts = Look::of(err).joined([
         Some(amounts::count(turns.into(), "turn")),
-        Some(format!("{} tokens", amounts::tokens(tokens))),
-        usage.cost.map(amounts::money),
+        Some(format!("{} tokens", amounts::all_tokens(&usage))),
+        amounts::cost(&usage),
     ]);
     let id = err.paint(Style::Name, paused.id()).to_string();
     err.line(format_args!("going on with {id} ({facts})"));
@@ -228,13 +227,26 @@ pub(super) fn said(line: &str, output: &Output) {
     }
 }
 
+/// Says which agents a message was for that nobody called. It is said each time: one remark is about one answer.
+pub(super) fn not_called(agents: &[String], output: &Output) {
+    let err = &output.err;
+    for agent in agents {
+        let label = err.paint(Style::Warn, "warning:");
+        let said = format!(
+            "{agent} was named, and the model did not call it; ask again, or run it yourself: `convoke agents run \
+             {agent}`"
+        );
+        err.line(format_args!("{label} {}", err.printable(&said)));
+    }
+}
+
 /// Says what was attached.
 pub(super) fn attached(files: &[Attached], output: &Output) {
     for file in files {
         let err = &output.err;
         let name = err.printable(&file.name).to_string();
         let what = match &file.part {
-            Part::Media { mime, .. } => format!("{mime}, "),
+            Part::Media { mime, .. } => format!("{}, ", err.printable(mime)),
             _ => String::new(),
         };
         let line = format!("  attached {name} ({what}{})", bytes(file.bytes));

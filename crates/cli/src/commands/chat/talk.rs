@@ -7,7 +7,7 @@ use std::time::Duration;
 use convoke::Runtime;
 use convoke::agent::{AgentExecutor, Paused, Running, Task};
 use convoke::config::Config;
-use convoke_core::{Cause, ExitCode, Mode, ModelFacts, Outcome, RunId};
+use convoke_core::{Cause, ExitCode, Mode, ModelFacts, Outcome, RunId, Status};
 
 use tokio::time::Instant;
 
@@ -51,6 +51,8 @@ pub(super) struct Talk<'a> {
     pub(super) said: Option<String>,
     /// Files that go with the next message.
     pub(super) to_attach: Vec<Attached>,
+    /// The agents that the next message is for.
+    pub(super) named: Vec<String>,
     /// Whether the conversation is summed up before the next answer.
     pub(super) sum_up: bool,
     pub(super) typing: Typing,
@@ -260,6 +262,7 @@ impl Talk<'_> {
         output: &mut Output,
     ) -> Result<Next, Failure> {
         let before = self.before();
+        let mut named = std::mem::take(&mut self.named);
         let mut run = self.start(task)?;
         if input.is_terminal() && !output.is_quiet() {
             output.err.gap();
@@ -270,6 +273,8 @@ impl Talk<'_> {
         let may_type = input.is_editor() && watch.view().is_live();
         let person = may_type.then_some(Person { typing: &mut self.typing, listener: &mut queue });
         let followed = watch.follow(threads, &mut run, person, output);
+        named.append(&mut queue.take_named());
+        named.retain(|agent| !watch.view().has_called(agent));
         self.lines = queue.into_lines();
         self.draft = self.typing.take_draft();
         let ended = followed.and_then(|()| {
@@ -279,7 +284,12 @@ impl Talk<'_> {
         self.paused = Some(run.pause());
         match ended {
             Ok(None) => Ok(Next::GoOn),
-            Ok(Some((totals, outcome))) => Ok(self.ended(totals, &outcome, input, output)),
+            Ok(Some((totals, outcome))) => {
+                if outcome.cause == Cause::Goal {
+                    show::not_called(&named, output);
+                }
+                Ok(self.ended(totals, &outcome, input, output))
+            }
             Err(failure) if failure.code() == ExitCode::Terminated => {
                 Ok(Next::Stop(failure.code()))
             }
@@ -313,6 +323,7 @@ impl Talk<'_> {
         if shows {
             show::attached(&said.files, output);
         }
+        self.named.clone_from(&said.agents);
         Ok(said.into_task())
     }
 
@@ -372,7 +383,12 @@ impl Talk<'_> {
             }
             Cause::Interrupted => {
                 self.give_back();
-                note("interrupted; the conversation goes on with your next message", output);
+                // The model is told which; whoever asks for them can have them continued.
+                let were_at_work = totals.agents.iter().any(|it| it.status == Status::Cancelled);
+                let without =
+                    if were_at_work { ", without the agents that were at work" } else { "" };
+                let goes_on = "interrupted; the conversation goes on with your next message";
+                note(&format!("{goes_on}{without}"), output);
             }
             // The person said no, and knows it.
             Cause::Denied if outcome.recovered && input.is_terminal() => {}

@@ -1,31 +1,32 @@
-//! `convoke config trust`, `untrust` and `trusted`: whose `convoke.yml` may decide things.
+//! `convoke config trust`, `untrust` and `trusted`: whose files may decide things.
+
+mod shown;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use convoke::PROJECT_SERVERS;
 use convoke::agent::files::{list, usual_directories};
-use convoke::config::{Grant, Grants, PROJECT_FILE_NAMES, Trust as State, grants};
-use convoke::mcp::client::{ServerConfig, Transport, import};
+use convoke::config::{PROJECT_FILE_NAMES, Trust as State, grants};
 use convoke_core::ExitCode;
 
+use self::shown::tell;
 use crate::commands::ask;
 use crate::failure::Failure;
-use crate::files;
-use crate::output::Output;
+use crate::output::{Output, spelled};
 use crate::session::Session;
 use crate::trust::{TrustFile, file_in, file_of, listed_as};
-use crate::view::amounts;
-
-/// How much of a value is shown.
-const MAX_CHARACTERS: usize = 200;
 
 const AFTER_TRUST: &str = "\
+All that the files would decide is shown first, whole: command lines, variables, headers and addresses, each on a line \
+of its own, with control characters spelled out. Only what is nothing but a key, as apiKey, is masked.
+
 A file that is not trusted may set harmless values only: nothing that runs a program, names a server or \
 reads a variable. What is trusted is what the file says now: once it is changed, by a pull request or by a \
 model, it is not trusted until you look at it again.
 
-A folder without such a file is trusted with the agents and the .mcp.json in it; a convoke.yml that comes later is not.
+The agents and the .mcp.json of the folder are trusted with it, also after they are changed. A folder without a \
+convoke.yml is trusted for these alone; a convoke.yml that comes later is not.
 
 Examples:
   convoke config trust
@@ -41,7 +42,7 @@ Examples:
   convoke config trusted
   convoke config trusted --json";
 
-/// Show what the convoke.yml of this project decides, and trust it as it is
+/// Show what the files of this project decide, and trust them
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_TRUST)]
 pub(crate) struct Trust {
@@ -72,11 +73,11 @@ pub(crate) struct Trusted {
 impl Trust {
     /// Runs the command.
     pub(super) fn run(&self, session: &Session<'_>, output: &Output) -> Result<ExitCode, Failure> {
-        let mut list = TrustFile::read(session.environment())?;
+        let list = TrustFile::read(session.environment())?;
         let file = project_file(self.directory.as_deref(), session)?;
         let grants = grants(&file)?;
         let folder = file.parent().filter(|_| !file.exists());
-        let shown = folder.unwrap_or(&file).display();
+        let shown = spelled(&folder.unwrap_or(&file).display().to_string());
         if list.store().trust(&file) == State::Pinned(grants.digest) {
             say(output, &format!("{shown} is trusted already"));
             return Ok(ExitCode::Done);
@@ -95,13 +96,17 @@ impl Trust {
             say(output, &format!("{shown} is not trusted"));
             return Ok(ExitCode::Failed);
         }
-        list.store_mut()
-            .add(&file, grants.digest)
-            .map_err(|error| Failure::usage("the file cannot be listed").because(&error))?;
-        list.write()?;
+        TrustFile::change(session.environment(), |store| {
+            store
+                .add(&file, grants.digest)
+                .map_err(|error| Failure::usage("the file cannot be listed").because(&error))
+        })?;
         say(
             output,
             &match folder {
+                None if file.parent().is_some_and(has_others) => format!(
+                    "trusted {shown} as it is now, and the agents and MCP servers beside it also after they are changed"
+                ),
                 None => format!("trusted {shown} as it is now"),
                 Some(_) => format!(
                     "trusted the agents and MCP servers of {shown}, also after they are changed"
@@ -112,88 +117,16 @@ impl Trust {
     }
 }
 
-/// Says what the file decides once it is trusted.
-fn tell(file: &Path, grants: &Grants, output: &Output) {
-    let shown = file.display();
-    let line = |text: &str| output.err.line(output.err.printable(text));
-    for agents in usual_directories(file.parent(), None, None) {
-        let files = list(&agents).len() as u64;
-        if files > 0 {
-            let (path, format) = (agents.path.display(), agents.format.as_str());
-            let files = amounts::count(files, "file");
-            line(&format!(
-                "the agents in {path} ({files}, written as for {format}) can then be called, also after they \
-                 were changed"
-            ));
-        }
-    }
-    for told in server_files(file, grants).iter().flat_map(|path| servers(path)) {
-        line(&told);
-    }
-    if !file.exists() {
-        return line("there is no convoke.yml; one that comes later is not trusted with it");
-    }
-    if grants.granted.is_empty() {
-        return line(&format!("{shown} sets harmless values only"));
-    }
-    line(&format!("{shown} then decides:"));
-    for Grant { key, value, .. } in &grants.granted {
-        let value = value.to_string();
-        let cut: String = value.chars().take(MAX_CHARACTERS).collect();
-        let rest = if cut.len() < value.len() { "…" } else { "" };
-        line(&format!("  {key}: {cut}{rest}"));
-    }
-}
-
-/// Returns the files with MCP servers that are read once the project is trusted: the usual one, and those that
-/// the project lists.
-fn server_files(file: &Path, grants: &Grants) -> Vec<PathBuf> {
-    let root = file.parent().unwrap_or(file);
-    let listed = grants.granted.iter().filter(|grant| grant.key.starts_with("tools.mcpFiles["));
-    let listed = listed.filter_map(|grant| grant.value.as_str()).map(|path| root.join(path));
-    std::iter::once(root.join(PROJECT_SERVERS)).chain(listed).collect()
-}
-
-/// Says which MCP servers the project has in a file of their own.
-fn servers(path: &Path) -> Vec<String> {
-    const MAX_SERVERS: usize = 50;
-    let shown = path.display();
-    let text = match files::read_if_there(path) {
-        Ok(Some(text)) => text,
-        Ok(None) => return Vec::new(),
-        Err(error) => return vec![format!("{shown} cannot be read: {error}")],
-    };
-    let servers = import(&text).servers;
-    let count = amounts::count(servers.len() as u64, "MCP server");
-    let head = format!(
-        "{shown} ({count}) is used as well, also after it was changed; its programs run confined, and its \
-         addresses are asked where sandbox.network lets programs go:"
-    );
-    let server = |server: &ServerConfig| {
-        let how = match &server.transport {
-            Transport::Program { command, args, .. } => {
-                let words = std::iter::once(command).chain(args).map(String::as_str);
-                words.collect::<Vec<_>>().join(" ")
-            }
-            Transport::Http { url, .. } => url.clone(),
-        };
-        let cut: String = how.chars().take(MAX_CHARACTERS).collect();
-        let rest = if cut.len() < how.len() { "…" } else { "" };
-        format!("  {}: {cut}{rest}", server.name)
-    };
-    let mut lines = vec![head];
-    lines.extend(servers.iter().take(MAX_SERVERS).map(server));
-    if servers.len() > MAX_SERVERS {
-        lines.push(format!("  and {} more", servers.len() - MAX_SERVERS));
-    }
-    lines
+/// Tells whether there are agents or MCP servers in files of their own.
+fn has_others(folder: &Path) -> bool {
+    let has_agents =
+        usual_directories(Some(folder), None, None).iter().any(|at| !list(at).is_empty());
+    has_agents || folder.join(PROJECT_SERVERS).exists()
 }
 
 /// Says no to a folder in which there is nothing that trust is needed for.
 fn refuse_nothing(folder: &Path) -> Result<(), Failure> {
-    let has_agents =
-        usual_directories(Some(folder), None, None).iter().any(|at| !list(at).is_empty());
-    if has_agents || folder.join(PROJECT_SERVERS).exists() {
+    if has_others(folder) {
         return Ok(());
     }
     let message = format!("there is nothing in `{}` that has to be trusted", folder.display());
@@ -219,11 +152,7 @@ impl Untrust {
             }
             None => project_file(None, session)?,
         };
-        let mut file = TrustFile::read(session.environment())?;
-        let removed = file.store_mut().remove(&meant);
-        if removed {
-            file.write()?;
-        }
+        let removed = TrustFile::change(session.environment(), |store| Ok(store.remove(&meant)))?;
         let was = if removed { "no longer" } else { "not" };
         // A folder without a file of its own is listed by the one it could have.
         let is_file = PROJECT_FILE_NAMES.iter().any(|name| meant.ends_with(name));

@@ -30,10 +30,7 @@ pub(super) fn check(session: &Session<'_>, config: &Config) -> Check {
         }
     };
     let store = session.existing_store().ok();
-    let is_kept = |run: &RunId| {
-        let place = store.as_ref().and_then(|store| store.directory(run).ok());
-        place.is_some_and(|path| path.exists())
-    };
+    let is_kept = |run: &RunId| store.as_ref().is_some_and(|store| workspace::is_kept(store, run));
     let listed = workspaces.list().unwrap_or_default();
     match listed.iter().filter(|run| !is_kept(run)).count() {
         0 => Check::ok(NAME, can),

@@ -7,13 +7,16 @@ use std::time::Duration;
 
 use clap::Args;
 use convoke::config::{Timeout, WORKSPACE};
-use convoke::mcp::client::{ServerConfig, Severity, Transport, Trust, import};
+use convoke::mcp::client::{
+    ImportedLogin, ServerConfig, Severity, Transport, Trust, import, plain_address,
+};
 use convoke_core::ExitCode;
 use convoke_core::secret::holds_token;
 use serde_json::{Value, json};
 
 use self::check::{
-    address_holds_key, address_problem, doubts, header, holds_key, is_address, variable,
+    address_holds_key, address_problem, begins_as_address, doubts, header, holds_key, no_program,
+    variable,
 };
 use super::advice::advice;
 use super::import::adapt;
@@ -38,14 +41,20 @@ Examples:
   convoke mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   convoke mcp add tracker https://mcp.example.com/mcp --header 'Authorization: Bearer ${TRACKER_TOKEN}'
   convoke mcp add db --project --env 'DATABASE_URL=${DATABASE_URL}' -- mcp-database
-  convoke mcp test files";
+  convoke mcp test files
+
+Exit codes:
+  0 it was added, 1 it was added, and the test you asked for failed";
 
 const AFTER_JSON: &str = "\
 Takes what other programs have in a file for one server: what stands behind its name in `mcpServers`.
 
 Examples:
   convoke mcp add-json time '{\"command\": \"mcp-server-time\", \"args\": [\"--local-timezone\", \"UTC\"]}'
-  convoke mcp add-json tracker '{\"type\": \"http\", \"url\": \"https://mcp.example.com/mcp\"}'";
+  convoke mcp add-json tracker '{\"type\": \"http\", \"url\": \"https://mcp.example.com/mcp\"}'
+
+Exit codes:
+  0 it was added, 1 it was added, and the test you asked for failed";
 
 /// Add a server
 #[derive(Debug, Args)]
@@ -138,9 +147,10 @@ impl AddJson {
         }
         let server = read.servers.into_iter().next();
         let mut server = server.ok_or_else(|| Failure::usage("there is no server in it"))?;
+        let login = read.logins.get(&server.name).cloned().unwrap_or_default();
         let is_said = matches!(&server.transport, Transport::Program { cwd: Some(_), .. });
         adapt(&mut server, self.place).map_err(Failure::usage)?;
-        put(&server, self.place, self.force, session, output)?;
+        put(&server, &login, self.place, self.force, session, output)?;
         tell_start(&server, self.place, is_said, session, output);
         finish(&server, self.place, self.test, session, output)
     }
@@ -155,7 +165,7 @@ impl Add {
     ) -> Result<ExitCode, Failure> {
         check_name(&self.name).map_err(Failure::usage)?;
         let server = self.server(session)?;
-        put(&server, self.place, self.force, session, output)?;
+        put(&server, &ImportedLogin::default(), self.place, self.force, session, output)?;
         tell_start(&server, self.place, self.workdir.is_some(), session, output);
         finish(&server, self.place, self.test, session, output)
     }
@@ -163,7 +173,7 @@ impl Add {
     fn server(&self, session: &Session<'_>) -> Result<ServerConfig, Failure> {
         let transport = match (&self.url, &self.target) {
             (Some(url), _) => self.remote(url)?,
-            (None, Some(target)) if is_address(target) => self.remote(target)?,
+            (None, Some(target)) if begins_as_address(target) => self.remote(target)?,
             (None, Some(command)) => self.program(command, session)?,
             (None, None) => {
                 let name = &self.name;
@@ -219,10 +229,15 @@ impl Add {
             return Err(Failure::usage(message).hint("options of this command begin with --"));
         }
         let headers = self.header.iter().cloned().collect();
-        Ok(Transport::Http { url: url.to_owned(), headers })
+        Ok(Transport::Http { url: plain_address(url), headers })
     }
 
     fn program(&self, command: &str, session: &Session<'_>) -> Result<Transport, Failure> {
+        let start = self.start(session);
+        let is_said = self.transport.as_deref() == Some("stdio") && !command.trim().is_empty();
+        if let Some(failure) = no_program(command, start.as_deref(), session).filter(|_| !is_said) {
+            return Err(failure);
+        }
         let is_remote = self.transport.as_deref() == Some("http");
         let for_addresses =
             [("--transport http", is_remote), ("--header", !self.header.is_empty())];
@@ -231,7 +246,7 @@ impl Add {
             command: command.to_owned(),
             args: self.arguments.clone(),
             env: self.env.iter().cloned().collect(),
-            cwd: self.start(session),
+            cwd: start,
         })
     }
 }
@@ -247,6 +262,7 @@ fn refuse(given: &[(&str, bool)], why: &str) -> Result<(), Failure> {
 /// Writes a server into a file, and says what there is to know about it.
 fn put(
     server: &ServerConfig,
+    login: &ImportedLogin,
     place: PlaceFlag,
     force: bool,
     session: &Session<'_>,
@@ -258,15 +274,18 @@ fn put(
     let mut edit = open(&path, session)?;
     let is_here = edit.has(name)?;
     let is_known = config.tools.mcp_servers.iter().any(|server| server.name == *name);
+    if is_here && !is_known && !force && !place.is_projects() && edit.only_switches(name)? {
+        return Err(switched_off(name, &path));
+    }
     if (is_here || is_known) && !force {
         let message = format!("there is an MCP server `{name}` already");
         return Err(Failure::usage(message)
             .hint("`--force` puts this one in its place; `convoke mcp list` shows it"));
     }
     if is_here {
-        edit.replace(server)?;
+        edit.replace(server, login)?;
     } else {
-        edit.add(server)?;
+        edit.add_with(server, login)?;
     }
     edit.write()?;
     if !output.is_quiet() {
@@ -279,6 +298,16 @@ fn put(
     warn_of_secrets(server, place, output);
     warn_of_variables(server, session, output);
     Ok(())
+}
+
+/// Says no to the name of a server that is switched off and is written elsewhere: a project's, as a rule.
+fn switched_off(name: &str, path: &Path) -> Failure {
+    let shown = path.display();
+    Failure::usage(format!("{shown} switches off an MCP server `{name}` that another file has"))
+        .hint(format!(
+            "take another name, or take the switch out by `convoke mcp enable {name}`; `--force` puts this server in \
+             its place, also where a project has one of that name"
+        ))
 }
 
 /// Says where the program runs, where that is not what its words seem to mean.
@@ -316,21 +345,28 @@ fn finish(
     place.warn(output);
     let name = &server.name;
     let is_watched = output.err.is_terminal() && !output.is_quiet();
-    if (is_wanted || is_watched) && try_out(name, session, output)? {
-        return Ok(ExitCode::Done);
-    }
-    if !output.is_quiet() {
+    let works = if is_wanted || is_watched { try_out(name, session, output)? } else { None };
+    if works.is_none() {
+        if is_wanted {
+            failure::doubt(output, "it was not tried");
+        }
         failure::hint(output, &format!("`convoke mcp test {name}` says whether it works"));
     }
-    Ok(ExitCode::Done)
+    // It is there in any case; a script that has it tried goes by how that went.
+    let has_failed = is_wanted && works != Some(true);
+    Ok(if has_failed { ExitCode::Failed } else { ExitCode::Done })
 }
 
 /// Starts a server that was just added, and says what it offers. That it does not work undoes nothing. Tells whether
-/// it could be tried: one of a project that is not trusted cannot, nor one that lacks a variable.
-fn try_out(name: &str, session: &Session<'_>, output: &mut Output) -> Result<bool, Failure> {
+/// it works, if it could be tried: one of a project that is not trusted cannot, nor one that lacks a variable.
+fn try_out(
+    name: &str,
+    session: &Session<'_>,
+    output: &mut Output,
+) -> Result<Option<bool>, Failure> {
     const PATIENCE: Duration = Duration::from_secs(20);
-    let Ok(runtime) = runtime_for(name, session, output) else { return Ok(false) };
-    let Ok((servers, listed)) = find(name, &runtime) else { return Ok(false) };
+    let Ok(runtime) = runtime_for(name, session, output) else { return Ok(None) };
+    let Ok((servers, listed)) = find(name, &runtime) else { return Ok(None) };
     if !output.is_quiet() {
         let seconds = PATIENCE.as_secs();
         output.err.line(format_args!("asking it what it offers, for at most {seconds} s"));
@@ -352,7 +388,7 @@ fn try_out(name: &str, session: &Session<'_>, output: &mut Output) -> Result<boo
             );
         }
     }
-    Ok(true)
+    Ok(Some(looked.result.is_ok()))
 }
 
 /// Says whether a server can have this name.
@@ -381,22 +417,26 @@ pub(super) fn text_of(server: &ServerConfig) -> String {
 
 /// Says which values look like keys and are now in a file that others get to see, or where others see them anyway.
 pub(super) fn warn_of_secrets(server: &ServerConfig, place: PlaceFlag, output: &mut Output) {
+    let server_name = &server.name;
     let in_the_open = match &server.transport {
         Transport::Program { args, .. } => {
-            let message = "what looks like a key is among the arguments, where other programs of this machine see it";
-            holds_key(args).then_some((
-                message,
-                "pass it by `--env 'NAME=${NAME}'`, if the program reads that",
-            ))
+            let message = format!(
+                "what looks like a key is among the arguments of `{server_name}`, where other programs of this machine \
+                 see it"
+            );
+            let hint = "pass it by `--env 'NAME=${NAME}'`, if the program reads that";
+            holds_key(args).then_some((message, hint))
         }
         Transport::Http { url, .. } => {
-            let message = "what looks like a key is in the address, which ends in logs";
+            let message = format!(
+                "what looks like a key is in the address of `{server_name}`, which ends in logs"
+            );
             let hint = "pass it by `--header`, if the server takes that";
             address_holds_key(url).then_some((message, hint))
         }
     };
     if let Some((message, hint)) = in_the_open {
-        failure::warning(output, message);
+        failure::warning(output, &message);
         failure::hint(output, &format!("write `${{NAME}}` there, and set the variable; or {hint}"));
     }
     if !place.is_projects() {
@@ -414,7 +454,7 @@ pub(super) fn warn_of_secrets(server: &ServerConfig, place: PlaceFlag, output: &
             failure::doubt(
                 output,
                 &format!(
-                    "the value of {key}.{name} is now in the project's file, for everybody to read"
+                    "`{server_name}`: the value of {key}.{name} is now in the project's file, for everybody to read"
                 ),
             );
             failure::hint(output, "write `${NAME}` there, and set the variable");

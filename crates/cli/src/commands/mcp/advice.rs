@@ -55,7 +55,10 @@ pub(super) fn advice(
             }
         }
     }
-    if error.kind == ErrorKind::Timeout || error.message.contains("in time") {
+    // Who is not waited for may have had more time to start.
+    if error.kind == ErrorKind::Timeout {
+        hints.push(format!("`convoke mcp test {name} --timeout 2m` waits longer for it"));
+    } else if error.message.contains("in time") {
         hints.push(format!("`startTimeout: 2m` gives `{name}` more time to start"));
     }
     hints

@@ -13,8 +13,8 @@ mod list;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use convoke::config::{Loaded, Sources, VARIABLE_PREFIX, load, parse_file};
-use convoke::mcp::client::ServerConfig;
+use convoke::config::{Loaded, Problem, Sources, VARIABLE_PREFIX, load, parse_file};
+use convoke::mcp::client::{ImportedLogin, ServerConfig};
 use convoke_core::Cause;
 use serde_json::Value;
 
@@ -70,14 +70,42 @@ impl<'a> Edit<'a> {
     }
 
     /// Adds a server at the end of the list.
-    pub(super) fn add(&mut self, server: &ServerConfig) -> Result<(), Failure> {
-        let lines = entry::lines(server);
+    #[cfg(test)]
+    fn add(&mut self, server: &ServerConfig) -> Result<(), Failure> {
+        self.add_with(server, &ImportedLogin::default())
+    }
+
+    /// Adds a server at the end of the list, with how it is logged in to.
+    pub(super) fn add_with(
+        &mut self,
+        server: &ServerConfig,
+        login: &ImportedLogin,
+    ) -> Result<(), Failure> {
+        let lines = entry::lines(server, login);
         let alone = list::written(&lines);
         self.reader.check(&alone).map_err(|why| {
             Failure::usage(format!("the server `{}` cannot be used", server.name)).causes(why)
         })?;
+        self.put(&lines)
+    }
+
+    /// Adds an item that switches off a server which is written elsewhere.
+    pub(super) fn switch_off_elsewhere(&mut self, name: &str) -> Result<(), Failure> {
+        self.put(&entry::switch(name))
+    }
+
+    /// Tells whether all that the file says of a server is that it is not used.
+    pub(super) fn only_switches(&self, name: &str) -> Result<bool, Failure> {
+        let is_reached =
+            |server: &Value| ["command", "url"].iter().any(|key| server.get(key).is_some());
+        let servers = servers_in(&self.tree()?);
+        Ok(servers.iter().any(|server| is_called(server, name) && !is_reached(server)))
+    }
+
+    fn put(&mut self, lines: &[String]) -> Result<(), Failure> {
+        let alone = list::written(lines);
         let added = servers_in(&self.parsed(&alone)?);
-        let text = ServerList::of(&self.text).map(|list| list.with(&lines));
+        let text = ServerList::of(&self.text).map(|list| list.with(lines));
         let by_hand = || format!("write this into it:\n{alone}");
         self.change(text, &by_hand, |servers| servers.extend(added))
     }
@@ -119,9 +147,13 @@ impl<'a> Edit<'a> {
     }
 
     /// Puts a server in the place of the one that has its name: both happens, or neither.
-    pub(super) fn replace(&mut self, server: &ServerConfig) -> Result<(), Failure> {
+    pub(super) fn replace(
+        &mut self,
+        server: &ServerConfig,
+        login: &ImportedLogin,
+    ) -> Result<(), Failure> {
         let before = self.text.clone();
-        let replaced = self.remove(&server.name).and_then(|()| self.add(server));
+        let replaced = self.remove(&server.name).and_then(|()| self.add_with(server, login));
         if replaced.is_err() {
             self.text = before;
         }
@@ -220,6 +252,12 @@ fn is_called(server: &Value, name: &str) -> bool {
     server.get("name").and_then(Value::as_str) == Some(name)
 }
 
+/// Returns the key of the only server of a list as the server itself has it.
+fn own_key(key: &str) -> &str {
+    let own = key.strip_prefix("tools.mcpServers[0]").unwrap_or(key);
+    own.strip_prefix('.').unwrap_or(own)
+}
+
 /// Reads texts as the user's file would be read, always at the same place.
 #[derive(Debug)]
 struct Reader {
@@ -256,10 +294,13 @@ impl Reader {
             sources.environment.entry(name).or_insert_with(|| "1".to_owned());
         }
         sources.user_file = Some(file);
-        let place = self.directory.path().display().to_string();
+        // The place is that of a file which nobody wrote; the key says enough.
         load(&sources).map_err(|error| {
-            let problems = error.problems().iter().map(headline);
-            problems.map(|text| text.replace(&format!("{place}/"), "")).collect()
+            let said = |problem: &Problem| match problem.key.as_deref().map(own_key) {
+                Some(key) if !key.is_empty() => format!("`{key}`: {}", problem.message),
+                _ => problem.message.clone(),
+            };
+            error.problems().iter().map(said).collect()
         })
     }
 }

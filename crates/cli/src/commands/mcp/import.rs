@@ -1,5 +1,6 @@
 //! `convoke mcp import`: the servers of another program.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -17,18 +18,20 @@ use crate::output::Output;
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
-Reads what other programs write: `mcpServers` as in .mcp.json and in the settings of Claude and Gemini CLI, and \
-`servers` as in VS Code, with comments. Of what Claude keeps for directories, that of this one is taken. Everything \
-that is left out is said. ${NAME} is kept as it is. A server whose name is taken is left out, unless --force puts it \
-in the place of the other. Those programs start servers in the directory that is worked in, so what is taken says \
-`cwd: workspace`; without it a program of yours runs in your home directory, which suits servers that do not look at \
-the project.
+Reads what other programs write: `mcpServers` as in .mcp.json and in the settings of Claude, Cursor, Windsurf and \
+Gemini CLI, `servers` and `mcp.servers` as in VS Code, and `mcp` as in OpenCode, with comments. An address \
+without a `type` is one of streamable HTTP, unless it ends in /sse. Of what Claude keeps for directories, that of \
+this one is taken. Everything that is left out is said. ${NAME} is kept as it is. A server whose name is taken is \
+left out, unless --force puts it in the place of the other. Those programs start servers in the directory that is \
+worked in, so what is taken says `cwd: workspace`; without it a program of yours runs in your home directory, \
+which suits servers that do not look at the project.
 
 To use such a file as it is, name it in tools.mcpFiles.
 
 Examples:
   convoke mcp import ~/.claude.json --dry-run
   convoke mcp import .vscode/mcp.json --project
+  curl -s https://example.org/mcp.json | convoke mcp import -
 
 Exit codes:
   0 all were taken, 1 some were left out";
@@ -37,7 +40,8 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Import {
-    /// The file, in JSON
+    /// The file, in JSON; - reads standard input
+    #[arg(value_name = "FILE | -")]
     file: PathBuf,
     #[command(flatten)]
     place: PlaceFlag,
@@ -91,9 +95,7 @@ impl Import {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let config = known(session, output).unwrap_or_default();
-        let shown = self.file.display().to_string();
-        let text = files::read(&session.absolute(&self.file))
-            .map_err(|error| Failure::usage(format!("`{shown}` cannot be read")).because(&error))?;
+        let (shown, text) = self.text(session)?;
         let read = import_in(&text, session.working_directory());
         let mut left_out = false;
         for problem in &read.problems {
@@ -101,7 +103,7 @@ impl Import {
             failure::doubt(output, &format!("{shown}: {problem}"));
         }
         if read.servers.is_empty() {
-            return Err(Failure::failed(format!("there is no server to take from `{shown}`")));
+            return Err(Failure::failed(format!("there is no server to take from {shown}")));
         }
         let path = self.place.file(session)?;
         let mut edit = if self.dry_run { look(&path, session)? } else { open(&path, session)? };
@@ -123,7 +125,12 @@ impl Import {
                 left_out = true;
                 continue;
             }
-            let put = if is_here { edit.replace(&server) } else { edit.add(&server) };
+            let login = read.logins.get(name).cloned().unwrap_or_default();
+            let put = if is_here {
+                edit.replace(&server, &login)
+            } else {
+                edit.add_with(&server, &login)
+            };
             match put {
                 Ok(()) => taken.push(server),
                 Err(failure) => {
@@ -137,6 +144,18 @@ impl Import {
         }
         self.tell(&taken, &path.display().to_string(), session, output);
         Ok(if left_out { ExitCode::Failed } else { ExitCode::Done })
+    }
+
+    /// Reads what is to be taken over, and says what it is called.
+    fn text(&self, session: &Session<'_>) -> Result<(String, String), Failure> {
+        let (shown, text) = if self.file.as_os_str() == "-" {
+            ("standard input".to_owned(), files::read_text(io::stdin().lock()))
+        } else {
+            (self.file.display().to_string(), files::read(&session.absolute(&self.file)))
+        };
+        let text = text
+            .map_err(|error| Failure::usage(format!("{shown} cannot be read")).because(&error))?;
+        Ok((shown, text))
     }
 
     fn tell(&self, taken: &[ServerConfig], path: &str, session: &Session<'_>, output: &mut Output) {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::run::watch::threads;
 use super::advice::advice;
-use super::{Looked, end, look_at, reached, runtime, whose};
+use super::{Looked, end, look_at, reached, runtime, switched_off_elsewhere, whose};
 use crate::duration;
 use crate::failure::{self, Failure};
 use crate::output::{Output, Style, Table};
@@ -34,6 +34,9 @@ Examples:
 
 Exit codes:
   0 done, 1 with --check, if a server does not work";
+
+/// Why a server is left out that the configuration has.
+pub(super) const LEFT_OUT: &str = "it asks for a variable that it does not get";
 
 /// List the servers whose tools are used
 #[derive(Debug, Args)]
@@ -65,8 +68,11 @@ impl List {
     ) -> Result<ExitCode, Failure> {
         let runtime = runtime(session, output)?;
         Session::warn_of_places(|_| true, &runtime, output);
+        let left_out: Vec<&str> = runtime.servers_left_out().collect();
         let Some(servers) = runtime.mcp() else {
-            return Ok(nothing(self.json, output));
+            let code = nothing(&left_out, self.json, output);
+            self.tell_switches(&runtime, output);
+            return Ok(code);
         };
         let looked = if self.check { check(servers, self.timeout.duration())? } else { Vec::new() };
         let statuses = servers.servers().status();
@@ -78,27 +84,62 @@ impl List {
         });
         let rows: Vec<Row<'_>> = rows.collect();
         if self.json {
-            let rows: Vec<Value> = rows.iter().map(|row| row.json(&runtime)).collect();
-            output.json(&rows);
+            let rows = rows.iter().map(|row| row.json(&runtime));
+            output
+                .json(&rows.chain(left_out.iter().copied().map(left_out_json)).collect::<Vec<_>>());
         } else {
-            let titles = ["server", "source", "state", "reached"];
-            let mut table = Table::default().cut().titled(titles);
+            let mut table = titled();
             for row in &rows {
                 row.add(&mut table, now, &runtime, output);
             }
+            add_left_out(&left_out, &mut table, output);
             table.print(&output.out);
             for row in &rows {
                 row.advise(&runtime, session, output);
             }
         }
+        self.tell_switches(&runtime, output);
         let failed = looked.iter().any(|looked| looked.result.is_err());
         Ok(if failed { ExitCode::Failed } else { ExitCode::Done })
     }
+
+    /// Says what is switched off and does not stand in the list.
+    fn tell_switches(&self, runtime: &Runtime, output: &mut Output) {
+        if let Some(told) = switched_off_elsewhere(runtime).filter(|_| !self.json) {
+            failure::hint(output, &told);
+        }
+    }
 }
 
-fn nothing(json: bool, output: &mut Output) -> ExitCode {
+fn titled() -> Table {
+    Table::default().cut().titled(["server", "source", "state", "reached"])
+}
+
+/// Says of servers that there are, and why they are not used. A warning names the variable.
+fn add_left_out(names: &[&str], table: &mut Table, output: &Output) {
+    for name in names {
+        let state = format!("left out: {LEFT_OUT}");
+        table.row([
+            (output.out.printable(name).to_string(), Some(Style::Name)),
+            (String::new(), None),
+            (state, Some(Style::Bad)),
+            (String::new(), None),
+        ]);
+    }
+}
+
+fn left_out_json(name: &str) -> Value {
+    json!({ "name": name, "state": "left_out", "reason": LEFT_OUT })
+}
+
+/// Lists what there is where no server can be used.
+fn nothing(left_out: &[&str], json: bool, output: &mut Output) -> ExitCode {
     if json {
-        output.json(&Vec::<Value>::new());
+        output.json(&left_out.iter().copied().map(left_out_json).collect::<Vec<_>>());
+    } else if !left_out.is_empty() {
+        let mut table = titled();
+        add_left_out(left_out, &mut table, output);
+        table.print(&output.out);
     } else if !output.is_quiet() {
         output.err.line("there are no MCP servers; `convoke mcp add` adds one");
     }
@@ -167,9 +208,18 @@ impl Row<'_> {
         }
     }
 
-    /// Says why a server does not work, and what to do about it.
+    /// Says why a server does not work, and what to do about it; of one that works, what else there is to know.
     fn advise(&self, runtime: &Runtime, session: &Session<'_>, output: &mut Output) {
-        let Some(Err(error)) = self.looked.map(|looked| &looked.result) else { return };
+        let error = match self.looked.map(|looked| &looked.result) {
+            Some(Err(error)) => error,
+            Some(Ok(status)) => {
+                for warning in &status.warnings {
+                    failure::warning(output, &runtime.secrets().hide(warning));
+                }
+                return;
+            }
+            None => return,
+        };
         failure::warning(output, &runtime.secrets().hide(&error.message));
         for hint in advice(self.listed, error, runtime, session) {
             failure::hint(output, &hint);

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use convoke::McpServers;
 use convoke::mcp::client::ServerStatus;
+use convoke::{McpServers, Runtime};
 use convoke_core::ToolError;
 use futures_util::future::join_all;
 use tokio::time::Instant;
@@ -12,8 +12,9 @@ use tokio::time::Instant;
 use crate::failure::Failure;
 use crate::signals::Signals;
 
-/// How long servers have to end before they are ended.
-const END_WITHIN: Duration = Duration::from_secs(2);
+/// How long servers have to end before they are ended: longer than they get once their input is closed, and then once
+/// they are told to.
+const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// What came of looking at a server.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ pub(in crate::commands) async fn look_at(
         let result = if let Ok(result) = looking.await {
             result
         } else {
-            servers.servers().not_waited_for(&name).await;
-            let message = format!("MCP server `{name}` was not ready in time");
+            let why = servers.servers().not_waited_for(&name).await;
+            let message = format!("MCP server `{name}` could not be started: {why}");
             Err(ToolError { message, ..ToolError::timeout(patience) })
         };
         Looked { name, time: begun.elapsed(), result }
@@ -60,8 +61,16 @@ pub(in crate::commands) async fn unless_stopped<T>(
     }
 }
 
-/// Ends all servers, as gently as they allow.
+/// Ends all servers, as gently as they allow: one may have something to keep. Whoever does not want to wait need not.
 pub(in crate::commands) async fn end(servers: &McpServers) {
+    let ending = tokio::time::timeout(END_WITHIN, servers.servers().stop());
     // What does not end by itself is ended with the process.
-    drop(tokio::time::timeout(END_WITHIN, servers.servers().stop()).await);
+    drop(unless_stopped(ending).await);
+}
+
+/// Ends the servers that a command has started.
+pub(in crate::commands) fn end_all(runtime: &Runtime, threads: &tokio::runtime::Runtime) {
+    if let Some(servers) = runtime.mcp() {
+        threads.block_on(end(servers));
+    }
 }

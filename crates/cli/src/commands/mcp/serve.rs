@@ -49,7 +49,8 @@ Examples:
   convoke mcp serve --http 0.0.0.0:8080 --token-env SERVE_TOKEN --allow-origin https://app.example.com
 
 Exit codes:
-  0 the client hung up, 2 called wrongly, 7 configuration wrong, 130 interrupted, 143 terminated";
+  0 the client hung up, 2 called wrongly, 3 all of it is denied, 7 configuration wrong,
+  130 interrupted, 143 terminated";
 
 /// Serve tools and agents to other programs
 #[derive(Debug, Args)]
@@ -171,7 +172,13 @@ impl Serve {
         failure::doubt(output, &format!("{these}: not served, every call would be denied"));
         failure::hint(output, "`convoke policy check` says by what");
         let rest = wanted.select(&Selection::all().without(denied));
-        rest.map_err(|error| Failure::usage(error.to_string()))
+        let rest = rest.map_err(|error| Failure::usage(error.to_string()))?;
+        // Tools of servers may still come where a pattern stands for them.
+        let may_come = !self.agent.is_empty() || names.iter().any(|name| name.contains('*'));
+        if rest.list().is_empty() && !may_come {
+            return Err(Failure::new(Cause::Denied, "there is nothing left to serve"));
+        }
+        Ok(rest)
     }
 
     async fn until_the_end(

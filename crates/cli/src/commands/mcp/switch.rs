@@ -1,23 +1,26 @@
 //! `convoke mcp enable` and `disable`: a server is used, or kept for later.
 
 use clap::Args;
+use convoke::ListedServer;
 use convoke::config::Author;
-use convoke::mcp::client::names_begin;
 use convoke_core::ExitCode;
 
 use super::edit::Switch;
 use super::place::{PlaceFlag, known, open};
-use super::runtime;
+use super::{find, runtime};
 use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
 
 const AFTER_ENABLE: &str = "\
+Undoes what `convoke mcp disable` did.
+
 Examples:
   convoke mcp enable files";
 
 const AFTER_DISABLE: &str = "\
-The server stays in the file, and is neither started nor shown to models.
+The server stays in its file, and is neither started nor shown to models. One that the project or another file has \
+is switched off for you alone, in your own file; --project switches one off for all who work on the project.
 
 Examples:
   convoke mcp disable files
@@ -81,20 +84,35 @@ impl Which {
         let path = self.place.file(session)?;
         let mut edit = open(&path, session)?;
         let (name, shown) = (&self.name, path.display());
-        if !edit.has(name)? {
-            let failure = Failure::usage(format!("there is no MCP server `{name}` in {shown}"));
-            return Err(self
-                .elsewhere(on, session, output)
-                .into_iter()
-                .fold(failure, Failure::hint));
-        }
-        edit.switch(name, on)?;
+        let for_oneself = if edit.has(name)? {
+            let is_switch = edit.only_switches(name)?;
+            if is_switch && on == Switch::On {
+                edit.remove(name)?;
+            } else {
+                edit.switch(name, on)?;
+            }
+            is_switch && !self.place.is_projects()
+        } else {
+            let runtime = runtime(session, output).ok();
+            let found = runtime.as_ref().and_then(|runtime| find(name, runtime).ok());
+            let listed = found.map(|(_, listed)| listed);
+            if listed.is_none() || on == Switch::On || self.place.is_projects() {
+                let failure = Failure::usage(format!("there is no MCP server `{name}` in {shown}"));
+                let hints = self.elsewhere(on, listed);
+                return Err(hints.into_iter().fold(failure, Failure::hint));
+            }
+            edit.switch_off_elsewhere(name)?;
+            true
+        };
         edit.write()?;
         if !output.is_quiet() {
             let line = format!("{done} {name} in {shown}");
             output.err.line(output.err.printable(&line));
         }
         if on == Switch::Off && !output.is_quiet() {
+            if for_oneself {
+                failure::hint(output, "it is off for you alone, wherever a server has this name");
+            }
             failure::hint(output, "chats and runs that are under way use it until they end");
         }
         self.place.warn(output);
@@ -102,13 +120,14 @@ impl Which {
     }
 
     /// Says what to do about a server that is written elsewhere.
-    fn elsewhere(&self, on: Switch, session: &Session<'_>, output: &mut Output) -> Vec<String> {
+    fn elsewhere(&self, on: Switch, listed: Option<&ListedServer>) -> Vec<String> {
         let name = &self.name;
         let unknown = || vec!["`convoke mcp list --json` says which file each is in".to_owned()];
-        let Ok(runtime) = runtime(session, output) else { return unknown() };
-        let mut listed = runtime.mcp().into_iter().flat_map(|servers| servers.listed());
-        let Some(listed) = listed.find(|one| one.config.name == *name) else { return unknown() };
+        let Some(listed) = listed else { return unknown() };
         let first = match (&listed.file, listed.author, on) {
+            (_, _, Switch::On) if listed.config.enabled => {
+                return vec![format!("`{name}` is in use already")];
+            }
             (Some(file), _, Switch::Off) => {
                 let file = file.display();
                 format!("it is in {file}: write \"disabled\": true there to switch it off")
@@ -123,10 +142,9 @@ impl Which {
             (None, Author::User, _) => return unknown(),
         };
         let for_oneself = (on == Switch::Off && listed.author == Author::Project).then(|| {
-            let tools = names_begin(name);
             format!(
-                "that is for everybody who works on the project; `tools.exclude: [\"{tools}*\"]` in your own file \
-                 keeps its tools from your runs alone"
+                "that is for everybody who works on the project; `convoke mcp disable {name}` switches it off \
+                 for you alone"
             )
         });
         std::iter::once(first).chain(for_oneself).collect()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use convoke::agent::Surroundings;
 use convoke::config::Timeout;
 use convoke::mcp::client::{ServerStatus, Trust};
 use convoke::{ListedServer, McpServers, Runtime};
@@ -110,6 +111,11 @@ fn facts(
     facts.extend(status.revision.clone().map(|revision| ("revision", revision)));
     facts.extend(status.software.clone().map(|software| ("software", software)));
     facts.extend(status.instructions.clone().map(|text| ("instructions", text)));
+    let (told, said) = (Surroundings::MAX_SAYING, status.instructions_bytes);
+    if said > told && listed.config.trust == Trust::Annotations {
+        let words = format!("models get the first {told} of these {said} bytes at the beginning");
+        facts.push(("told", words));
+    }
     facts.push(("believed", believed(listed.config.trust).to_owned()));
     facts.push(("offers", offers(status)));
     let unusable = status.unusable.iter();

@@ -157,16 +157,18 @@ impl Check {
             }));
         }
         let word = output.out.paint(Style::of(permission), permission);
-        output.out.line(format_args!("{word}: {reason}"));
+        let tell = |text: &str| output.out.line(output.out.printable(text));
+        // What rules are and why may be written in a file of a folder that nobody trusts.
+        output.out.line(format_args!("{word}: {}", output.out.printable(reason)));
         if let Some(subject) = subject {
-            output.out.line(format_args!("  for {subject}"));
+            tell(&format!("  for {subject}"));
         }
-        output.out.line(format_args!("  by {source}"));
+        tell(&format!("  by {source}"));
         for hook in hooks {
-            output.out.line(output.out.printable(&format!("  then {hook}")));
+            tell(&format!("  then {hook}"));
         }
         for note in notes {
-            output.out.line(output.out.printable(&format!("  but {note}")));
+            tell(&format!("  but {note}"));
         }
     }
 }

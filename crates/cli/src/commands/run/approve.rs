@@ -5,11 +5,15 @@ mod keyboard;
 mod question;
 mod save;
 
+use std::collections::VecDeque;
+
 use async_trait::async_trait;
 use convoke_tool::{Answer, Approver, Question};
 use tokio::sync::{mpsc, oneshot};
 
-pub(in crate::commands) use self::keyboard::{Awaited, Said, forget_what_was_typed, terminal};
+pub(in crate::commands) use self::keyboard::{
+    Awaited, Said, Unseen, forget_what_was_typed, terminal,
+};
 pub(super) use self::question::{Asked, Unanswered};
 pub(crate) use self::save::save;
 use crate::environment::Environment;
@@ -22,6 +26,8 @@ use crate::session::Session;
 pub(in crate::commands) struct Approvals {
     sender: mpsc::UnboundedSender<Asked>,
     receiver: Option<mpsc::UnboundedReceiver<Asked>>,
+    /// Those that came while another was asked.
+    waiting: VecDeque<Asked>,
     somebody: bool,
     tools: Tools,
 }
@@ -42,20 +48,38 @@ impl Approvals {
         Self::of(somebody, session.environment(), session.rules_file())
     }
 
-    fn of(somebody: bool, environment: &Environment, rules: Option<std::path::PathBuf>) -> Self {
+    pub(super) fn of(
+        somebody: bool,
+        environment: &Environment,
+        rules: Option<std::path::PathBuf>,
+    ) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         let pager = somebody.then(|| Pager::find(environment)).flatten();
         let editor = somebody.then(|| edit::Editor::find(environment)).flatten();
         let tools = Tools { pager, editor, rules };
-        Self { sender, receiver: Some(receiver), somebody, tools }
+        Self { sender, receiver: Some(receiver), waiting: VecDeque::new(), somebody, tools }
     }
 
     pub(in crate::commands) fn approver(&self) -> AskAtTerminal {
         AskAtTerminal { sender: self.somebody.then(|| self.sender.clone()) }
     }
 
+    /// Returns how many more questions wait.
+    pub(super) fn waiting(&mut self) -> usize {
+        if let Some(receiver) = &mut self.receiver {
+            while let Ok(asked) = receiver.try_recv() {
+                self.waiting.push_back(asked);
+            }
+        }
+        self.waiting.retain(|asked| !asked.is_withdrawn());
+        self.waiting.len()
+    }
+
     /// Waits for the next question.
     pub(super) async fn next(&mut self) -> Asked {
+        if let Some(asked) = self.waiting.pop_front() {
+            return asked;
+        }
         let next = match &mut self.receiver {
             Some(receiver) => receiver.recv().await,
             None => None,

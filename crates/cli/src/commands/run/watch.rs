@@ -1,6 +1,10 @@
 //! Watches a run: shows what happens, asks the person, hears what is typed meanwhile, passes on
 //! signals, prints the answer.
 
+mod quiet;
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +12,13 @@ use convoke::agent::{RunHandle, RunReport, Running};
 use convoke::model::Replay;
 use convoke_core::{Cause, Event, ExitCode};
 use futures_util::StreamExt;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 
-use super::approve::{Approvals, Asked, Awaited, Said, Unanswered};
+use self::quiet::Quiet;
+use super::approve::{Approvals, Asked, Awaited, Said, Unanswered, forget_what_was_typed};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::signals::Signals;
+use crate::signals::{Declined, Signals};
 use crate::typing::Typing;
 use crate::view::View;
 
@@ -42,6 +47,13 @@ pub(in crate::commands) trait Listener {
 pub(in crate::commands) struct Person<'a> {
     pub(in crate::commands) typing: &'a mut Typing,
     pub(in crate::commands) listener: &'a mut dyn Listener,
+}
+
+impl Person<'_> {
+    /// Returns what has to pass before a question that comes now is put.
+    fn quiet(&self, now: Instant) -> Option<Quiet> {
+        Quiet::before_asking(self.typing.draft(), self.typing.last_pressed(), now)
+    }
 }
 
 /// The one who watches.
@@ -89,9 +101,10 @@ impl<'a> Watch<'a> {
         person: Option<Person<'_>>,
         output: &Output,
     ) -> Result<(), Failure> {
-        let mut open = Open { question: None, leaving: None, person };
+        let mut open = Open { question: None, quiet: None, is_put: false, leaving: None, person };
         let watched = threads.block_on(self.watch(run, &mut open, output));
-        open.let_go(&run.handle());
+        let lines = open.let_go();
+        open.hear(lines, &run.handle());
         watched.inspect_err(|_| self.view.abandon())
     }
 
@@ -130,7 +143,7 @@ impl<'a> Watch<'a> {
         let mut signals = Signals::listen()
             .map_err(|error| Failure::failed("signals cannot be heard").because(&error))?;
         let handle = run.handle();
-        let mut stopping = false;
+        let (mut stopping, mut declined) = (false, Declined::default());
         let mut frame = tokio::time::interval(Duration::from_millis(100));
         frame.set_missed_tick_behavior(MissedTickBehavior::Delay);
         open.listen(&mut self.view);
@@ -138,8 +151,10 @@ impl<'a> Watch<'a> {
             tokio::select! {
                 biased;
                 cause = signals.next() => {
-                    if cause == Cause::Interrupted && open.decline_inquiry() {
-                        output.err.line("\n(declined)");
+                    let (now, is_interrupt) = (Instant::now(), cause == Cause::Interrupted);
+                    if is_interrupt && !declined.is_insisted(now) && open.decline_inquiry() {
+                        declined.note(now);
+                        output.err.line("\n(declined; Ctrl-C again stops the run)");
                         self.view.go_on();
                         open.listen(&mut self.view);
                         continue;
@@ -167,20 +182,29 @@ impl<'a> Watch<'a> {
                         open.hear(lines, &handle);
                         open.show(&mut self.view);
                     }
+                    Heard::Quiet => {
+                        let lines = open.go_on(self.approvals, output);
+                        open.hear(lines, &handle);
+                    }
                 },
                 question = self.approvals.next(), if open.question.is_none() && open.leaving.is_none() => {
                     // A rule that was granted meanwhile may have answered it.
                     if question.is_withdrawn() {
                         continue;
                     }
-                    open.let_go(&handle);
                     self.view.pause();
                     if !self.view.is_fresh() {
                         output.err.gap();
                     }
-                    let question = question.seen_in(&self.view);
-                    question.show(self.approvals, &output.err);
-                    open.question = Some((question, Awaited::line()));
+                    let question = question.seen_in(&self.view).before(self.approvals.waiting());
+                    question.show(&output.err);
+                    (open.question, open.is_put) = (Some((question, None)), false);
+                    let person = open.person.as_ref();
+                    open.quiet = person.and_then(|person| person.quiet(Instant::now()));
+                    if open.quiet.is_none() {
+                        let lines = open.go_on(self.approvals, output);
+                        open.hear(lines, &handle);
+                    }
                 }
                 event = run.next() => match event {
                     Some(event) => {
@@ -221,12 +245,18 @@ enum Heard {
     Withdrawn,
     /// Lines that were typed; the draft changed in any case.
     Typed(Vec<String>),
+    /// Nobody types any more, and a question waits to be put, or its answer to be heard.
+    Quiet,
 }
 
 /// What is open between the run and the person.
 struct Open<'a> {
-    /// A question that was put, and the line that is awaited.
+    /// A question that is shown, and the line that is awaited.
     question: Option<Unanswered>,
+    /// What has to pass before that question is put, or before what is typed is the answer.
+    quiet: Option<Quiet>,
+    /// Whether that question was put.
+    is_put: bool,
     /// What still has the terminal for a question that is not asked any more.
     leaving: Option<Awaited>,
     person: Option<Person<'a>>,
@@ -238,6 +268,9 @@ impl Open<'_> {
         if self.leaving.is_some() {
             self.left().await;
             return Heard::Withdrawn;
+        }
+        if let Some(heard) = self.settle().await {
+            return heard;
         }
         if let Some((question, line)) = &mut self.question {
             let said = async {
@@ -267,6 +300,55 @@ impl Open<'_> {
         }
     }
 
+    /// Waits until nobody types on, where a question came in the middle of a line. What is typed belongs to the
+    /// draft.
+    async fn settle(&mut self) -> Option<Heard> {
+        let (quiet, (question, _)) = (self.quiet.as_mut()?, self.question.as_mut()?);
+        let person = self.person.as_mut()?;
+        let heard = tokio::select! {
+            biased;
+            lines = person.typing.next() => {
+                quiet.disturb(Instant::now());
+                Heard::Typed(lines)
+            }
+            () = question.withdrawn() => Heard::Withdrawn,
+            () = tokio::time::sleep_until(quiet.until()) => Heard::Quiet,
+        };
+        if matches!(heard, Heard::Withdrawn) {
+            (self.question, self.quiet) = (None, None);
+        }
+        Some(heard)
+    }
+
+    /// Goes on with the question that is shown: puts it, and takes what is typed for the answer. Where there is a
+    /// draft, these are two steps, and what is typed between them still belongs to it. Returns the lines that were
+    /// completed in the last moment.
+    fn go_on(&mut self, approvals: &Approvals, output: &Output) -> Vec<String> {
+        self.quiet = None;
+        if !self.is_put {
+            let now = Instant::now();
+            let person = self.person.as_ref();
+            self.quiet =
+                person.and_then(|person| Quiet::before_an_answer(person.typing.draft(), now));
+        }
+        let lines = if self.quiet.is_none() { self.take_terminal() } else { Vec::new() };
+        let Some((question, line)) = &mut self.question else { return lines };
+        if !std::mem::replace(&mut self.is_put, true) {
+            question.put(approvals, &output.err);
+        }
+        if self.quiet.is_none() {
+            *line = Awaited::line();
+        }
+        lines
+    }
+
+    /// Makes the terminal ready for an answer: what was typed before is none.
+    fn take_terminal(&mut self) -> Vec<String> {
+        let lines = self.let_go();
+        forget_what_was_typed();
+        lines
+    }
+
     /// Says no to a call that asks what it has to know, if one does. The run goes on.
     fn decline_inquiry(&mut self) -> bool {
         match self.question.take_if(|(question, _)| question.is_inquiry()) {
@@ -294,10 +376,9 @@ impl Open<'_> {
         self.show(view);
     }
 
-    /// Gives the terminal back to others.
-    fn let_go(&mut self, run: &RunHandle) {
-        let lines = self.person.as_mut().map(|person| person.typing.rest());
-        self.hear(lines.unwrap_or_default(), run);
+    /// Gives the terminal back to others. Returns the lines that were completed in the last moment.
+    fn let_go(&mut self) -> Vec<String> {
+        self.person.as_mut().map(|person| person.typing.rest()).unwrap_or_default()
     }
 
     fn hear(&mut self, lines: Vec<String>, run: &RunHandle) {

@@ -18,7 +18,7 @@ use self::meant::{Meant, described};
 use super::super::inquiry::Answering;
 use super::super::run::approve::save;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, harmless};
 use crate::session::Session;
 
 const APPROVE_HELP: &str = "\
@@ -88,7 +88,7 @@ impl Approve {
         if arguments.is_some() && questions.len() > 1 {
             return Err(Failure::usage("--arguments are those of one call; name one question"));
         }
-        let questions = self.meant.seen(questions, output)?;
+        let questions = self.meant.seen(questions, arguments.as_ref(), output)?;
         let keeps = self.always || self.save;
         if let Some(question) = questions.iter().find(|question| question.rules.is_empty())
             && keeps
@@ -174,8 +174,9 @@ fn offered(questions: &[OpenQuestion<'_>]) -> Vec<RuleSpec> {
     rules
 }
 
+/// Says what rules allow. A model wrote what is in them.
 fn shown(rules: &[RuleSpec]) -> String {
-    rules.iter().map(RuleSpec::shown).collect::<Vec<_>>().join("; ")
+    harmless(&rules.iter().map(RuleSpec::shown).collect::<Vec<_>>().join("; "))
 }
 
 /// Says who answers, as the journal will have it.
@@ -209,5 +210,19 @@ fn object(text: &str) -> Result<Value, Failure> {
         Ok(value)
     } else {
         Err(Failure::usage("the arguments are no JSON object"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use convoke_core::Permission;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_that_was_kept_steers_no_terminal() {
+        let mut rule = RuleSpec::tool(Permission::Allow, "write_file");
+        rule.path = Some("a\u{1b}]0;x\u{7}".to_owned());
+        assert_eq!(shown(&[rule]), "tool `write_file`, path `a\\u{1b}]0;x\\u{7}`");
     }
 }

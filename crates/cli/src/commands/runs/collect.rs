@@ -23,8 +23,9 @@ const USUAL_AGE: Duration = Duration::from_hours(30 * 24);
 
 const AFTER_HELP: &str = "\
 Without --older-than, --keep and --max-bytes, runs go in which nothing happened for 30 days. A run that a process \
-works on never goes; one that can be resumed only with --unfinished; one that changed files in its workspace that were \
-not applied only with `convoke runs rm`. Workspaces that belong to no run any more go as well.
+works on never goes; one that can be resumed only with --unfinished; one that changed files in its workspace, or whose \
+agents did in theirs, that were not applied only with `convoke runs rm`. Workspaces of a run and its agents go with it, \
+and those that belong to no run any more go as well.
 
 Examples:
   convoke runs gc --dry-run
@@ -62,7 +63,7 @@ struct Found {
     threads: tokio::runtime::Runtime,
     /// Those of runs that are not kept: somebody was killed while making one, for instance.
     leftovers: Vec<RunId>,
-    /// Those of them that are agents which a run called that is kept.
+    /// Those of agents which a run called that is kept: they go with that run.
     agents: Vec<RunId>,
 }
 
@@ -73,9 +74,8 @@ impl Found {
         let listed = workspaces.as_ref().map(Workspaces::list).transpose();
         let listed = listed.map_err(|error| workspace::failure(&error))?.unwrap_or_default();
         let is_kept = |run: &RunId| store.directory(run).is_ok_and(|path| path.exists());
-        let leftovers: Vec<RunId> = listed.into_iter().filter(|run| !is_kept(run)).collect();
-        let agents = leftovers.iter().filter(|run| workspace::is_kept(store, run));
-        let agents = agents.cloned().collect();
+        let others = listed.into_iter().filter(|run| !is_kept(run));
+        let (agents, leftovers) = others.partition(|run| workspace::is_kept(store, run));
         Ok(Self { workspaces, threads, leftovers, agents })
     }
 
@@ -91,6 +91,28 @@ impl Found {
                 }
             }
         }
+    }
+
+    /// Tells whether one of the agents that a run called has a workspace that is needed.
+    fn is_needed_of_agents(&self, run: &RunId) -> Result<bool, String> {
+        for agent in self.agents_of(run) {
+            if self.is_needed(agent)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the agents that a run called, or one of them, of which there is a workspace.
+    fn agents_of(&self, run: &RunId) -> impl Iterator<Item = &RunId> {
+        let below = format!("{run}-");
+        self.agents.iter().filter(move |agent| agent.as_str().starts_with(&below))
+    }
+
+    /// Removes the workspaces of a run and of the agents it called.
+    fn remove_all(&self, run: &RunId) -> Result<(), String> {
+        self.agents_of(run).try_for_each(|agent| self.remove(agent))?;
+        self.remove(run)
     }
 
     fn remove(&self, run: &RunId) -> Result<(), String> {
@@ -186,15 +208,27 @@ impl Collect {
                     unapplied.push(run.run);
                     continue;
                 }
-                Ok(false) if self.dry_run => Ok(()),
-                Ok(false) => found.remove(&run.run).and_then(|()| {
-                    store.remove(&run.run).map_err(|error| named::failure(&error).to_string())
-                }),
+                Ok(false) => match found.is_needed_of_agents(&run.run) {
+                    // It is told of them below.
+                    Ok(true) => continue,
+                    Ok(false) if self.dry_run => Ok(()),
+                    Ok(false) => found.remove_all(&run.run).and_then(|()| {
+                        store.remove(&run.run).map_err(|error| named::failure(&error).to_string())
+                    }),
+                    Err(message) => Err(message),
+                },
                 Err(message) => Err(message),
             };
             match gone {
                 Ok(()) => removed.push(run),
                 Err(message) => failed.push(Stayed { run: run.run, message }),
+            }
+        }
+        for agent in &found.agents {
+            let is_gone =
+                removed.iter().any(|gone| found.agents_of(&gone.run).any(|of| of == agent));
+            if !is_gone && found.is_needed(agent) == Ok(true) {
+                unapplied.push(agent.clone());
             }
         }
         let mut workspaces = Vec::new();
@@ -248,16 +282,16 @@ impl Collect {
             output.err.line(format_args!("forgot {run}: its journal was gone without `runs rm`"));
         }
         for run in &told.unapplied {
-            let said =
-                "kept, since its workspace holds, or may hold, changes that were not applied";
-            let next = if told.agents.contains(run) {
-                format!(
-                    "`convoke runs apply {run}` takes them over, `runs rm` with its run removes it"
-                )
+            let (kept, next) = if told.agents.contains(run) {
+                let next =
+                    format!("`convoke runs apply {run}` takes them over, `runs rm` removes both");
+                ("kept with its run", next)
             } else {
-                format!("`convoke runs rm {run}` removes it")
+                ("kept", format!("`convoke runs rm {run}` removes it"))
             };
-            output.err.line(format_args!("{run} {said}; {next}"));
+            output.err.line(format_args!(
+                "{run} {kept}, since its workspace holds, or may hold, changes that were not applied; {next}"
+            ));
         }
         let count = amounts::count(told.removed.len() as u64, "run");
         output.err.line(format_args!("{count}, {} {freed}", bytes::show(told.bytes)));

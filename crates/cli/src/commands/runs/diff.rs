@@ -2,6 +2,7 @@
 
 use clap::Args;
 use convoke::Workspace;
+use convoke::journal::Store;
 use convoke_core::{Event, EventBody, ExitCode, RunId, WorkspaceReport};
 use serde::Serialize;
 
@@ -68,22 +69,18 @@ impl Diff {
                 let seen = match (opened, last_report(&id, &recorded.events)) {
                     (Ok(opened), _) => look(&opened, &threads)?,
                     (Err(failure), None) => return Err(failure),
-                    (Err(_), Some(report)) => {
-                        if let Some(whole) = &report.whole_diff {
-                            let message = format!(
-                                "this is only the beginning; all of it was in {whole}, which is gone"
-                            );
-                            failure::doubt(output, &message);
-                        }
-                        (report.clone(), report.diff.clone().into_bytes())
-                    }
+                    (Err(_), Some(report)) => as_recorded(report, output),
                 };
                 (id, seen)
             }
             Err(unknown) => {
                 let below = workspace::open_below(&self.words, session, &config)?;
-                let (id, opened) = below.ok_or(unknown)?;
-                (id, look(&opened, &threads)?)
+                if let Some((id, opened)) = below {
+                    (id, look(&opened, &threads)?)
+                } else {
+                    let (id, report) = self.of_agent(&store).ok_or(unknown)?;
+                    (id, as_recorded(&report, output))
+                }
             }
         };
         if self.json {
@@ -105,6 +102,25 @@ impl Diff {
         }
         Ok(ExitCode::Done)
     }
+
+    /// Returns what was recorded of the agent that is meant, if one is.
+    fn of_agent(&self, store: &Store) -> Option<(RunId, WorkspaceReport)> {
+        let [word] = self.words.as_slice() else { return None };
+        let (_, events) = named::called(store, word)?;
+        let agent = RunId::new(word.as_str());
+        let report = last_report(&agent, &events)?.clone();
+        Some((agent, report))
+    }
+}
+
+/// Shows what was recorded, where the files are gone.
+fn as_recorded(report: &WorkspaceReport, output: &mut Output) -> (WorkspaceReport, Vec<u8>) {
+    if let Some(whole) = &report.whole_diff {
+        let message =
+            format!("this is only the beginning; all of it was in {whole}, which is gone");
+        failure::doubt(output, &message);
+    }
+    (report.clone(), report.diff.clone().into_bytes())
 }
 
 fn look(

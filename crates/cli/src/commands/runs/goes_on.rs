@@ -9,9 +9,10 @@ use convoke::config::Config;
 use convoke::journal::Store;
 use convoke::tools::{ExecutorBuilder, SystemClock};
 use convoke::{Origin, Runtime, Workspace};
-use convoke_core::{Cause, Event, ExitCode, Mode, RunId, RunSettings};
+use convoke_core::{Cause, Event, ExitCode, Mode, RunId, RunSettings, Status};
 
 use super::super::agents;
+use super::super::mcp::end_all;
 use super::super::run::approve::Approvals;
 use super::super::run::flags::AgentFlags;
 use super::super::run::watch::{self, Watch};
@@ -90,6 +91,12 @@ impl GoesOn {
             _ => session.moved_to(session.working_directory()),
         };
         let task = self.task(message, &session)?;
+        let waits = paused.outcome().is_some_and(|outcome| outcome.status == Status::Parked);
+        if waits && task.is_some() && !output.is_quiet() {
+            output
+                .err
+                .line("a question is open: it is asked first, and what you say is heard after it");
+        }
         let mut config = session.load(output)?.config;
         if let Some(origin) = &origin {
             config.tools.enabled = origin.tools_within(config.tools.enabled.as_deref());
@@ -127,6 +134,7 @@ impl GoesOn {
         let Place { config, mode, settings, workspace } = place;
         let runtime = self.flags.runtime(session, mode, config, None, workspace)?;
         Session::warn_of_programs(&runtime, output);
+        session.warn_of_servers(&runtime, output);
         let model = paused.model();
         let chosen = self.flags.choose_or(Some(&model), session, &runtime, threads, output)?;
         let mut approvals = Approvals::new(output, session);
@@ -153,7 +161,9 @@ impl GoesOn {
         let mut view = self.output.view(&self.flags, output).kept(true);
         view.recall(events);
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
-        watch.until_the_end(threads, run, output)
+        let ended = watch.until_the_end(threads, run, output)?;
+        end_all(&runtime, threads);
+        Ok(ended)
     }
 
     fn task(&self, message: Option<&str>, session: &Session<'_>) -> Result<Option<Task>, Failure> {

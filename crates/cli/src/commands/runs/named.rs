@@ -1,7 +1,7 @@
 //! Which run is meant.
 
 use convoke::journal::{FindError, JournalError, Recorded, Store};
-use convoke_core::{Cause, RunId};
+use convoke_core::{Cause, Event, RunId};
 
 use super::place;
 use crate::failure::Failure;
@@ -107,16 +107,21 @@ pub(in crate::commands) fn find(store: &Store, id: &str) -> Result<RunId, Failur
 
 /// Says whose an id is that an agent has which a run called: what it did is part of that run.
 fn of_an_agent(store: &Store, id: &str) -> Option<Failure> {
-    let (root, _) = id.split_once('-')?;
-    let root = store.find(root).ok()?;
-    let events = store.read(&root).ok()?.events;
-    events.iter().any(|event| event.run.as_str() == id).then(|| {
+    called(store, id).map(|(root, _)| {
         Failure::usage(format!(
             "`{id}` is an agent that run `{root}` called, and no run of its own"
         ))
         .hint(format!("`convoke runs show {root} --tree` shows what it did"))
         .hint(format!("`convoke runs resume {root}` takes it up with its run"))
     })
+}
+
+/// Returns the run that called the agent of this id, and what it recorded.
+pub(super) fn called(store: &Store, id: &str) -> Option<(RunId, Vec<Event>)> {
+    let (root, _) = id.split_once('-')?;
+    let root = store.find(root).ok()?;
+    let events = store.read(&root).ok()?.events;
+    events.iter().any(|event| event.run.as_str() == id).then_some((root, events))
 }
 
 /// Says what is wrong with a journal.

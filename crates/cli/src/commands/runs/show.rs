@@ -26,7 +26,7 @@ use super::state::State;
 use super::unanswered::Questions;
 use crate::commands::inquiry::Answering;
 use crate::failure::Failure;
-use crate::output::{Output, Style};
+use crate::output::{Output, Style, harmless};
 use crate::pager::Pager;
 use crate::session::Session;
 use crate::view::amounts;
@@ -155,42 +155,54 @@ impl Shown<'_> {
         lines.extend([String::new(), "It waits for an answer:".to_owned()]);
         for question in &self.questions {
             let call = name(question, &self.questions);
+            let call = harmless(&call);
             let agent = question.agent_label.as_str();
             if let Some(answering) = Answering::of(question) {
-                let tool = stream.paint(Style::Name, stream.printable(question.tool_name));
+                let tool = stream.paint(Style::Name, harmless(question.tool_name));
                 let who = question.inquiry.as_ref().map_or("", |inquiry| inquiry.who);
-                let who = stream.printable(who);
-                lines.push(format!("  {call}  {agent}  {tool}  {who} asks:"));
+                let who = harmless(who);
+                let (reason, calls) = answering.reason_and_calls();
+                lines.push(match calls {
+                    // The one it was put for may not be the one that asks.
+                    Some(calls) => {
+                        format!("  {call}  {who} asks, during one of: {}:", harmless(calls))
+                    }
+                    None => format!("  {call}  {agent}  {tool}  {who} asks:"),
+                });
                 let said = answering.lines(stream);
                 let fields = answering.field_lines();
-                let fields = fields.iter().map(|field| format!("  {}", stream.printable(field)));
+                let fields = fields.iter().map(|field| format!("  {}", harmless(field)));
                 lines.extend(said.into_iter().chain(fields).map(|line| format!("  {line}")));
-                lines.push(format!("    {}", stream.printable(question.reason)));
+                lines.push(format!("    {}", harmless(reason)));
                 continue;
             }
             let what = one_line(question.description, QUESTION);
-            let name = stream.paint(Style::Name, stream.printable(question.tool_name));
-            lines.push(format!("  {call}  {agent}  {name}  {}", stream.printable(&what)));
-            lines.push(format!("    {}", stream.printable(question.reason)));
+            let name = stream.paint(Style::Name, harmless(question.tool_name));
+            lines.push(format!("  {call}  {agent}  {name}  {}", harmless(&what)));
+            lines.push(format!("    {}", harmless(question.reason)));
             let rules: Vec<String> = question.rules.iter().map(RuleSpec::shown).collect();
             if !rules.is_empty() {
                 let rules = rules.join("; ");
-                lines.push(format!("    --always would allow {}", stream.printable(&rules)));
+                lines.push(format!("    --always would allow {}", harmless(&rules)));
             }
         }
         let (id, call) = (self.id, name(first, &self.questions));
-        lines.push(format!("  To answer: convoke runs approve {id} {call}"));
-        if let Some(form) = Answering::of(first).as_ref().and_then(Answering::form) {
+        let call = harmless(&call);
+        let approve = format!("convoke runs approve {id} {call}");
+        let deny = format!("convoke runs deny {id} {call}");
+        let commands: Vec<String> = match Answering::of(first).as_ref().map(Answering::form) {
             // Nothing of what a stranger wrote stands in a line that people copy into a shell.
-            if !form.fields().is_empty() {
-                lines.push(format!(
-                    "             convoke runs approve {id} {call} --arguments JSON"
-                ));
+            Some(Some(form)) if !form.fields().is_empty() => {
+                let filled = format!("{approve} --arguments JSON");
+                // Only a person can be asked for the fields.
+                let asked = stream.is_terminal().then_some(approve);
+                asked.into_iter().chain([filled, deny]).collect()
             }
-            lines.push(format!("             convoke runs deny {id} {call}"));
-            return lines;
-        }
-        lines.push(format!("             convoke runs deny {id} {call} --message \"…\""));
+            Some(Some(_)) => vec![approve, deny],
+            _ => vec![approve, format!("{deny} --message \"…\"")],
+        };
+        let before = std::iter::once("  To answer: ").chain(std::iter::repeat("             "));
+        lines.extend(before.zip(commands).map(|(before, command)| format!("{before}{command}")));
         lines
     }
 

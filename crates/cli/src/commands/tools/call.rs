@@ -14,16 +14,18 @@ use convoke::config::Timeout;
 use convoke::{Runtime, masked};
 use convoke_core::{Category, Cause, ExitCode, Kind, ToolCall, ToolResult, ToolSpec};
 use convoke_tool::{CallOptions, Recorder, ToolExecutor};
+use tokio::time::Instant;
 
 use self::consent::{AskAtTerminal, Consent, OpenInquiry};
 use self::live::Live;
+use super::super::mcp::end_all;
 use super::super::run::watch::threads;
 use super::{kind_parser, servers};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
-use crate::signals::Signals;
+use crate::signals::{Declined, Signals};
 
 const AFTER_HELP: &str = "\
 Arguments come from a JSON object, from standard input (-), or from --arg, which wins over JSON. \
@@ -93,18 +95,22 @@ impl Call {
         let runtime = session.runtime(config)?;
         session.warn_of_servers_in_common(&runtime, output);
         let threads = threads()?;
-        let name = servers::brought(&self.name, &runtime, &threads, output)?;
+        // A server that was started for this ends as gently where nothing comes of it.
+        let end = || end_all(&runtime, &threads);
+        let name = servers::brought(&self.name, &runtime, &threads, output);
+        let name = name.inspect_err(|_| end())?;
         let tool = runtime.callable().get(&name);
         let spec = tool.as_ref().map(|tool| tool.spec());
         let server = spec.and_then(|spec| servers::server_of(spec, &runtime));
         Session::warn_of_places(|one| server.as_deref() == Some(one), &runtime, output);
-        let call = ToolCall::new("call-1", &name, self.arguments(spec, session)?);
+        let arguments = self.arguments(spec, session).inspect_err(|_| end())?;
+        let call = ToolCall::new("call-1", &name, arguments);
         let live = self.live(spec, output);
         let open = Arc::new(OpenInquiry::default());
         let executor = self.executor(&runtime, &live, &open, output);
         let timeout = self.timeout.map(Timeout::duration);
         let ended = carry_out(&executor, call, timeout, &open, &threads);
-        servers::end(&runtime, &threads);
+        end();
         // What does not end by itself, reading from a terminal for instance, ends with the process.
         threads.shutdown_timeout(Duration::from_millis(200));
         let (result, stopped) = ended?;
@@ -168,7 +174,7 @@ impl Call {
 }
 
 /// Carries out the call. The first signal stops it and waits for what there is, the second does not
-/// wait. While the call asks what it has to know, Ctrl-C says no to that.
+/// wait. While the call asks what it has to know, Ctrl-C says no to that, unless it just did.
 fn carry_out(
     executor: &ToolExecutor,
     call: ToolCall,
@@ -182,12 +188,17 @@ fn carry_out(
         let options = timeout.map(CallOptions::timeout).unwrap_or_default();
         let work = executor.execute_with(call, options);
         tokio::pin!(work);
-        let mut stopped = None;
+        let (mut stopped, mut declined) = (None, Declined::default());
         loop {
             tokio::select! {
                 result = &mut work => return Ok((result, stopped)),
                 cause = signals.next() => match stopped {
-                    _ if cause == Cause::Interrupted && open.decline() => {}
+                    _ if cause == Cause::Interrupted
+                        && !declined.is_insisted(Instant::now())
+                        && open.decline() =>
+                    {
+                        declined.note(Instant::now());
+                    }
                     None => {
                         stopped = Some(cause);
                         executor.context().cancellation().cancel();

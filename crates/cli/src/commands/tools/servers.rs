@@ -8,7 +8,7 @@ use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Category, ToolSpec};
 use convoke_tool::Tool;
 
-use super::super::mcp::{self, Looked, look_at};
+use super::super::mcp::{Looked, end_all, look_at};
 use super::super::run::watch::threads;
 use crate::failure::{self, Failure};
 use crate::output::Output;
@@ -37,7 +37,7 @@ impl Started {
     /// Ends them.
     pub(super) fn end(self, runtime: &Runtime) {
         if let Some(threads) = self.0 {
-            end(runtime, &threads);
+            end_all(runtime, &threads);
             threads.shutdown_timeout(Duration::from_millis(200));
         }
     }
@@ -90,7 +90,8 @@ pub(super) fn known_as(
     output: &Output,
 ) -> Result<(String, Started), Failure> {
     let threads = threads()?;
-    let known = brought(name, runtime, &threads, output)?;
+    let known = brought(name, runtime, &threads, output);
+    let known = known.inspect_err(|_| end_all(runtime, &threads))?;
     Ok((known, Started(Some(threads))))
 }
 
@@ -131,13 +132,6 @@ pub(super) fn brought(
         Failure::usage(format!("the MCP server `{server}` has no tool `{tool}`{close}"))
             .hint(format!("`convoke mcp tools {server}` shows them all"))
     })
-}
-
-/// Ends the servers that were started.
-pub(super) fn end(runtime: &Runtime, threads: &tokio::runtime::Runtime) {
-    if let Some(servers) = runtime.mcp() {
-        threads.block_on(mcp::end(servers));
-    }
 }
 
 /// Splits `server.tool`, or `mcp__server__tool`, if there is such a server.

@@ -57,8 +57,8 @@ pub(super) fn status(totals: &Totals, now: Timestamp, look: Look) -> String {
     let tokens = totals.usage.input_tokens.saturating_add(totals.usage.output_tokens);
     look.joined([
         (totals.turns > 0).then(|| format!("turn {}", totals.turns)),
-        (tokens > 0).then(|| format!("{} tokens", amounts::tokens(tokens))),
-        totals.usage.cost.map(amounts::money),
+        (tokens > 0).then(|| format!("{} tokens", amounts::all_tokens(&totals.usage))),
+        amounts::cost(&totals.usage),
         Some(amounts::time(totals.elapsed(now))),
     ])
 }

@@ -83,6 +83,11 @@ impl Tree {
             EventBody::ApprovalAnswered { approved: false, by: Some(_), .. } => {
                 self.totals.refused += 1;
             }
+            EventBody::ApprovalAnswered { approved: false, message: Some(message), .. }
+                if message.ends_with("nobody answered in time") =>
+            {
+                self.totals.unanswered += 1;
+            }
             EventBody::HookActed { moment: Moment::BeforeTool, action, .. }
                 if action == "denied" =>
             {
@@ -153,6 +158,10 @@ impl Tree {
         at: Timestamp,
     ) -> Option<Entry> {
         let agent = self.agents.remove(run)?;
+        // Turns and tokens are those of all its parts, and so is the time.
+        let earlier = self.totals.agents.iter().find(|known| known.run == run.as_str());
+        let earlier = earlier.map(|known| known.duration_ms.get()).unwrap_or_default();
+        let duration = earlier.saturating_add(between(agent.started, at));
         if self.root.as_ref() != Some(run) && self.totals.agents.len() < MAX_AGENTS {
             // One that goes on after its end is told of once.
             self.totals.agents.retain(|known| known.run != run.as_str());
@@ -163,7 +172,7 @@ impl Tree {
                 cause: outcome.cause,
                 turns: agent.turn,
                 usage,
-                duration_ms: Millis::new(between(agent.started, at)),
+                duration_ms: Millis::new(duration),
                 workspace: self.changed.remove(run),
             });
         }
@@ -174,7 +183,7 @@ impl Tree {
             message: outcome.message.as_ref().map(|message| one_line(message, REMARK)),
             turns: agent.turn,
             usage,
-            duration: between(agent.started, at),
+            duration,
         };
         Some(Entry { who: agent.who, weight, said })
     }
@@ -231,6 +240,11 @@ impl Agent {
             EventBody::TurnStarted { turn } => {
                 self.turn = *turn;
                 detail(format!("turn {turn}"))
+            }
+            // One that goes on after its end does so with something more to do.
+            EventBody::UserMessage { message } if self.who.depth > 0 && self.task.is_empty() => {
+                self.task = one_line(&message.words(), REMARK);
+                vec![(Weight::Usual, Said::Note(format!("goes on: {}", self.task)))]
             }
             EventBody::AgentSpawned { .. } => {
                 if let Some(call) = self.call(event.call.as_ref()) {
@@ -385,7 +399,15 @@ impl Agent {
                 }
                 return None;
             }
-            EventBody::ApprovalAnswered { .. } | EventBody::ToolCallDeferred { .. } => {
+            EventBody::ToolCallDeferred { reason, .. } => {
+                let call = self.call(event.call.as_ref())?;
+                call.enter(CallState::Waiting, at);
+                // An agent says itself that it was stopped, or what it waits for.
+                return call
+                    .is_agent
+                    .then(|| detail(format!("{}: {}", call.name, one_line(reason, REMARK))));
+            }
+            EventBody::ApprovalAnswered { .. } => {
                 if let Some(call) = self.call(event.call.as_ref()) {
                     call.enter(CallState::Waiting, at);
                 }
@@ -439,6 +461,10 @@ impl Agent {
 impl OpenCall {
     fn progress(&mut self, update: &Progress) {
         if let Some(text) = &update.text {
+            if update.fraction.is_some() {
+                // How far it is, is said anew each time, and goes on from nothing.
+                self.tail.push("\n");
+            }
             self.tail.push(text);
         }
         self.fraction = update.fraction.or(self.fraction);

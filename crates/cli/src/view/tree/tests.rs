@@ -69,6 +69,17 @@ fn a_call_goes_from_waiting_over_asking_to_running_and_is_gone_when_it_ends() {
 }
 
 #[test]
+fn of_several_steps_the_last_is_shown() {
+    let mut tree = Tree::default();
+    tree.fold(&main(0, Some("c"), "tool_call_requested", json!({ "toolName": "x", "params": {} })));
+    for (text, fraction) in [("step 1 of ten", 0.1), ("step 2 of ten", 0.2)] {
+        let data = json!({ "toolName": "x", "text": text, "fraction": fraction });
+        tree.fold(&main(1, Some("c"), "tool_call_progress", data));
+    }
+    assert_eq!(tree.agents()[0].calls[0].tail.line(80), "step 2 of ten");
+}
+
+#[test]
 fn usage_of_all_agents_adds_up_and_an_unknown_price_stays_unknown() {
     let mut tree = Tree::default();
     tree.fold(&main(0, None, "model_response", response(10, Some("0.1"))));
@@ -204,6 +215,49 @@ fn a_run_that_is_taken_up_again_is_counted_from_there() {
     assert_eq!(tree.totals().usage.cost, None, "what one message cost is not known");
 }
 
+/// An agent that was stopped says so itself, once.
+#[test]
+fn the_call_of_an_agent_that_was_stopped_is_a_detail() {
+    let mut tree = Tree::default();
+    let deferred =
+        json!({ "toolName": "x", "reason": "the agent `worker` was stopped with the run" });
+    for (is_agent, weight) in [(true, Weight::Detail), (false, Weight::Usual)] {
+        let call = Some(if is_agent { "a" } else { "b" });
+        let requested = json!({ "toolName": "x", "params": {} });
+        tree.fold(&main(0, call, "tool_call_requested", requested));
+        if is_agent {
+            let spawned = json!({ "child": "r-a", "name": "worker" });
+            tree.fold(&main(1, call, "agent_spawned", spawned));
+        }
+        let told = tree.fold(&main(2, call, "tool_call_deferred", deferred.clone()));
+        assert_eq!(told[0].weight, weight, "{told:?}");
+    }
+}
+
+/// What an agent that goes on used is told for all its parts, and so is how long it took.
+#[test]
+fn an_agent_that_goes_on_is_told_of_as_one() {
+    let mut tree = Tree::default();
+    tree.fold(&main(0, None, "turn_started", json!({ "turn": 1 })));
+    let worker = |ts, kind, data| event(ts, "r-a", "main/worker", None, kind, data);
+    let end = |ts| {
+        let usage = json!({ "inputTokens": 10, "outputTokens": 1 });
+        let outcome = json!({ "status": "completed", "cause": "goal" });
+        worker(ts, "run_ended", json!({ "outcome": outcome, "usage": usage }))
+    };
+    tree.fold(&worker(100, "turn_started", json!({ "turn": 1 })));
+    tree.fold(&end(1_100));
+    tree.fold(&worker(5_000, "run_resumed", json!({})));
+    let more =
+        json!({ "message": { "role": "user", "parts": [{ "type": "text", "text": "more" }] } });
+    let told = tree.fold(&worker(5_000, "user_message", more));
+    assert_eq!(told[0].said, Said::Note("goes on: more".to_owned()));
+    tree.fold(&worker(5_000, "turn_started", json!({ "turn": 2 })));
+    tree.fold(&end(5_022));
+    let [agent] = tree.totals().agents.as_slice() else { panic!("{:?}", tree.totals().agents) };
+    assert_eq!((agent.turns, agent.duration_ms.get()), (2, Duration::from_millis(1_022)));
+}
+
 #[test]
 fn a_pause_is_not_counted_as_time() {
     let mut tree = Tree::default();
@@ -213,4 +267,14 @@ fn a_pause_is_not_counted_as_time() {
     tree.fold(&main(900_250, None, "turn_started", json!({ "turn": 2 })));
     let totals = tree.totals();
     assert_eq!(totals.elapsed(totals.latest), Duration::from_millis(750));
+
+    // Nor is what passed before a run was copied.
+    let mut tree = Tree::default();
+    tree.fold(&main(1_000, None, "turn_started", json!({ "turn": 1 })));
+    tree.fold(&main(1_500, None, "turn_ended", json!({ "turn": 1 })));
+    tree.fold(&main(900_000, None, "run_forked", json!({ "from": "other", "at": 2 })));
+    tree.fold(&main(900_010, None, "run_resumed", json!({})));
+    tree.fold(&main(900_200, None, "turn_started", json!({ "turn": 2 })));
+    let totals = tree.totals();
+    assert_eq!(totals.elapsed(totals.latest), Duration::from_millis(690));
 }

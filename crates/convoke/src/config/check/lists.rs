@@ -1,9 +1,10 @@
-//! What a schema cannot say about the entries of lists: names are unique, the parameters of a command
-//! tool are a JSON Schema themselves, and rules hold for the examples they carry.
+//! What a schema cannot say about the entries of lists: names are unique, addresses can be reached, the parameters of
+//! a command tool are a JSON Schema themselves, and rules hold for the examples they carry.
 
 use std::collections::BTreeMap;
 
 use convoke_core::policy::{Rule, RuleError, RuleSpec};
+use convoke_mcp::client::address_problem;
 use convoke_sandbox::AllowedHost;
 
 use crate::config::hook::HookConfig;
@@ -21,6 +22,7 @@ pub(super) fn check(root: &Node, problems: &mut Vec<Problem>) {
         unique_names(items, &key, problems);
         for (index, item) in items.iter().enumerate() {
             parameters(item, &key.index(index), problems);
+            address(item, &key.index(index), problems);
         }
     }
     rules(root, problems);
@@ -93,6 +95,19 @@ fn unique_names(items: &[Node], list: &Key, problems: &mut Vec<Problem>) {
             let key = list.index(index).name("name");
             problems.push(Problem::new(&node.origin.place, &key, message));
         }
+    }
+}
+
+/// What does not even begin as an address is reported by the schema.
+fn address(item: &Node, key: &Key, problems: &mut Vec<Problem>) {
+    let Some(node) = item.get(&Key::default().name("url")) else { return };
+    let begins = |text: &&str| text.starts_with("http://") || text.starts_with("https://");
+    if let Some(why) = node.text().filter(begins).and_then(address_problem) {
+        let message = match &node.template {
+            Some(written) => format!("what `{written}` stands for is no address: {why}"),
+            None => format!("this is no address of a server: {why}"),
+        };
+        problems.push(Problem::new(&node.origin.place, &key.name("url"), message));
     }
 }
 

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use convoke_mcp::client::{
-    Revision, Sampling, ServerConfig, Severity, Transport, Trust, USER_HOME, WORKSPACE_FOLDER,
-    WORKSPACE_FOLDER_NAME, import,
+    ImportedLogin, Revision, Sampling, ServerConfig, Severity, Transport, Trust, USER_HOME,
+    WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, address_problem, import,
 };
 
 use super::{Around, ListedServer, PROJECT_SERVERS};
@@ -37,6 +37,9 @@ pub(super) fn list(around: Around<'_>) -> Listed {
         }
     }
     listing.one_of_each_name();
+    for server in &mut listing.listed {
+        server.config.enabled &= !around.config.servers_switched_off.contains(&server.config.name);
+    }
     let Listing { listed, warnings, unset, .. } = listing;
     Listed { servers: listed, warnings, unset }
 }
@@ -166,19 +169,27 @@ impl Listing<'_> {
             };
             self.warnings.push(format!("{shown}: {problem}{word}"));
         }
+        if author == Author::User {
+            self.left_out.extend(read.left_out);
+        }
         let given = self.around.variables_for(author);
         let variables = Variables { given: &given, set: self.around.variables };
         for mut config in read.servers {
-            match expanded(&mut config, variables) {
-                Ok(()) => {
+            let login = expanded(&mut config, variables)
+                .and_then(|()| auth(read.logins.get(&config.name), variables));
+            let is_unset = login.is_err();
+            match login.and_then(|auth| check_address(&config).map(|()| auth)) {
+                Ok(auth) => {
                     self.keep_in_workspace(&mut config);
-                    self.add(config, author, Some(file.to_owned()), None);
+                    self.add(config, author, Some(file.to_owned()), auth);
                 }
                 Err(why) => {
                     let name = &config.name;
                     let warning = format!("{shown}: the MCP server `{name}` is left out: {why}");
                     self.warnings.push(warning);
-                    self.unset.insert(name.clone());
+                    if is_unset {
+                        self.unset.insert(name.clone());
+                    }
                     if author == Author::User {
                         self.left_out.insert(config.name);
                     }
@@ -263,6 +274,34 @@ fn expanded(config: &mut ServerConfig, variables: Variables<'_>) -> Result<(), S
             expand(url)?;
             headers.values_mut().try_for_each(expand)
         }
+    }
+}
+
+/// Says how a server is logged in to, as a file of another program has it.
+fn auth(
+    login: Option<&ImportedLogin>,
+    variables: Variables<'_>,
+) -> Result<Option<McpAuthConfig>, String> {
+    let Some(login) = login else { return Ok(None) };
+    let mut auth = McpAuthConfig {
+        client_id: login.client_id.clone(),
+        redirect_port: login.redirect_port,
+        ..McpAuthConfig::default()
+    };
+    if let Some(id) = &mut auth.client_id {
+        variables.put_into(id)?;
+    }
+    Ok(Some(auth))
+}
+
+/// Says what is wrong with an address in which variables were put.
+fn check_address(config: &ServerConfig) -> Result<(), String> {
+    let Transport::Http { url, .. } = &config.transport else { return Ok(()) };
+    match address_problem(url) {
+        Some(why) => {
+            Err(format!("what its `url` and the variables in it make is no address: {why}"))
+        }
+        None => Ok(()),
     }
 }
 

@@ -127,6 +127,53 @@ fn variables_that_are_missing_or_do_not_fit_are_named_but_never_shown() {
     ");
 }
 
+/// Regression: these were taken, and each try to reach such a server failed.
+#[test]
+fn addresses_of_servers_that_cannot_be_are_told_why() {
+    let scene = Scene::new()
+        .user(
+            "tools:\n  mcpServers:\n  - {name: a, url: 'http://[::1'}\n  \
+             - {name: b, url: 'http://me:hush@h:99999/x'}\n  - {name: c, url: 'http://'}\n  \
+             - {name: d, url: 'http://exa mple/x'}\n  - {name: e, url: 'ws://x/y'}\n  \
+             - {name: f, url: 'https://h:${PORT}/x'}\n  - {name: g, url: 'https://h:80/x'}\n",
+        )
+        .variable("PORT", "4444444");
+    assert_snapshot!(scene.readable(&scene.fail()), @r#"
+    the configuration has 6 mistakes
+    [root]/home/user.yml:3:20: tools.mcpServers[0].url: this is no address of a server: what stands in `[…]` is not an IPv6 address: write it as http://[::1]:PORT/PATH
+    [root]/home/user.yml:4:20: tools.mcpServers[1].url: this is no address of a server: its port is not a number from 1 to 65535
+    [root]/home/user.yml:5:20: tools.mcpServers[2].url: this is no address of a server: it names no host: write it as https://HOST/PATH
+    [root]/home/user.yml:6:20: tools.mcpServers[3].url: this is no address of a server: there is a space or a control character in its host
+    [root]/home/user.yml:7:20: tools.mcpServers[4].url: expected text that matches `^https?://`, found the text "ws://x/y"
+    [root]/home/user.yml:8:20: tools.mcpServers[5].url: what `https://h:${PORT}/x` stands for is no address: its port is not a number from 1 to 65535
+    "#);
+}
+
+/// Who began to write down a limit once had none.
+#[test]
+fn a_key_without_a_value_is_not_taken_for_no_limit() {
+    assert_snapshot!(message(
+        "budget:\n  tokens:\nagents:\n  maxDepth:\n  exclude:\n  overrides:\n    worker:\n      maxTurns: ~\n\
+         policy:\n  rules:\n  # - {effect: deny, command: rm *}\nsandbox:\n  network:\ntools:\n  exclude:\n"
+    ), @"
+    the configuration has 7 mistakes
+    [root]/home/user.yml:2:3: budget.tokens: nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out
+    [root]/home/user.yml:4:3: agents.maxDepth: nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out
+    [root]/home/user.yml:5:3: agents.exclude: nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out
+    [root]/home/user.yml:8:7: agents.overrides.worker.maxTurns: nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out
+    [root]/home/user.yml:10:3: policy.rules: nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out
+    [root]/home/user.yml:13:3: sandbox.network: nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out
+    [root]/home/user.yml:15:3: tools.exclude: nothing stands behind it; write what is meant (`[]` for none of a list), or leave the key out
+    ");
+    let sections = "budget:\n  # tokens: 5\nagents:\n  overrides:\n    worker:\nhooks:\ntools:\n  mcpServers:\n";
+    assert!(Scene::new().user(sections).load().warnings().is_empty(), "sections may be empty");
+    let of_a_folder = Scene::new().untrusted().project("budget:\n  tokens:\n").fail().to_string();
+    assert!(
+        of_a_folder.contains("convoke.yml:2:3: budget.tokens: nothing stands"),
+        "{of_a_folder}"
+    );
+}
+
 /// As most other programs have it.
 #[test]
 fn servers_by_name_are_told_how_they_are_written_here() {

@@ -195,8 +195,18 @@ fn user() -> impl Strategy<Value = Value> {
     )
 }
 
+/// Keys without a value are mistakes, and told as such.
+fn without_nothing(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        let said = std::mem::take(fields).into_iter().filter(|(_, value)| !value.is_null());
+        *fields = said.map(|(key, value)| (key, without_nothing(value))).collect();
+    }
+    value
+}
+
 fn load(user: &Value, project: &Value, trust: Trust) -> Loaded {
-    let mut scene = Scene::new().user(&user.to_string()).project(&project.to_string());
+    let [user, project] = [user, project].map(|file| without_nothing(file.clone()).to_string());
+    let mut scene = Scene::new().user(&user).project(&project);
     scene.sources.trust = trust;
     scene.sources.environment.insert("HOME".into(), "hush".into());
     scene.load()

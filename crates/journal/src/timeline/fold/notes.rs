@@ -30,6 +30,11 @@ pub(super) fn note(body: &EventBody) -> Option<Note> {
             format!("{:.0} % of the budget is used: {}", used * 100.0, words(budget.as_str())),
             message.clone(),
         ),
+        EventBody::BudgetExceeded { budget, why: Some(why), .. } => (
+            Tone::Error,
+            format!("Too little of the budget is left: {}", words(budget.as_str())),
+            why.clone(),
+        ),
         EventBody::BudgetExceeded { budget, .. } => (
             Tone::Error,
             format!("The budget is used up: {}", words(budget.as_str())),

@@ -78,7 +78,7 @@ pub(super) async fn keep(keeping: Keeping) {
             stop_process(process.as_mut()).await;
             stderr.settle(SETTLE).await;
             let how = how.unwrap_or_else(|| "it closed its output".to_owned());
-            match stderr.last_line() {
+            match stderr.complaints().last_reason() {
                 Some(line) => format!("{how}; the last it complained about: {line}"),
                 None => how,
             }

@@ -26,6 +26,7 @@ use crate::client::authorization::Remote;
 use crate::client::config::{ServerConfig, Transport};
 use crate::client::handler::Handler;
 use crate::client::http::{Caller, HttpClient, HttpFailure};
+use crate::client::last_words::{Heard, LastWords};
 use crate::client::lines::{Lines, Notes};
 use crate::client::manifest::Facts;
 use crate::client::negotiate::{Disagreement, Opening, negotiate};
@@ -70,10 +71,11 @@ impl OpenFailure {
     }
 }
 
-/// Opens a connection, before the deadline.
+/// Opens a connection, before the deadline. What a program says can be heard from its start on.
 pub(in crate::client) async fn open(
     config: &ServerConfig,
     surroundings: &Surroundings,
+    heard: &Heard,
     handler: Handler,
     opening: Opening,
     deadline: Instant,
@@ -94,7 +96,7 @@ pub(in crate::client) async fn open(
             let own = surroundings.spawners.get(&config.name);
             let spawner = Arc::clone(own.unwrap_or(&surroundings.spawner));
             let process = spawn_beside(spawner, program).await?;
-            open_program(process, log, handler, opening, deadline).await
+            open_program(process, log, heard, handler, opening, deadline).await
         }
         Transport::Http { url, headers } => {
             let remote = Remote { name: config.name.clone(), url: url.clone() };
@@ -120,6 +122,7 @@ async fn spawn_beside(
 async fn open_program(
     mut process: Box<dyn Process>,
     log: LogFile,
+    heard: &Heard,
     handler: Handler,
     opening: Opening,
     deadline: Instant,
@@ -129,6 +132,8 @@ async fn open_program(
     };
     let mut stderr = Stderr::follow(streams.stderr, log);
     let notes = Arc::new(Notes::default());
+    let words = LastWords::new(stderr.complaints().clone(), Arc::clone(&notes));
+    heard.listen(words.clone());
     let mut lines = Lines::new(streams.stdout, streams.stdin, Arc::clone(&notes));
     let own = handler.get_info();
     let agreed = tokio::time::timeout_at(deadline, negotiate(&mut lines, opening, &own)).await;
@@ -139,15 +144,19 @@ async fn open_program(
             let how = if hung_up { exit(process.as_mut()).await } else { None };
             stop_process(process.as_mut()).await;
             stderr.settle(LAST_WORDS).await;
+            // What a program says last before it ends is why, if nothing else is.
+            let complaints = stderr.complaints();
+            let last = how.as_ref().and_then(|_| complaints.last_line());
             let what = notes.broken().map(str::to_owned).or(how);
             let what = what.unwrap_or_else(|| disagreement.to_string());
-            let why = with_last_words(&what, &stderr, &notes);
+            let why = words.after(&what, complaints.reason().or(last));
             return Err(OpenFailure { hung_up, ..OpenFailure::new(why) });
         }
         Err(_) => {
+            // What it says of being ended is not why.
+            let why = words.too_late("it did not answer in time");
             process.kill();
             stderr.settle(LAST_WORDS).await;
-            let why = with_last_words("it did not answer in time", &stderr, &notes);
             return Err(OpenFailure::late(why));
         }
     };
@@ -173,23 +182,13 @@ where
     let given_up = Arc::<OnceLock<String>>::default();
     let (kept_stop, why) = (stop.clone(), Arc::clone(&given_up));
     let over_http = matches!(other, OtherSide::Remote(_));
+    let notes = match &other {
+        OtherSide::Program(_, _, notes) => Some(Arc::clone(notes)),
+        OtherSide::Remote(_) => None,
+    };
     let keeping = Keeping { running, service, stop: kept_stop, end, given_up: why, other };
     let keeper = Background::spawn(keep(keeping));
-    Connection { peer, handler, facts, ended, stop, given_up, over_http, _keeper: keeper }
-}
-
-/// Says what happened, and what the program said itself.
-fn with_last_words(what: &str, stderr: &Stderr, notes: &Notes) -> String {
-    let mut why = what.to_owned();
-    if let Some(line) = notes.nonsense() {
-        why.push_str(&format!("; on its output it wrote what is no message: `{line}`"));
-    }
-    let lines = stderr.last_lines();
-    if !lines.is_empty() {
-        why.push_str("; the last it complained about: ");
-        why.push_str(&lines.join(" | "));
-    }
-    why
+    Connection { peer, handler, facts, ended, stop, given_up, over_http, notes, _keeper: keeper }
 }
 
 async fn open_http(

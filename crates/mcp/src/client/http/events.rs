@@ -14,6 +14,7 @@ use serde::de::IgnoredAny;
 use sse_stream::{Sse, SseStream};
 
 use super::{CUT_OFF, too_long};
+use crate::client::message::with_tasks;
 
 /// Returns the events of the answer to a request. If they end without the answer, and cannot be taken up
 /// again, the request is failed here: nobody else would.
@@ -32,7 +33,10 @@ pub(super) fn answer(
                 return None;
             }
             let next = match events.next().await {
-                Some(Ok(event)) => {
+                Some(Ok(mut event)) => {
+                    if let Some(message) = event.data.as_deref().and_then(with_tasks) {
+                        event.data = Some(message.to_string());
+                    }
                     reading.look_at(&event);
                     event
                 }

@@ -18,6 +18,28 @@ pub(super) fn is_gemini(settings: &Value) -> bool {
     GEMINI_SETTINGS.iter().any(|key| settings.get(key).is_some())
 }
 
+/// What was allowed without a question there, for servers of Cline and Roo Code.
+const APPROVED: [&str; 2] = ["autoApprove", "alwaysAllow"];
+
+/// Tells whether a server was written by a program that writes times in seconds.
+pub(super) fn writes_seconds(entry: &Map<String, Value>) -> bool {
+    APPROVED.iter().any(|key| entry.contains_key(*key))
+}
+
+/// Says why a key of another program is not taken over, where it is no slip of the fingers.
+pub(super) fn left_out(key: &str) -> Option<&'static str> {
+    match key {
+        "headersHelper" => Some(
+            "no program is asked for headers here; write `headers`, with `${NAME}` for what is secret",
+        ),
+        "authProviderType" => Some("`convoke mcp login` logs in to servers that want it"),
+        _ if APPROVED.contains(&key) => {
+            Some("what needs no question there is asked about here; a rule of the policy allows it")
+        }
+        _ => None,
+    }
+}
+
 impl Imported {
     /// Reads the servers that Claude keeps for one directory, and counts those of others.
     pub(super) fn projects(&mut self, settings: &Value, directory: &Path) {

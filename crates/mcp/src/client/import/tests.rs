@@ -55,14 +55,13 @@ fn the_dialect_of_gemini_is_read() {
                 "includeTools": ["read_*"], "excludeTools": ["read_secret"] },
             "b": { "httpUrl": "https://b.example/mcp", "timeout": 5000 },
             "c": { "url": "https://c.example/sse" },
-            "d": { "command": "x", "timeout": "soon", "args": "not a list" }
+            "d": { "command": "x", "timeout": "soon", "args": ["--port", 8080] }
         } }"#
     ), @r#"
     a: python ["s.py"] env {} cwd Some("./s") enabled true include ["read_*"] exclude ["read_secret"] trust Annotations timeout 15s
     b: https://b.example/mcp {} 5s
-    d: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    d: x ["--port", "8080"] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
     Error mcpServers.c.url: this server speaks the old HTTP+SSE transport, which is not spoken here; most servers offer streamable HTTP at another address (often `/mcp`)
-    Warning mcpServers.d.args: this has to be a list of texts
     Warning mcpServers.d.timeout: this has to be a number of milliseconds; the default is used
     "#);
 }
@@ -80,6 +79,93 @@ fn the_dialect_of_vs_code_is_read() {
     Warning inputs: values that are asked for (`${input:…}`) are not known here: put them into the environment and write `${NAME}`
     Warning servers.a.env: `${input:…}` is not filled in here: write `${NAME}` and set the variable
     "#);
+}
+
+/// Regression: such an address was refused for a transport that nobody had named, where anything else in the file was
+/// of Gemini CLI.
+#[test]
+fn an_address_without_a_type_is_one_of_streamable_http() {
+    insta::assert_snapshot!(shown(
+        r#"{ "mcpServers": {
+            "a": { "url": "https://a.example/mcp" },
+            "b": { "url": "https://b.example/sse/?x=1" },
+            "c": { "type": "http", "url": "https://c.example/sse" },
+            "d": { "serverUrl": "https://d.example/mcp" }
+        } }"#
+    ), @r#"
+    a: https://a.example/mcp {} 60s
+    c: https://c.example/sse {} 60s
+    d: https://d.example/mcp {} 60s
+    Error mcpServers.b.url: this server speaks the old HTTP+SSE transport, which is not spoken here; most servers offer streamable HTTP at another address (often `/mcp`)
+    "#);
+    insta::assert_snapshot!(shown(
+        r#"{ "mcpServers": {
+            "a": { "url": "https://a.example/mcp" },
+            "b": { "url": "ftp://b.example/sse" },
+            "c": { "command": "x", "trust": false }
+        } }"#
+    ), @r#"
+    a: https://a.example/mcp {} 60s
+    c: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    Warning mcpServers.a.url: this is taken for an address of streamable HTTP; Gemini CLI would speak the old HTTP+SSE transport there
+    Error mcpServers.b.url: this is no address of a server: it begins with `ftp://`, and servers are reached by `https://` or `http://`
+    "#);
+}
+
+#[test]
+fn a_command_may_be_a_list() {
+    insta::assert_snapshot!(shown(
+        r#"{ "mcpServers": {
+            "a": { "command": ["node", "x.js"], "args": ["-v"] },
+            "b": { "command": ["node", {}] },
+            "c": { "command": [] },
+            "d": { "command": 7 }
+        } }"#
+    ), @r#"
+    a: node ["x.js", "-v"] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    Error mcpServers.b.args: this has to be a list of texts; without it, another command would be run
+    Error mcpServers.c.command: this has to be a text, or a list of texts: the program and its arguments
+    Error mcpServers.d.command: this has to be a text, or a list of texts: the program and its arguments
+    "#);
+}
+
+#[test]
+fn settings_that_hold_servers_among_others_are_read() {
+    insta::assert_snapshot!(shown(
+        r#"{ "$schema": "https://opencode.ai/config.json", "mcp": {
+            "a": { "type": "local", "command": ["npx", "-y", "x"], "environment": { "K": "{env:KEY}" }, "enabled": false },
+            "b": { "type": "remote", "url": "https://b.example/mcp", "headers": { "x": "{env:KEY}" }, "enabled": true }
+        } }"#
+    ), @r#"
+    a: npx ["-y", "x"] env {"K": "${KEY}"} cwd None enabled false include [] exclude [] trust Nothing timeout 60s
+    b: https://b.example/mcp {"x": "${KEY}"} 60s
+    "#);
+    insta::assert_snapshot!(shown(
+        r#"{ "editor.fontSize": 12, "mcp": { "inputs": [], "servers": { "a": { "command": "x", "args": {} },
+            "b": { "command": "y" } } } }"#
+    ), @r#"
+    b: y [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    Warning inputs: values that are asked for (`${input:…}`) are not known here: put them into the environment and write `${NAME}`
+    Error mcp.servers.a.args: this has to be a list of texts; without it, another command would be run
+    "#);
+}
+
+/// Regression: such a server was taken, and each try to reach it failed.
+#[test]
+fn an_address_that_cannot_be_is_left_out_with_the_reason() {
+    let text = r#"{ "mcpServers": {
+            "a": { "type": "http", "url": "http://[::1" },
+            "b": { "type": "http", "url": "http://h:99999/x" },
+            "c": { "httpUrl": "ws://x/y" },
+            "d": { "httpUrl": "https://${HOST}:${PORT}/mcp" }
+        } }"#;
+    insta::assert_snapshot!(shown(text), @r#"
+    d: https://${HOST}:${PORT}/mcp {} 60s
+    Error mcpServers.a.url: this is no address of a server: what stands in `[…]` is not an IPv6 address: write it as http://[::1]:PORT/PATH
+    Error mcpServers.b.url: this is no address of a server: its port is not a number from 1 to 65535
+    Error mcpServers.c.httpUrl: this is no address of a server: it begins with `ws://`, and servers are reached by `https://` or `http://`
+    "#);
+    assert_eq!(import(text).left_out, ["a", "b", "c"]);
 }
 
 #[test]
@@ -102,7 +188,8 @@ fn what_is_not_json_is_said_with_its_place() {
     assert!(read.servers.is_empty());
     let said = read.problems[0].to_string();
     assert!(said.starts_with("line 2, column 18: this is not JSON"), "{said}");
-    assert!(import("[]").problems[0].message.contains("neither `mcpServers` nor `servers`"));
+    let said = import("[]").problems[0].to_string();
+    assert!(said.contains("read are `mcpServers`") && said.contains("`mcp` (OpenCode)"), "{said}");
 }
 
 #[test]
@@ -219,5 +306,59 @@ fn odd_names_are_written_plainly() {
             "mcpServers.a b: it is called `a-b` here",
             "mcpServers.a-b: left out, since another is called `a-b`",
         ]
+    );
+}
+
+/// What cannot mean what it says is not guessed at: another program would run, or more would be offered.
+#[test]
+fn odd_values_are_refused_or_said() {
+    insta::assert_snapshot!(shown(
+        r#"{ "mcpServers": {
+            "a": { "command": "x", "url": "http://y" },
+            "b": { "type": "http", "command": "x", "url": "http://y" },
+            "c": { "type": "stdio", "command": "x", "url": "http://y" },
+            "d": { "command": "x", "args": "y" },
+            "e": { "command": "x", "timeout": 60 },
+            "f": { "command": "x", "timeout": 60, "autoApprove": [] },
+            "g": { "url": "http://y", "headersHelper": "x" },
+            "h": { "command": "x", "oauth": { "clientId": "i" } }
+        } }"#
+    ), @r#"
+    b: http://y {} 60s
+    c: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    e: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60ms
+    f: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    g: http://y {} 60s
+    h: x [] env {} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    Error mcpServers.a: it has both a `command` and a `url`: take one out, or say by `type` which counts (`stdio` or `http`)
+    Warning mcpServers.b: the `url` counts, and the `command` was left out
+    Warning mcpServers.c: the `command` counts, and the `url` was left out
+    Error mcpServers.d.args: this has to be a list of texts; without it, another command would be run
+    Warning mcpServers.e.timeout: 60 is read as milliseconds, which is very short; if seconds are meant, write 60000
+    Warning mcpServers.f.autoApprove: this was left out: what needs no question there is asked about here; a rule of the policy allows it
+    Warning mcpServers.f.timeout: 60 is read as seconds, as Cline writes it
+    Warning mcpServers.g.headersHelper: this was left out: no program is asked for headers here; write `headers`, with `${NAME}` for what is secret
+    Warning mcpServers.h.oauth: this is for servers at an address, and was left out
+    "#);
+    let all = import(
+        r#"{ "mcpServers": { "a": { "command": "x", "type": "stdio", "excludeTools": "y" } } }"#,
+    );
+    assert!(all.problems[0].message.starts_with("this key is not known"), "{:?}", all.problems);
+    let all = import(r#"{ "mcpServers": { "a": { "command": "x", "excludeTools": "y" } } }"#);
+    assert!(all.servers.is_empty(), "what was to be excluded is not offered");
+}
+
+#[test]
+fn a_client_that_was_registered_by_hand_is_taken_over() {
+    let read = import(
+        r#"{ "mcpServers": { "a": { "type": "http", "url": "https://a.example/mcp",
+            "oauth": { "clientId": "me", "callbackPort": 8080, "authServerMetadataUrl": "https://b" } } } }"#,
+    );
+    let login = &read.logins["a"];
+    assert_eq!((login.client_id.as_deref(), login.redirect_port), (Some("me"), Some(8080)));
+    let problems: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        ["mcpServers.a.oauth.authServerMetadataUrl: this is not understood and was left out"]
     );
 }

@@ -16,6 +16,7 @@ use crate::client::handler::List;
 use crate::client::list::{Listed, Listing, list};
 use crate::client::manifest::{Capability, Manifest};
 use crate::client::offer::{ToolEntry, read_all};
+use crate::client::state::OUTPUT;
 use crate::client::task::Background;
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
@@ -196,6 +197,13 @@ impl Server {
         self.note_lost("prompts", "lost prompts", bad);
         manifest.prompts = prompts;
         Ok(())
+    }
+
+    /// Tells of what a program writes beside its messages.
+    pub(super) fn note_output(&self, connection: &Connection) {
+        if let Some(what) = connection.untold_nonsense() {
+            self.warn(OUTPUT, &format!("{what}; such things belong on its standard error"));
+        }
     }
 
     fn warn(&self, kind: &'static str, message: &str) {

@@ -14,6 +14,7 @@ use crate::client::handler::Handler;
 use crate::client::list::{Listed, list};
 use crate::client::manifest::{Capability, Manifest};
 use crate::client::negotiate::Opening;
+use crate::client::state::OUTPUT;
 
 /// How long a program that is not known may take to answer the first question before it is also asked
 /// the second. Either answer is good, so this may be short.
@@ -56,14 +57,26 @@ impl Server {
         let first = self.first_list(&connection, &start).await;
         let first = first.map_err(|failure| match failure {
             Failure::Timeout(_) => {
-                Failure::NotStarted("it did not list its tools in time".to_owned())
+                Failure::NotStarted(self.too_late("it did not list its tools in time"))
             }
             // Whoever logs in first can go on at once.
             failure @ Failure::Unauthorized(_) => failure,
-            failure => Failure::NotStarted(failure.reason(self.name())),
+            failure => {
+                let why = failure.reason(self.name());
+                Failure::NotStarted(match connection.nonsense() {
+                    Some(said) => format!("{why}; {said}"),
+                    None => why,
+                })
+            }
         });
         match first {
-            Ok(()) => Ok(connection),
+            Ok(()) => {
+                if connection.nonsense().is_none() {
+                    self.news.settle(self.name(), OUTPUT);
+                }
+                self.note_output(&connection);
+                Ok(connection)
+            }
             Err(failure) => {
                 connection.stop();
                 Err(failure)
@@ -80,7 +93,7 @@ impl Server {
             interlude: Arc::clone(&start.interlude),
         };
         let deadline = start.interlude.after(start.deadline);
-        open(&self.config, &self.surroundings, handler, opening, deadline).await
+        open(&self.config, &self.surroundings, &self.heard, handler, opening, deadline).await
     }
 
     /// What it is asked first, by what is configured and what is known of it.

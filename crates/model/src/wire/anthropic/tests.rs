@@ -1,4 +1,4 @@
-use convoke_core::{Declaration, Message, ModelFacts, Part, Role, ToolCall, Usage};
+use convoke_core::{Message, ModelFacts, Part, Role, ToolCall, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -6,44 +6,12 @@ use super::*;
 use crate::error::ModelErrorKind as Kind;
 use crate::model::{Answer, Chunk, StopReason};
 use crate::request::{Effort, OutputSchema, Settings, ToolChoice};
+use crate::wire::samples::{assistant, call, ls, opaque, png, result, user};
 
 fn body(request: &Request<'_>) -> String {
     let outgoing = Anthropic.encode("claude-max", &ModelFacts::default(), request);
     assert_eq!(outgoing.path, "v1/messages");
     String::from_utf8(outgoing.body).unwrap()
-}
-
-fn user(text: &str) -> Message {
-    Message::text(Role::User, text)
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message { role: Role::Assistant, parts }
-}
-
-fn result(call: &str, content: Vec<Part>, is_error: bool) -> Message {
-    let part = Part::ToolResult { call: call.into(), content, is_error };
-    Message { role: Role::Tool, parts: vec![part] }
-}
-
-fn call(id: &str, name: &str) -> Part {
-    Part::ToolCall(ToolCall::new(id, name, json!({ "path": "." })))
-}
-
-fn opaque(provider: &str, data: Value) -> Part {
-    Part::Opaque { provider: provider.into(), data }
-}
-
-fn png() -> Part {
-    Part::Media { mime: "image/png".into(), data: "iVBO".into() }
-}
-
-fn ls() -> Vec<Declaration> {
-    vec![Declaration {
-        name: "ls".into(),
-        description: "Lists.".into(),
-        parameters: json!({ "type": "object" }).into(),
-    }]
 }
 
 /// Cuts the conversation out of a body.

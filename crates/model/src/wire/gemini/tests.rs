@@ -1,4 +1,4 @@
-use convoke_core::{Declaration, Message, ModelFacts, Part, Role, ToolCall, Usage};
+use convoke_core::{Message, ModelFacts, Part, Role, ToolCall, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -6,6 +6,7 @@ use super::*;
 use crate::error::ModelErrorKind as Kind;
 use crate::model::{Answer, Chunk, StopReason};
 use crate::request::{Effort, OutputSchema, Settings, ToolChoice};
+use crate::wire::samples::{assistant, call, ls, opaque, png, result, user};
 
 fn body(model: &str, request: &Request<'_>) -> String {
     String::from_utf8(Gemini.encode(model, &ModelFacts::default(), request).body).unwrap()
@@ -15,39 +16,6 @@ fn body(model: &str, request: &Request<'_>) -> String {
 fn contents(model: &str, conversation: &[Message]) -> Value {
     let body: Value = serde_json::from_str(&body(model, &Request::new(conversation))).unwrap();
     body["contents"].clone()
-}
-
-fn user(text: &str) -> Message {
-    Message::text(Role::User, text)
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message { role: Role::Assistant, parts }
-}
-
-fn result(call: &str, content: Vec<Part>, is_error: bool) -> Message {
-    let part = Part::ToolResult { call: call.into(), content, is_error };
-    Message { role: Role::Tool, parts: vec![part] }
-}
-
-fn call(id: &str, name: &str) -> Part {
-    Part::ToolCall(ToolCall::new(id, name, json!({ "path": "." })))
-}
-
-fn opaque(provider: &str, data: Value) -> Part {
-    Part::Opaque { provider: provider.into(), data }
-}
-
-fn png() -> Part {
-    Part::Media { mime: "image/png".into(), data: "iVBO".into() }
-}
-
-fn ls() -> Vec<Declaration> {
-    vec![Declaration {
-        name: "ls".into(),
-        description: "Lists.".into(),
-        parameters: json!({ "type": "object" }).into(),
-    }]
 }
 
 fn decode(events: &[Value]) -> (Vec<Chunk>, Result<Answer, Complaint>) {

@@ -107,8 +107,8 @@ impl Subject {
         // The executor is made for panics of tools: it keeps no lock across them.
         let half = catch_unwind(AssertUnwindSafe(|| {
             match executor.decide_first(call, CallOptions::default()) {
-                Decided::Answered(result) => Some(*result),
-                Decided::Ready(_) | Decided::Ask(_) => None,
+                Ok(Decided::Answered(result) | Decided::Deferred(result)) => Some(*result),
+                Ok(Decided::Ready(_) | Decided::Ask(_)) | Err(_) => None,
             }
         }));
         match half {

@@ -1,9 +1,13 @@
 //! What can be said of a server before it is tried: what cannot work at all, and what may not.
 
+use std::net::Ipv4Addr;
+use std::path::Path;
+
 use convoke::config::words_without_keys;
-use convoke::mcp::client::{ServerConfig, Transport};
+use convoke::mcp::client::{self, ServerConfig, Transport};
 use convoke_core::secret::holds_token;
 
+use crate::failure::Failure;
 use crate::session::Session;
 
 use super::super::super::doctor::program_problem;
@@ -37,20 +41,77 @@ pub(in crate::commands::mcp) fn variable(text: &str) -> Result<(String, String),
 
 /// Tells whether a word is an address, and not a program.
 pub(in crate::commands::mcp) fn is_address(word: &str) -> bool {
-    word.starts_with("http://") || word.starts_with("https://")
+    let scheme = word.split_once("://").map(|(scheme, _)| scheme);
+    let is = |known: &str| scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(known));
+    is("http") || is("https")
+}
+
+/// Tells whether a word begins as addresses of any kind do: no program is called `ftp://…`.
+pub(in crate::commands::mcp) fn begins_as_address(word: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+    word.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.chars().all(is_part)
+    })
 }
 
 /// Says what is wrong with an address.
 pub(in crate::commands::mcp) fn address_problem(url: &str) -> Option<String> {
-    let Some((_, rest)) = url.split_once("://").filter(|_| is_address(url)) else {
-        return Some(format!("`{url}` is no address: it begins with https:// or http://"));
+    let why = match client::address_problem(url) {
+        Some(why) => why,
+        None if !is_address(url) => "it has to begin with `https://` or `http://`".to_owned(),
+        None if url.contains(char::is_whitespace) => {
+            "there is a space in it; write %20 for one".to_owned()
+        }
+        None => return None,
     };
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    if host.is_empty() || host.starts_with(':') || url.contains(char::is_whitespace) {
-        return Some(format!("`{url}` is no address: it names no host"));
+    Some(format!("`{url}` is no address of a server: {why}"))
+}
+
+/// Says no to a word that is to be a program, and is none: it is blank, or there is no such program and it looks like
+/// an address without its beginning.
+pub(in crate::commands::mcp) fn no_program(
+    word: &str,
+    start: Option<&Path>,
+    session: &Session<'_>,
+) -> Option<Failure> {
+    if word.trim().is_empty() {
+        let failure = Failure::usage("the program has no name");
+        return Some(failure.hint("write a program, or an address: https://HOST/PATH"));
     }
-    None
+    let address = meant_address(word)?;
+    let problem = program_problem(word, start, session)?;
+    let failure = Failure::usage(format!("{problem}; did you mean `{address}`?"));
+    Some(failure.hint("if it is a program, `--transport stdio` says so"))
+}
+
+/// Returns the address that a word may stand for in which `https://` is missing: `localhost:3000/mcp`,
+/// `example.com/mcp`, `//host/path`.
+fn meant_address(word: &str) -> Option<String> {
+    let (bare, begins_with_host) = match word.strip_prefix("//") {
+        Some(bare) => (bare, true),
+        None => (word, false),
+    };
+    let (place, path) = bare.split_at(bare.find('/').unwrap_or(bare.len()));
+    let (host, port) = match place.rsplit_once(':').filter(|_| !place.ends_with(']')) {
+        Some((host, port)) => (host, Some(port.parse::<u16>().ok()?)),
+        None => (place, None),
+    };
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || ".-".contains(letter);
+    let is_number =
+        host.parse::<Ipv4Addr>().is_ok() || (host.starts_with('[') && host.ends_with(']'));
+    let is_host =
+        host.starts_with(|first: char| first.is_ascii_alphanumeric()) && host.chars().all(is_part);
+    if !is_number && !is_host {
+        return None;
+    }
+    let is_local = is_number || host == "localhost";
+    let ends_as_names_do = host.rsplit_once('.').is_some_and(|(_, last)| {
+        last.len() > 1 && last.chars().all(|letter| letter.is_ascii_alphabetic())
+    });
+    let has_path = !path.is_empty() && (is_local || ends_as_names_do);
+    let is_plain = port.map_or(is_local, |port| port != 443);
+    let scheme = if is_plain { "http" } else { "https" };
+    (begins_with_host || port.is_some() || has_path).then(|| format!("{scheme}://{bare}"))
 }
 
 /// Tells whether a key is among the words of a command line: behind a flag for one, or known by its shape.
@@ -111,7 +172,7 @@ fn is_open(url: &str) -> bool {
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     let name =
         host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name);
-    let is_here = name.parse().is_ok_and(|ip: std::net::Ipv4Addr| ip.is_loopback());
+    let is_here = name.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback());
     !is_here && !["localhost", "[::1]"].contains(&name) && !host.starts_with("${")
 }
 
@@ -140,12 +201,62 @@ mod tests {
 
     #[test]
     fn an_address_names_a_host() {
-        for good in ["https://x", "http://127.0.0.1:80/mcp", "https://${HOST}/mcp", "http://[::1]/"]
-        {
+        for good in [
+            "https://x",
+            "HTTP://x",
+            "http://127.0.0.1:80/mcp",
+            "https://${HOST}/mcp",
+            "http://[::1]/",
+        ] {
             assert_eq!(address_problem(good), None, "{good}");
         }
-        for bad in ["http://", "https:///mcp", "ftp://x", "x", "http://:80", "https://a b"] {
+        for bad in [
+            "http://",
+            "https:///mcp",
+            "ftp://x",
+            "x",
+            "http://:80",
+            "https://a b",
+            "https://a/b c",
+            "http://[::1",
+            "http://h:99999/x",
+            "http://h:0/x",
+        ] {
             assert!(address_problem(bad).is_some(), "{bad}");
+        }
+        assert!(begins_as_address("ftp://x/y") && begins_as_address("HTTP://x"));
+        assert!(!begins_as_address("./a://b") && !begins_as_address("npx"));
+    }
+
+    #[test]
+    fn an_address_without_its_beginning_is_known() {
+        for (word, address) in [
+            ("localhost:3000/mcp", "http://localhost:3000/mcp"),
+            ("localhost/mcp", "http://localhost/mcp"),
+            ("example.com/mcp", "https://example.com/mcp"),
+            ("example.com:443", "https://example.com:443"),
+            ("127.0.0.1/mcp", "http://127.0.0.1/mcp"),
+            ("[::1]:3000", "http://[::1]:3000"),
+            ("//x/y", "https://x/y"),
+        ] {
+            assert_eq!(meant_address(word).as_deref(), Some(address), "{word}");
+        }
+        for word in [
+            "npx",
+            "server.py",
+            "./example.com/mcp",
+            "/usr/bin/env",
+            "bin/server",
+            "node_modules/.bin/x",
+            "node-18.2/bin/node",
+            "@scope/name",
+            "image:latest",
+            "C:\\tools",
+            "//",
+            "localhost",
+            "${HOST}:80/mcp",
+        ] {
+            assert_eq!(meant_address(word), None, "{word}");
         }
     }
 

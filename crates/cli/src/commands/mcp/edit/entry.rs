@@ -1,6 +1,6 @@
 //! A server as it is written in a configuration file.
 
-use convoke::mcp::client::{ServerConfig, Transport, Trust};
+use convoke::mcp::client::{ImportedLogin, ServerConfig, Transport, Trust};
 
 use crate::duration;
 
@@ -9,7 +9,7 @@ const TAKEN: &[&str] =
     &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity"];
 
 /// Returns the keys of a server, a line each, without the dash before the first and without indentation.
-pub(super) fn lines(server: &ServerConfig) -> Vec<String> {
+pub(super) fn lines(server: &ServerConfig, login: &ImportedLogin) -> Vec<String> {
     let mut lines = vec![format!("name: {}", scalar(&server.name))];
     match &server.transport {
         Transport::Program { command, args, env, cwd } => {
@@ -25,6 +25,7 @@ pub(super) fn lines(server: &ServerConfig) -> Vec<String> {
         Transport::Http { url, headers } => {
             lines.push(format!("url: {}", quoted(url)));
             lines.extend(map("headers", headers.iter()));
+            lines.extend(auth(login));
         }
     }
     for (key, patterns) in [("include", &server.include), ("exclude", &server.exclude)] {
@@ -46,6 +47,18 @@ pub(super) fn lines(server: &ServerConfig) -> Vec<String> {
         lines.push("enabled: false".to_owned());
     }
     lines
+}
+
+/// Returns the keys of an item that switches off a server which is written elsewhere.
+pub(super) fn switch(name: &str) -> Vec<String> {
+    vec![format!("name: {}", scalar(name)), "enabled: false".to_owned()]
+}
+
+fn auth(login: &ImportedLogin) -> Vec<String> {
+    let id = login.client_id.as_ref().map(|id| format!("  clientId: {}", quoted(id)));
+    let port = login.redirect_port.map(|port| format!("  redirectPort: {port}"));
+    let keys: Vec<String> = id.into_iter().chain(port).collect();
+    if keys.is_empty() { keys } else { std::iter::once("auth:".to_owned()).chain(keys).collect() }
 }
 
 fn map<'a>(

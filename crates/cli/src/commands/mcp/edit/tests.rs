@@ -209,11 +209,20 @@ fn a_variable_of_ours_is_a_variable_like_any_other() {
 fn one_is_replaced_or_stays() {
     let scene = scene("tools:\n  mcpServers:\n    - name: new\n      command: old\n");
     let mut edit = scene.edit();
-    let before = edit.text().to_owned();
-    assert!(edit.replace(&ServerConfig::http("new", "ftp://x")).is_err());
+    let (before, login) = (edit.text().to_owned(), ImportedLogin::default());
+    assert!(edit.replace(&ServerConfig::http("new", "ftp://x"), &login).is_err());
     assert_eq!(edit.text(), before);
-    edit.replace(&program("new")).unwrap();
+    edit.replace(&program("new"), &login).unwrap();
     assert!(edit.text().contains("npx") && !edit.text().contains("old"), "{}", edit.text());
+}
+
+/// Nobody has seen the file in which it was tried out.
+#[test]
+fn what_cannot_be_used_is_told_by_its_key() {
+    let scene = scene("");
+    let failure = scene.edit().add(&ServerConfig::http("new", "ftp://x")).unwrap_err().to_string();
+    assert!(failure.starts_with("the server `new` cannot be used: `url`: expected"), "{failure}");
+    assert!(!failure.contains("convoke.yml"), "{failure}");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::termios::QueueSelector;
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
@@ -56,6 +58,35 @@ impl Awaited {
     /// Returns it.
     pub(in crate::commands) async fn next(&mut self) -> Said {
         (&mut self.said).await.unwrap_or(Said::Line(None))
+    }
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+#[derive(Debug)]
+pub(in crate::commands) struct Unseen {
+    terminal: fs::File,
+    before: Termios,
+}
+
+impl Unseen {
+    /// Begins, where there is a terminal that can be told so.
+    pub(in crate::commands) fn begin() -> Option<Self> {
+        let terminal = keyboard()?;
+        let before = tcgetattr(&terminal).ok()?;
+        let mut unseen = before.clone();
+        unseen.local_modes.remove(LocalModes::ECHO);
+        // The end of the line is seen. A stopped process would leave its terminal like this, so it is not stopped.
+        unseen.local_modes.insert(LocalModes::ECHONL);
+        unseen.special_codes[SpecialCodeIndex::VSUSP] = 0;
+        tcsetattr(&terminal, OptionalActions::Now, &unseen).ok()?;
+        Some(Self { terminal, before })
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing back.
+        tcsetattr(&self.terminal, OptionalActions::Now, &self.before).ok();
     }
 }
 

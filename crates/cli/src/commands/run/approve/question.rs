@@ -7,16 +7,17 @@ use std::os::fd::AsFd;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use convoke_core::count::count;
 use convoke_tool::{Answer, Question};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use self::look::{All, indented};
-use super::keyboard::{Awaited, Said, forget_what_was_typed};
+use super::keyboard::{Awaited, Said};
 use super::save::save;
 use super::{Approvals, Tools};
 use crate::commands::inquiry::{Answering, Step};
-use crate::output::{Stream, wrap};
+use crate::output::{Stream, Style, cut, wrap};
 use crate::view::View;
 
 const HELP: &str = "\
@@ -24,6 +25,9 @@ y  yes, this once          a  yes, and the like for the rest of the run
 n  no                      s  as a, and keep the rule for all runs to come
 v  see all of it           e  change the arguments in your editor first
 Anything else is a no, and the model reads what you wrote.";
+/// How many lines of what a rule allows stand before the answers: in a low window, nothing is to push out of sight
+/// what is asked about.
+const MOST_OF_A_RULE: usize = 3;
 /// Who answered, as the journal has it.
 const BY: &str = "terminal";
 
@@ -38,6 +42,8 @@ pub(in crate::commands::run) struct Asked {
     agent: Option<String>,
     /// What was entered so far, where it is an inquiry.
     answering: Option<Answering>,
+    /// How many more questions wait.
+    more: usize,
 }
 
 /// A question that is not answered yet: something is done first, and another line is awaited.
@@ -78,12 +84,18 @@ impl Meaning {
 impl Asked {
     pub(super) fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
         let answering = question.inquiry.clone().map(Answering::new);
-        Self { question, answer, edited: None, agent: None, answering }
+        Self { question, answer, edited: None, agent: None, answering, more: 0 }
     }
 
     /// Calls the agent that asks by the name it has in this view.
     pub(in crate::commands::run) fn seen_in(mut self, view: &View) -> Self {
         self.agent = Some(view.name_of(&self.question.run, &self.question.agent));
+        self
+    }
+
+    /// Says with it how many more questions wait.
+    pub(in crate::commands::run) const fn before(mut self, more: usize) -> Self {
+        self.more = more;
         self
     }
 
@@ -107,19 +119,28 @@ impl Asked {
         self.answer.closed().await;
     }
 
-    /// Shows what it is about and asks. What was typed before is no answer.
-    pub(in crate::commands::run) fn show(&self, approvals: &Approvals, stream: &Stream) {
-        forget_what_was_typed();
+    /// Shows what it is about.
+    pub(in crate::commands::run) fn show(&self, stream: &Stream) {
         let question = &self.question;
         let agent = self.agent.as_deref().unwrap_or(question.agent.as_str());
         let agent = Some(agent).filter(|_| !question.agent.is_root());
-        if let Some(answering) = &self.answering {
-            answering.show(&question.tool_name, agent, stream);
-            answering.prompt(stream);
-            return;
+        match &self.answering {
+            Some(answering) => answering.show(&question.tool_name, agent, stream),
+            None => look::show(question, agent, stream),
         }
-        look::show(question, agent, stream);
-        self.ask(&approvals.tools, stream);
+        if self.more > 0 {
+            let more = count(self.more as u64, "more question");
+            let verb = if self.more == 1 { "waits" } else { "wait" };
+            stream.line(stream.paint(Style::Dim, format!("{more} {verb}")));
+        }
+    }
+
+    /// Asks.
+    pub(in crate::commands::run) fn put(&self, approvals: &Approvals, stream: &Stream) {
+        match &self.answering {
+            Some(answering) => answering.prompt(stream),
+            None => self.ask(&approvals.tools, stream),
+        }
     }
 
     fn ask(&self, tools: &Tools, stream: &Stream) {
@@ -129,24 +150,36 @@ impl Asked {
 
     /// Returns the question itself, with the answers that make sense here.
     fn prompt(&self, tools: &Tools, stream: &Stream) -> String {
-        let question = &self.question;
         let mut answers = vec!["[y]es", "[n]o"];
-        if look::is_long(&self.question) {
+        let always = self.always(tools, stream);
+        let is_cut = always.len() > MOST_OF_A_RULE;
+        if look::is_long(&self.question, stream) || is_cut {
             answers.push("[v]iew all");
         }
         if tools.editor.is_some() {
             answers.push("[e]dit");
         }
-        let broken = |text: String| wrap(&text, stream.width()).join("\n");
-        let answers = broken(format!("{}, or say what to do instead:", answers.join(", "))) + " ";
-        // What was changed by hand is one thing; no rule was proposed for it.
-        if question.rules.is_empty() || self.edited.is_some() {
-            return answers;
+        let answers = format!("{}, or say what to do instead:", answers.join(", "));
+        let answers = wrap(&answers, stream.width()).join("\n") + " ";
+        let mut shown: Vec<String> = always.into_iter().take(MOST_OF_A_RULE).collect();
+        if let (true, Some(last)) = (is_cut, shown.last_mut()) {
+            let mark = stream.ellipsis();
+            *last = cut(&format!("{last}{mark}"), stream.width().unwrap_or(usize::MAX), mark);
         }
-        let rules = look::allowed_by(&question.rules);
+        shown.push(answers);
+        shown.join("\n")
+    }
+
+    /// Says what is allowed by always saying yes, in lines.
+    fn always(&self, tools: &Tools, stream: &Stream) -> Vec<String> {
+        // What was changed by hand is one thing; no rule was proposed for it.
+        if self.question.rules.is_empty() || self.edited.is_some() {
+            return Vec::new();
+        }
+        let rules = look::allowed_by(&self.question.rules);
         let saves = if tools.rules.is_some() { "; [s]ave allows it in all runs" } else { "" };
         let always = format!("[a]lways allows {} in this run{saves}", stream.printable(&rules));
-        format!("{}\n{answers}", broken(always))
+        wrap(&always, stream.width())
     }
 
     /// Takes in what the person said. Returns the question if that was no answer yet.
@@ -246,7 +279,7 @@ impl Asked {
 
     /// Shows everything, and asks again.
     fn view(self, tools: &Tools, stream: &Stream) -> Unanswered {
-        let all = All::of(&self.question, tools, stream);
+        let all = All::of(&self.question, tools, stream).and(self.always(tools, stream));
         let (prompt, stream) = (self.prompt(tools, stream), stream.clone());
         let line = Awaited::line_after(move || {
             all.show(io::stderr().as_fd().try_clone_to_owned().map(Stdio::from));

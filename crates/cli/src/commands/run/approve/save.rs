@@ -33,7 +33,7 @@ pub(crate) fn save(path: &Path, rules: &[RuleSpec]) -> io::Result<()> {
     let known = before.map_or(Ok(Vec::new()), |text| read(&text))?;
     let expected: Vec<RuleSpec> = known.into_iter().chain(rules.iter().cloned()).collect();
     match read(&text) {
-        Ok(found) if found == expected => files::write_private(path, &text),
+        Ok(found) if found == expected => files::rewrite(path, &text),
         _ => Err(io::Error::other("rules cannot be added at its end; put its list in order first")),
     }
 }
@@ -45,13 +45,15 @@ fn read(text: &str) -> io::Result<Vec<RuleSpec>> {
     files::write_private(&file, text)?;
     let mut sources = Sources::new(directory.path());
     sources.project_directory = None;
-    sources.user_file = Some(file);
+    sources.rules_file = Some(file);
     let loaded = load(&sources).map_err(|_| io::Error::other("what is in it is not in order"))?;
     Ok(loaded.config.policy.rules)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use convoke_core::Permission;
 
     use super::*;
@@ -84,6 +86,20 @@ mod tests {
     }
 
     #[test]
+    fn the_last_rule_can_be_deleted_and_others_be_saved_after_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rules.yml");
+        files::write(&path, HEAD).unwrap();
+        let mut sources = Sources::new(directory.path());
+        sources.project_directory = None;
+        sources.rules_file = Some(path.clone());
+        assert!(load(&sources).unwrap().config.policy.rules.is_empty());
+        let rules = [RuleSpec::tool(Permission::Allow, "t")];
+        save(&path, &rules).unwrap();
+        assert_eq!(load(&sources).unwrap().config.policy.rules, rules);
+    }
+
+    #[test]
     fn what_somebody_wrote_by_hand_is_never_broken() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rules.yml");
@@ -96,5 +112,11 @@ mod tests {
             assert!(save(&path, &[RuleSpec::tool(Permission::Allow, "t")]).is_err(), "{text}");
             assert_eq!(files::read(&path).unwrap(), text);
         }
+        let own = "policy:\n  rules:\n    - {effect: deny, tool: x}\n";
+        files::write(&path, own).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
+        let refused = save(&path, &[RuleSpec::tool(Permission::Allow, "t")]).unwrap_err();
+        assert_eq!(refused.to_string(), "it is read-only");
+        assert_eq!(files::read(&path).unwrap(), own);
     }
 }

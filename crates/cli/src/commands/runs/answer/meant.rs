@@ -6,6 +6,7 @@ use clap::Args;
 use convoke::agent::Letter;
 use convoke::journal::{OpenQuestion, Store};
 use convoke_core::{DisplayFormat, Event, RunId, Status};
+use serde_json::Value;
 
 use super::super::named::{self, Opened};
 use super::super::state::State;
@@ -87,6 +88,7 @@ impl Meant {
     pub(super) fn seen<'f>(
         &self,
         questions: Vec<OpenQuestion<'f>>,
+        given: Option<&Value>,
         output: &Output,
     ) -> Result<Vec<OpenQuestion<'f>>, Failure> {
         if !self.items.is_empty() {
@@ -94,8 +96,14 @@ impl Meant {
         }
         let mut approved = Vec::new();
         for question in &questions {
-            // What a server asks is shown where it is answered.
-            if question.inquiry.is_some() && ask::can_be_asked(output) {
+            // What a server asks is shown where it is answered; who filled it in already has seen it.
+            if question.inquiry.is_some() {
+                if given.is_none() && !ask::can_be_asked(output) {
+                    let message = "nobody can be asked, so the question has to be named";
+                    let failure = Failure::usage(message)
+                        .hint("--arguments fills in a form: `convoke runs show` says with what");
+                    return Err(listed(failure, &questions));
+                }
                 approved.push(question.clone());
                 continue;
             }

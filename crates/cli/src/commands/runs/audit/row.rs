@@ -261,7 +261,7 @@ fn of_rights(rights: &Rights, most: usize) -> [String; 5] {
     let all = [agent, mode, sandbox, served, place, tools].into_iter().flatten();
     let all: Vec<String> = all.filter(|part| !part.is_empty()).collect();
     let empty = String::new;
-    [word.to_owned(), empty(), empty(), empty(), brief::one_line(&all.join(" "), most)]
+    [word.to_owned(), empty(), empty(), empty(), brief::one_line(&all.join("; "), most)]
 }
 
 /// Returns what the definition of an agent lets it do, beside what its caller may: of one that works by itself, with
@@ -276,14 +276,17 @@ fn of_agent(agent: &Value, origin: &Value) -> String {
         names => format!("{what} {}", names.join(", ")),
     };
     let parts = [
-        name.map(|name| format!("agent {name}:")),
         mode.map(|mode| format!("its mode {mode}")),
         tools.map(|tools| list("tools", tools)),
         commands.map(|commands| list("commands", commands)),
         (!rules.is_empty()).then(|| amounts::count(rules.len() as u64, "rule")),
     ];
-    let said = parts.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    if said.is_empty() { "as its caller".to_owned() } else { said }
+    let said = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    match (name, said.as_str()) {
+        (None, "") => "as its caller".to_owned(),
+        (None, _) => said,
+        (Some(name), _) => format!("agent {name}: {said}").trim_end().to_owned(),
+    }
 }
 
 const fn style(act: &Act) -> Option<Style> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use convoke::journal::Summary;
-use convoke_core::{Timestamp, Usage};
+use convoke_core::Timestamp;
 
 use super::super::short;
 use super::super::state::State;
@@ -123,10 +123,8 @@ impl<'r> Rows<'r> {
             Column::Model => brief::one_line(&run.model, MODEL),
             Column::Turns => some(run.turns.into()),
             Column::Tools => some(run.tool_calls),
-            Column::Tokens => run.usage.as_ref().map(tokens).unwrap_or_default(),
-            Column::Cost => {
-                run.usage.and_then(|usage| usage.cost).map(amounts::money).unwrap_or_default()
-            }
+            Column::Tokens => run.usage.as_ref().map(amounts::all_tokens).unwrap_or_default(),
+            Column::Cost => run.usage.as_ref().and_then(amounts::cost).unwrap_or_default(),
         }
     }
 }
@@ -168,8 +166,4 @@ fn drop_least_missed(shown: &mut Vec<(usize, Column, usize)>, room: usize) {
         }
         shown.retain(|(_, column, _)| *column != least);
     }
-}
-
-fn tokens(usage: &Usage) -> String {
-    amounts::tokens(usage.input_tokens.saturating_add(usage.output_tokens))
 }

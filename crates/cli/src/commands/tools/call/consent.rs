@@ -106,7 +106,7 @@ impl AskAtTerminal {
             let said = tokio::select! {
                 said = line.next() => said,
                 () = declined.cancelled() => {
-                    self.stream.line("\n(declined)");
+                    self.stream.line("\n(declined; Ctrl-C again stops the call)");
                     return Answer::no().by(BY);
                 }
             };

@@ -140,6 +140,7 @@ fn print_parts(parts: &[Part], out: &Stream) {
         match part {
             Part::Text { text } | Part::Thought { text } => print_text(text, out),
             Part::Media { mime, data } => {
+                let mime = out.printable(mime);
                 out.line(format_args!(
                     "[{mime}, {} bytes in base64; --json prints them]",
                     data.len()
@@ -189,5 +190,9 @@ mod tests {
             out.contents(),
             "one\n[image/png, 4 bytes in base64; --json prints them]\nA: https://a.b\n"
         );
+        let terminal = Stream::on_terminal(80);
+        let media = Part::Media { mime: "image/\u{1b}]0;x\u{7}".into(), data: "AAAA".into() };
+        print_parts(&[media], &terminal);
+        assert!(!terminal.contents().contains(['\u{1b}', '\u{7}']), "{:?}", terminal.contents());
     }
 }

@@ -3,12 +3,13 @@
 use std::io;
 use std::process::Stdio;
 
+use convoke_core::count::count;
 use convoke_core::policy::RuleSpec;
 use convoke_core::{DisplayFormat, Kind};
 use convoke_tool::Question;
 
 use super::super::Tools;
-use crate::output::{Stream, Style, wrap};
+use crate::output::{Stream, Style, columns, cut, wrap};
 use crate::pager::Pager;
 use crate::view::diff;
 
@@ -16,14 +17,22 @@ use crate::view::diff;
 const LONG: usize = 20;
 /// How many bytes of a line somebody can be expected to read.
 const WIDE: usize = 400;
+/// How many rows of a call are shown in a low window: who asks is to stay in sight.
+const FEW: usize = 3;
+/// How many rows who asks, why, and what can be answered take, as a rule.
+const AROUND: usize = 9;
+/// How far what a call would do is set off from what we say.
+const INDENT: usize = 2;
 
 /// Shows what a call would do, and why it is asked about.
 pub(super) fn show(question: &Question, agent: Option<&str>, stream: &Stream) {
-    let name = stream.paint(Style::Name, stream.printable(&question.tool_name));
-    let wants = wants(question.kind);
-    match agent {
-        None => stream.line(format_args!("{name} {wants}:")),
-        Some(agent) => stream.line(format_args!("{name} of {} {wants}:", stream.printable(agent))),
+    let name = stream.printable(&question.tool_name).to_string();
+    let of = agent.map(|agent| format!(" of {}", stream.printable(agent))).unwrap_or_default();
+    for line in wrap(&format!("{name}{of} {}:", wants(question.kind)), stream.width()) {
+        match line.strip_prefix(&name) {
+            Some(rest) => stream.line(format_args!("{}{rest}", stream.paint(Style::Name, &name))),
+            None => stream.line(&line),
+        }
     }
     match &question.preview {
         Some(preview) if preview.text.trim().is_empty() => {
@@ -35,10 +44,9 @@ pub(super) fn show(question: &Question, agent: Option<&str>, stream: &Stream) {
         }
         Some(preview) => indented(stream, &preview.text),
         None => {
-            let lines = harmless_lines(&what(question), stream);
-            lines.iter().take(LONG).for_each(|line| stream.line(format_args!("  {line}")));
-            if let Some(more) = lines.len().checked_sub(LONG).filter(|more| *more > 0) {
-                stream.line(format_args!("  {} {more} more lines", stream.ellipsis()));
+            let (lines, _) = excerpt(&harmless_lines(&what(question), stream), stream);
+            for line in lines {
+                stream.line(format_args!("{:INDENT$}{line}", ""));
             }
         }
     }
@@ -59,13 +67,52 @@ const fn wants(kind: Kind) -> &'static str {
     }
 }
 
-/// Tells whether there is more to a call than somebody can be expected to read at once.
-pub(super) fn is_long(question: &Question) -> bool {
-    let text = match &question.preview {
-        Some(preview) => preview.text.clone(),
-        None => what(question),
+/// Tells whether there is more to a call than somebody can be expected to read at once, or than is shown.
+pub(super) fn is_long(question: &Question, stream: &Stream) -> bool {
+    let (text, is_cut) = if let Some(preview) = &question.preview {
+        (preview.text.clone(), false)
+    } else {
+        let text = what(question);
+        let (_, is_cut) = excerpt(&harmless_lines(&text, stream), stream);
+        (text, is_cut)
     };
-    text.lines().count() > LONG || text.lines().any(|line| line.len() > WIDE)
+    is_cut || text.lines().count() > LONG || text.lines().any(|line| line.len() > WIDE)
+}
+
+/// Returns as much of these lines as leaves in sight who asks, with a mark where something is missing, and whether
+/// something is.
+fn excerpt(lines: &[String], stream: &Stream) -> (Vec<String>, bool) {
+    let (rows, width) = match stream.screen() {
+        Some(size) => (size.rows.saturating_sub(AROUND).clamp(FEW, LONG), size.columns.max(20)),
+        None => (LONG, usize::MAX),
+    };
+    let (mut shown, mut left) = (Vec::new(), rows);
+    for line in lines {
+        let Some(rest) = left.checked_sub(rows_of(line, width)) else { break };
+        left = rest;
+        shown.push(line.clone());
+    }
+    let Some(next) = lines.get(shown.len()) else { return (shown, false) };
+    let mark = stream.ellipsis();
+    let room = |rows: usize| rows.saturating_mul(width).saturating_sub(INDENT);
+    if left > 0 {
+        shown.push(cut(next, room(left), mark));
+    } else if rows == FEW
+        && let Some(last) = shown.last_mut()
+    {
+        // Another row for the mark alone would be one too many.
+        *last = cut(&format!("{last} {mark}"), room(rows_of(last, width)), mark);
+    }
+    let more = lines.len() - shown.len();
+    if rows > FEW && more > 0 {
+        shown.push(format!("{mark} {}", count(more as u64, "more line")));
+    }
+    (shown, true)
+}
+
+/// Returns how many rows of a window a line takes.
+fn rows_of(line: &str, width: usize) -> usize {
+    (columns(line) + INDENT).div_ceil(width).max(1)
 }
 
 /// What a call would do, as a person reads it: a command whole, and everything else that is said with it.
@@ -99,6 +146,12 @@ impl All {
             None => harmless_lines(&what(question), stream),
         };
         Self { lines, stream: stream.clone(), pager: tools.pager.clone() }
+    }
+
+    /// Adds what is said about it.
+    pub(super) fn and(mut self, said: Vec<String>) -> Self {
+        self.lines.extend(said);
+        self
     }
 
     /// Shows it: with the pager, or at once where that does not work.

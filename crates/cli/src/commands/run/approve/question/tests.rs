@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::environment::Environment;
-use crate::output::Output;
+use crate::output::{Output, Size};
 
 struct Scene {
     directory: TempDir,
@@ -55,6 +55,11 @@ impl Scene {
     }
 }
 
+fn show(asked: &Asked, scene: &Scene) {
+    asked.show(&scene.output.err);
+    asked.put(&scene.approvals, &scene.output.err);
+}
+
 fn see_all(asked: &Asked, scene: &Scene) {
     let all = All::of(&asked.question, &scene.approvals.tools, &scene.output.err);
     all.show(Ok(Stdio::null()));
@@ -64,7 +69,7 @@ fn see_all(asked: &Asked, scene: &Scene) {
 async fn a_long_change_can_be_seen_whole_before_the_answer() {
     let scene = Scene::new();
     let (asked, _answer) = scene.asked(500).await;
-    asked.show(&scene.approvals, &scene.output.err);
+    show(&asked, &scene);
     let shown = scene.output.err.contents();
     assert!(shown.contains("[v]iew all") && !shown.contains("line 499"), "{shown}");
     see_all(&asked, &scene);
@@ -75,7 +80,7 @@ async fn a_long_change_can_be_seen_whole_before_the_answer() {
 #[tokio::test]
 async fn a_short_change_is_seen_already() {
     let scene = Scene::new();
-    scene.asked(3).await.0.show(&scene.approvals, &scene.output.err);
+    show(&scene.asked(3).await.0, &scene);
     let shown = scene.output.err.contents();
     assert!(!shown.contains("[v]iew"), "{shown}");
     assert!(shown.ends_with(
@@ -91,11 +96,69 @@ async fn a_rule_is_offered_with_the_directory_it_holds_in() {
     let mut rule = RuleSpec::command(Permission::Allow, "make *");
     rule.directory = Some("/home/ann/project".to_owned());
     asked.question.rules = vec![rule];
-    asked.show(&scene.approvals, &scene.output.err);
+    show(&asked, &scene);
     let shown = scene.output.err.contents();
     let offered = "[a]lways allows `make *` in `/home/ann/project` in this run";
     assert!(shown.contains(offered), "{shown}");
     assert!(shown.contains("It is asked because tools of kind `edit` need"), "{shown}");
+}
+
+/// In a window of 40 columns and 12 lines, a rule with long names once took most of it.
+#[tokio::test]
+async fn a_long_rule_does_not_push_out_of_sight_what_is_asked_about() {
+    let scene = Scene::new();
+    let narrow = Stream::on_terminal(40).without_colour();
+    let (mut asked, _answer) = scene.asked(3).await;
+    let mut rule = RuleSpec::command(Permission::Allow, "make *");
+    rule.directory = Some(format!("/home/ann/{}", "a word ".repeat(40)));
+    asked.question.rules = vec![rule];
+    asked.question.preview = None;
+    asked.question.arguments = Arc::new(json!({ "command": "make all" }));
+    asked.agent = Some("worker 2".to_owned());
+    let asked = asked.before(2);
+    asked.show(&narrow);
+    asked.put(&scene.approvals, &narrow);
+    let shown = narrow.contents();
+    assert!(shown.lines().count() <= 12, "{shown}");
+    assert!(shown.contains("\n  make all\n") && shown.contains("[v]iew all"), "{shown}");
+    assert!(shown.contains("2 more questions wait"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 41), "{shown}");
+}
+
+/// There, a command of more than three lines once pushed out of sight who asks.
+#[tokio::test]
+async fn a_long_command_does_not_push_out_of_sight_who_asks() {
+    fn low() -> Size {
+        Size { columns: 40, rows: 12 }
+    }
+    let scene = Scene::new();
+    let (mut asked, _answer) = scene.asked(3).await;
+    asked.question.rules = vec![RuleSpec::command(Permission::Allow, "make *")];
+    asked.question.preview = None;
+    let lines = "for i in 1 2 3; do\n  echo $i\n  make a\n  make b\ndone";
+    let long = format!("echo {}", "x".repeat(300));
+    let first_of_long = format!("  echo {}…", "x".repeat(112));
+    for (command, seen) in [
+        (lines, "\n  for i in 1 2 3; do\n    echo $i\n    make a …\nIt is asked because"),
+        (long.as_str(), first_of_long.as_str()),
+        ("make a\nmake b\nmake c", "\n  make a\n  make b\n  make c\nIt is asked because"),
+    ] {
+        asked.question.arguments = Arc::new(json!({ "command": command }));
+        let stream = Stream::on_terminal(40).without_colour().with_screen(low);
+        asked.show(&stream);
+        asked.put(&scene.approvals, &stream);
+        let shown = stream.contents();
+        assert!(shown.contains(seen), "{shown}");
+        assert_eq!(shown.contains("[v]iew all"), shown.contains('…'), "{shown}");
+        let rows: usize = shown.lines().map(|line| line.chars().count().div_ceil(40).max(1)).sum();
+        assert!(rows <= 12, "{rows} rows:\n{shown}");
+        see_all(&asked, &scene);
+        assert!(scene.output.err.contents().contains(command.lines().last().unwrap()));
+    }
+    let tall = Stream::on_terminal(80).without_colour();
+    asked.question.arguments = Arc::new(json!({ "command": lines }));
+    asked.show(&tall);
+    assert!(tall.contents().contains("\n    make b\n  done\n"), "{}", tall.contents());
 }
 
 #[tokio::test]
@@ -155,7 +218,7 @@ async fn what_says_nothing_of_itself_is_shown_with_its_arguments() {
     asked.question.preview = None;
     asked.question.arguments =
         Arc::new(json!({ "content": vec!["line"; 50], "encoding": "base64" }));
-    asked.show(&scene.approvals, &scene.output.err);
+    show(&asked, &scene);
     let shown = scene.output.err.contents();
     assert!(shown.contains("more lines") && shown.contains("[v]iew all"), "{shown}");
     see_all(&asked, &scene);
@@ -180,7 +243,7 @@ async fn what_a_server_asks_is_shown_whole_and_answered_by_what_is_typed() {
     let (sender, _) = oneshot::channel();
     let question = asked.question.clone();
     let mut asked = Asked::new(question, std::mem::replace(&mut asked.answer, sender));
-    asked.show(&scene.approvals, &scene.output.err);
+    show(&asked, &scene);
     for line in ["n", ""] {
         let said = Said::Line(Some(line.to_owned()));
         asked = asked.hear(said, &scene.approvals, &scene.output.err).unwrap().0;

@@ -1,0 +1,148 @@
+//! Applying what a run changed in a copy to the original, file by file, and taking back what was applied before.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, MetadataExt};
+use convoke_core::{Change, FileChange, RunId};
+
+use super::{Files, State, blocking, content, copy_file, is_link, side, state, touched};
+use crate::workspace::changes::Fit;
+use crate::workspace::diff::compare;
+use crate::workspace::known::AppliedFiles;
+use crate::workspace::{Apply, Known, WorkspaceError, Workspaces, part};
+
+/// What came of applying.
+pub(in crate::workspace) struct Applied {
+    pub(in crate::workspace) fit: Fit,
+    /// What the files are then.
+    pub(in crate::workspace) files: AppliedFiles,
+    /// What was applied before and is taken back.
+    pub(in crate::workspace) undone: Vec<FileChange>,
+}
+
+/// Applies what was changed: where the original is still what it was at the start, or what it became when changes were
+/// last applied. What was applied then and is as it was at the start is made so in the original too.
+pub(in crate::workspace) async fn apply(
+    workspaces: &Workspaces,
+    run: &RunId,
+    known: &Known,
+    how: Apply,
+) -> Result<Applied, WorkspaceError> {
+    let paths = [".base", ""].map(|ending| workspaces.directory.join(part(run, ending)));
+    let (source, applied) = (known.source.clone(), known.applied_files.clone());
+    blocking(move || {
+        let [base, tree] = &paths;
+        let (old, new) = (Files::read(base)?, Files::read(tree)?);
+        let target = Dir::open_ambient_dir(&source, ambient_authority())
+            .map_err(WorkspaceError::files(&source, "opened"))?;
+        let touched = touched(&old, &new);
+        let name = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let files: AppliedFiles =
+            touched.iter().map(|path| (name(path), in_short(new.0.get(path)))).collect();
+        let undone = undone(&applied, &files);
+        let (mut conflicts, mut to_do) = (Vec::new(), Vec::new());
+        for path in touched.iter().chain(&undone) {
+            let there = state(&target, path)
+                .map_err(WorkspaceError::files(source.join(path), "looked at"))?;
+            let wanted = new.0.get(path);
+            // Somebody did the same already: then there is nothing to do.
+            if there.as_ref() == wanted {
+                continue;
+            }
+            to_do.push(path);
+            let is_ours = applied.get(&*path.to_string_lossy()) == Some(&in_short(there.as_ref()));
+            if there.as_ref() != old.0.get(path) && !is_ours {
+                conflicts.push(path.display().to_string());
+            }
+        }
+        if !conflicts.is_empty() {
+            return Err(WorkspaceError::Conflict { path: source, files: conflicts });
+        }
+        let undone = undone.iter().map(|path| {
+            let was_there = applied.get(&*path.to_string_lossy()).is_some_and(Option::is_some);
+            taken_back(&target, &new, path, was_there)
+                .map_err(WorkspaceError::files(source.join(path), "read"))
+        });
+        let undone = undone.collect::<Result<Vec<FileChange>, _>>()?;
+        let fit = if to_do.is_empty() { Fit::Already } else { Fit::Now };
+        if how == Apply::Check || fit == Fit::Already {
+            return Ok(Applied { fit, files, undone });
+        }
+        let from = Dir::open_ambient_dir(tree, ambient_authority())
+            .map_err(WorkspaceError::files(tree, "opened"))?;
+        // What goes makes room: a directory may be in the place of a file, or the other way round.
+        let (gone, others): (Vec<_>, Vec<_>) =
+            to_do.into_iter().partition(|path| !new.0.contains_key(*path));
+        for path in gone.into_iter().chain(others) {
+            put(&from, &target, path, new.0.get(path))
+                .map_err(WorkspaceError::files(source.join(path), "written"))?;
+        }
+        Ok(Applied { fit, files, undone })
+    })
+    .await
+}
+
+/// Returns what a file is, as it is kept; nothing, if there is none.
+fn in_short(state: Option<&State>) -> Option<String> {
+    state.map(|State { mode, hash, .. }| format!("{mode} {hash}"))
+}
+
+/// Lists what was applied and is no change any more. Of a name that is no text it is not known what it was.
+fn undone(applied: &AppliedFiles, now: &AppliedFiles) -> Vec<PathBuf> {
+    let is_known = |name: &&String| !name.contains(char::REPLACEMENT_CHARACTER);
+    let undone = applied.keys().filter(|name| !now.contains_key(*name)).filter(is_known);
+    undone.map(PathBuf::from).collect()
+}
+
+/// Says what becomes of a file of the original that is taken back.
+fn taken_back(target: &Dir, new: &Files, path: &Path, was_there: bool) -> io::Result<FileChange> {
+    let (before, after) = (state(target, path)?, new.0.get(path));
+    let old_content = before.as_ref().map(|_| content(target, path)).transpose()?;
+    let new_content = after.map(|_| new.content(path)).transpose()?;
+    let name = path.to_string_lossy();
+    let found = compare(
+        side(&name, before.as_ref(), old_content.as_deref()),
+        side(&name, after, new_content.as_deref()),
+    );
+    let change = match (was_there, after) {
+        (false, _) => Change::Added,
+        (true, None) => Change::Deleted,
+        (true, Some(_)) => Change::Modified,
+    };
+    let (added, removed) = (found.lines.map(|lines| lines.0), found.lines.map(|lines| lines.1));
+    Ok(FileChange { path: name.into_owned(), from: None, change, added, removed })
+}
+
+/// Makes a path what it is in the workspace. A file appears whole or not at all.
+fn put(from: &Dir, to: &Dir, path: &Path, wanted: Option<&State>) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let Some(wanted) = wanted else {
+        match to.remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // A directory that is empty now goes with its last file.
+        let mut empty = Some(parent).filter(|parent| !parent.as_os_str().is_empty());
+        while let Some(directory) = empty.filter(|directory| to.remove_dir(directory).is_ok()) {
+            empty = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+        }
+        return Ok(());
+    };
+    if !parent.as_os_str().is_empty() {
+        to.create_dir_all(parent)?;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let new = parent.join(format!(".{name}.convoke-new"));
+    to.remove_file(&new).ok();
+    if is_link(wanted) {
+        to.symlink_contents(from.read_link_contents(path)?, &new)?;
+    } else {
+        let there = to.symlink_metadata(path).ok().filter(cap_std::fs::Metadata::is_file);
+        let usual = if wanted.mode == "100755" { 0o755 } else { 0o644 };
+        let bits = there.map_or(usual, |there| there.mode() & 0o666 | usual & 0o111);
+        copy_file(from, to, path, &new, bits)?;
+    }
+    to.rename(&new, to, path)
+}

@@ -1,0 +1,126 @@
+//! Indexes: what git knows about the files, with what it does not know yet taken in.
+//!
+//! The user's index is copied and never written. What is new is put into git's store, so there is a limit.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use convoke_core::RunId;
+
+use crate::workspace::git::Git;
+use crate::workspace::{WorkspaceError, Workspaces, part};
+
+/// How much that git does not know yet may be carried over, or be the result of a run.
+const MOST_FILES: usize = 20_000;
+const MOST_BYTES: u64 = 512 * 1024 * 1024;
+/// How many names are told.
+const MOST_NAMES: usize = 5;
+
+/// Takes an index over, with what it knows about files: what did not change is not read again. One that is
+/// not there is empty.
+pub(super) fn copy_index(
+    from: &Path,
+    store: &Dir,
+    run: &RunId,
+    workspaces: &Workspaces,
+) -> Result<(), WorkspaceError> {
+    let name = part(run, ".index");
+    let opened = Dir::open_ambient_dir(from, ambient_authority());
+    let directory = opened.map_err(WorkspaceError::files(from, "opened"))?;
+    // Nobody waits for whoever is at the other end of a pipe.
+    let is_other = |there: cap_std::fs::Metadata| !there.is_file();
+    if directory.symlink_metadata("index").is_ok_and(is_other) {
+        let error = std::io::Error::other("it is not a file");
+        return Err(WorkspaceError::files(from.join("index"), "read")(error));
+    }
+    match copy_with_time(&directory, "index", store, &name) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(WorkspaceError::files(workspaces.directory.join(name), "written")(error)),
+    }
+}
+
+/// A file that was changed in the very second in which an index was written looks unchanged. Git tells by the
+/// time of the index which files it has to read, so a copy keeps it.
+pub(super) fn copy_with_time(from: &Dir, name: &str, to: &Dir, new: &str) -> std::io::Result<()> {
+    let mut source = from.open(name)?.into_std();
+    let mut target = to.create(new)?.into_std();
+    std::io::copy(&mut source, &mut target)?;
+    target.set_modified(source.metadata()?.modified()?)
+}
+
+/// Notes in the index what is changed and what is new, but for what is kept back below the root; returns what
+/// is left out.
+pub(super) async fn take_in(
+    git: &Git,
+    root: &Path,
+    kept_back: &[PathBuf],
+) -> Result<Vec<String>, WorkspaceError> {
+    let changed = git.run(&["diff-files", "-z", "--name-only", "--ignore-submodules=all"]).await?;
+    let new = git.run(&["ls-files", "-z", "--others", "--exclude-standard"]).await?;
+    let paths = |list: &[u8]| -> Vec<Vec<u8>> {
+        let all = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let is_taken = |path: &&[u8]| {
+            let path = Path::new(OsStr::from_bytes(path));
+            !kept_back.iter().any(|kept| path.starts_with(kept))
+        };
+        all.filter(is_taken).map(<[u8]>::to_vec).collect()
+    };
+    // What ends with a slash is a repository of its own.
+    let (nested, new): (Vec<_>, Vec<_>) =
+        paths(&new).into_iter().partition(|path| path.ends_with(b"/"));
+    measure(root, &new)?;
+    let mut input = Vec::new();
+    for path in paths(&changed).into_iter().chain(new) {
+        input.extend_from_slice(&path);
+        input.push(0);
+    }
+    if !input.is_empty() {
+        git.feed(&["update-index", "-z", "--add", "--remove", "--stdin"], input).await?;
+    }
+    Ok(told("repositories inside of it are left out", &nested).into_iter().collect())
+}
+
+/// Files that git does not know are put into its store, so there is a limit.
+fn measure(root: &Path, new: &[Vec<u8>]) -> Result<(), WorkspaceError> {
+    let too_much = |what: String, limit: String| {
+        Err(WorkspaceError::TooMuch { path: root.to_owned(), what, limit })
+    };
+    if new.len() > MOST_FILES {
+        let what = format!("{} new files that are not ignored", new.len());
+        return too_much(what, format!("{MOST_FILES} files"));
+    }
+    let size = |path: &Vec<u8>| {
+        let path = root.join(String::from_utf8_lossy(path).as_ref());
+        path.symlink_metadata().map_or(0, |metadata| metadata.len())
+    };
+    let bytes: u64 = new.iter().map(size).sum();
+    if bytes > MOST_BYTES {
+        let mib = |bytes: u64| format!("{} MiB", bytes / (1024 * 1024));
+        return too_much(
+            format!("{} in new files that are not ignored", mib(bytes)),
+            mib(MOST_BYTES),
+        );
+    }
+    Ok(())
+}
+
+pub(super) async fn submodules(git: &Git) -> Result<Option<String>, WorkspaceError> {
+    let staged = git.run(&["ls-files", "-z", "--stage"]).await?;
+    let is_submodule = |entry: &&[u8]| entry.starts_with(b"160000 ");
+    let name = |entry: &[u8]| entry.splitn(2, |byte| *byte == b'\t').nth(1).map(<[u8]>::to_vec);
+    let entries = staged.split(|byte| *byte == 0).filter(is_submodule);
+    let names: Vec<Vec<u8>> = entries.filter_map(name).collect();
+    Ok(told("submodules are empty directories in it", &names))
+}
+
+fn told(what: &str, names: &[Vec<u8>]) -> Option<String> {
+    let shown: Vec<_> =
+        names.iter().take(MOST_NAMES).map(|name| String::from_utf8_lossy(name)).collect();
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    (!names.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+}
