@@ -3,6 +3,7 @@
 mod copies;
 mod hostile;
 mod programs;
+mod taken_over_again;
 mod worktrees;
 
 use std::collections::BTreeMap;

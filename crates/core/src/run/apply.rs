@@ -1,15 +1,17 @@
 //! Folds events into a run. What an event means never changes: old journals have to give the same run.
 
+mod looked_back;
+mod taken_up;
+
 use serde_json::Value;
 
 use super::batch::{Batch, fingerprint};
-use super::conversation::{Conversation, Unheard, text_tokens};
-use super::decide::TOO_LONG;
+use super::conversation::{Conversation, text_tokens};
 use super::{
-    ActionResult, Aside, Before, COMPLETE_TASK, Denied, Due, Ending, Failure, Limit, Phase,
-    Purpose, ReflectionMode, Repetition, Run, Stopwatch, Strategy, TaskContext, Told, Turn,
+    ActionResult, Aside, COMPLETE_TASK, Due, Ending, Failure, Limit, Phase, Purpose,
+    ReflectionMode, Repetition, Run, Strategy, TaskContext, Told, Turn,
 };
-use crate::event::{ActionType, Event, EventBody, PlanStep, Reflection, Rescue, Verdict};
+use crate::event::{Event, EventBody, Rescue};
 use crate::id::{CallId, RunId};
 use crate::message::{Message, Part, Role, StopReason};
 use crate::outcome::{Cause, Outcome, Status};
@@ -107,30 +109,6 @@ impl Run {
             }
         }
         self.clock.last = event.ts;
-    }
-
-    /// Somebody takes the run up again, perhaps with another model or other limits.
-    fn go_on(&mut self, event: &Event) {
-        let EventBody::RunResumed { model, settings, lost, anything_else, again, origin: _ } =
-            &event.body
-        else {
-            return;
-        };
-        self.spent += *lost;
-        self.loss_is_charged |= !lost.is_empty();
-        if let Some(model) = model {
-            self.model.clone_from(model);
-        }
-        if let Some(settings) = settings {
-            self.settings.clone_from(settings);
-            // Other limits: whether one is reached is to be seen anew.
-            (self.exceeded, self.grace) = (None, None);
-            if self.phase == Phase::Asking(Purpose::Grace) {
-                self.phase = Phase::Ready;
-            }
-        }
-        self.resume(event.ts, *anything_else);
-        self.reopen(again);
     }
 
     fn end_agent(&mut self, child: &RunId, outcome: &Outcome, usage: Usage, message: Option<&str>) {
@@ -304,75 +282,6 @@ impl Run {
         }
     }
 
-    /// What was under way goes on or is made again; a run that had ended
-    /// gets its turns, its time and its calls anew.
-    fn resume(&mut self, now: Timestamp, anything_else: bool) {
-        self.clock.resume(now);
-        (self.cancelled, self.failure) = (None, None);
-        let ended = self.outcome.take().is_some_and(|outcome| outcome.status != Status::Parked);
-        if let Phase::Calling(batch) = &mut self.phase {
-            batch.lose_unsafe();
-            if anything_else && ended {
-                batch.give_up();
-            }
-            batch.ask_again();
-        }
-        let open: Vec<CallId> = match &self.phase {
-            Phase::Calling(batch) => batch.open_calls().map(|call| call.id.clone()).collect(),
-            _ => Vec::new(),
-        };
-        self.children.resume(anything_else, |call| open.contains(call));
-        if !ended {
-            return;
-        }
-        if self.phase == Phase::Ended {
-            self.phase = Phase::Ready;
-            self.turn = Turn { open: false, answered: false, ..self.turn };
-        }
-        self.before = Before { turns: self.turn.number, tool_calls: self.tool_calls };
-        self.clock = Stopwatch::start(now);
-        self.warned.clear();
-        self.due.retain(|due| matches!(due, Due::Plan | Due::Reflect | Due::Shorten));
-        (self.repetition, self.rescues, self.restarted) = (Repetition::default(), 0, false);
-        self.compaction_refused_at = None;
-        self.compacted_in = None;
-        (self.exceeded, self.exceeded_of, self.grace) = (None, None, None);
-        self.exceeded_why = None;
-        (self.answer, self.last_words) = (None, None);
-        self.pieces.clear();
-        (self.denied, self.reminded) = (Denied::default(), false);
-        self.refused.clear();
-        self.dropped_calls = 0;
-    }
-
-    /// Agents that found no model go on. The model has not heard of the answers to their calls, and not of the ends of
-    /// those in the background; all that is taken back.
-    fn reopen(&mut self, agents: &[RunId]) {
-        if agents.is_empty() || self.phase != Phase::Ready {
-            return;
-        }
-        for told in self.children.go_on_aside(agents) {
-            let said = Message::text(Role::User, told);
-            self.inbox.retain(|message| *message != said);
-            self.conversation.take_back_word(&said);
-        }
-        let is_waited_for = |id: &&RunId| !self.children.is_in_background(id);
-        let waited_for: Vec<RunId> = agents.iter().filter(is_waited_for).cloned().collect();
-        if waited_for.is_empty() {
-            return;
-        }
-        let Some(Unheard { calls, answers, later }) = self.conversation.take_back() else { return };
-        let again = self.children.go_on(&waited_for);
-        let batch = Batch::reopened(calls, answers, &again, self.completes_by_call());
-        let is_answered = batch.is_answered();
-        self.phase = Phase::Calling(batch);
-        if is_answered {
-            self.close_batch();
-        }
-        let said_since = std::mem::replace(&mut self.inbox, later);
-        self.inbox.extend(said_since);
-    }
-
     /// A turn begins: what the user and the runtime had to say since the last one is said.
     fn start_turn(&mut self, number: u32) {
         self.turn = Turn { number, open: true, answered: false };
@@ -544,91 +453,10 @@ impl Run {
         self.repetition.note(fingerprint(&value.to_string()), "", self.settings.max_repeats);
         self.notices.push(problems.join("\n"));
     }
-
-    fn compact(&mut self, kept_from: usize, summary: Option<&str>) {
-        self.phase = Phase::Ready;
-        self.due.remove(&Due::StartOver);
-        let was_too_long = self.due.remove(&Due::Shorten);
-        self.compacted_in = Some(self.turn.number);
-        if let Some(summary) = summary {
-            self.conversation.compact(kept_from, summary);
-            self.compaction_refused_at = None;
-            return;
-        }
-        self.compaction_refused_at = Some(self.conversation.tokens);
-        if was_too_long {
-            let message = TOO_LONG.to_owned();
-            self.failure = Some(Failure { cause: Cause::ContextWindow, message });
-        }
-    }
-
-    fn reflect(&mut self, reflection: &Reflection) {
-        self.phase = Phase::Ready;
-        self.due.remove(&Due::Reflect);
-        match reflection.verdict {
-            Verdict::Continue => {}
-            Verdict::Replan => {
-                self.notices.push(in_words(reflection));
-                if self.settings.strategy == Strategy::Planned {
-                    self.due.insert(Due::Plan);
-                }
-            }
-            Verdict::Complete => {
-                self.notices.push(in_words(reflection));
-                self.due.insert(Due::WrapUp);
-            }
-        }
-        if let Some(task) = &mut self.task {
-            task.reflections.push(reflection.clone());
-        }
-    }
-
-    fn plan(&mut self, steps: &[PlanStep]) {
-        self.phase = Phase::Ready;
-        self.due.remove(&Due::Plan);
-        if !steps.is_empty() {
-            let lines =
-                steps.iter().enumerate().map(|(index, step)| step_in_words(index + 1, step));
-            self.notices.push(format!("The plan:\n{}", lines.collect::<Vec<_>>().join("\n")));
-        }
-        if let Some(task) = &mut self.task {
-            task.plan = steps.to_vec();
-        }
-    }
 }
 
 fn declaration_tokens(tool: &Declaration) -> u64 {
     text_tokens(&tool.name)
         + text_tokens(&tool.description)
         + text_tokens(tool.parameters.text().get())
-}
-
-fn in_words(reflection: &Reflection) -> String {
-    let mut text = format!("Looking back: {}", reflection.assessment);
-    for lesson in &reflection.lessons {
-        text.push_str(&format!("\n- {lesson}"));
-    }
-    if let Some(focus) = &reflection.next_focus {
-        text.push_str(&format!("\nNext: {focus}"));
-    }
-    text
-}
-
-fn step_in_words(number: usize, step: &PlanStep) -> String {
-    let what = match (step.action_type, &step.tool) {
-        (ActionType::Respond, _) => "answer".to_owned(),
-        (ActionType::ToolCall, Some(tool)) => format!("`{tool}`"),
-        (ActionType::Delegate, Some(agent)) => format!("hand over to `{agent}`"),
-        (ActionType::ToolCall | ActionType::Delegate, None) => "act".to_owned(),
-    };
-    let with = match &step.params {
-        Value::Null => String::new(),
-        Value::String(text) => format!(": {text}"),
-        params => format!(" {params}"),
-    };
-    let after = match step.depends_on.as_slice() {
-        [] => String::new(),
-        steps => format!(" (after {})", steps.join(", ")),
-    };
-    format!("{number}. {}: {what}{with}{after}", step.id)
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use convoke::WorkspaceError;
-use convoke::workspace::{Apply, CopyLimits};
+use convoke::workspace::CopyLimits;
 use convoke_core::{RunId, WorkspaceKind};
 
-use super::{Scene, apply, changes, files, told, write};
+use super::{Scene, apply, changes, files, write};
 
 fn scene() -> Scene {
     let scene = Scene::new();
@@ -74,78 +74,6 @@ async fn what_the_user_changed_meanwhile_is_named_and_nothing_is_written() {
     let WorkspaceError::Conflict { files, .. } = &error else { panic!("{error:?}") };
     assert_eq!(*files, ["a.txt", "new.txt"]);
     assert_eq!((scene.read("a.txt"), scene.read("gone.txt")), ("yours\n".into(), "1\n".into()));
-}
-
-/// What is changed further in a file that was taken over fits what it became then, and nothing else.
-#[tokio::test]
-async fn what_was_changed_further_since_it_was_taken_over_fits() {
-    let scene = scene();
-    let workspace = scene.copy("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("a.txt"), "1\ntwo\n");
-    apply(&workspace).await.unwrap();
-    drop(workspace);
-    write(&root.join("a.txt"), "1\n2\n");
-    let workspace = scene.workspaces().open(&RunId::new("r1")).unwrap();
-    apply(&workspace).await.unwrap();
-    assert_eq!(scene.read("a.txt"), "1\n2\n");
-    drop(workspace);
-    write(&root.join("a.txt"), "1\n2\n3\n");
-    scene.write("a.txt", "yours\n");
-    let workspace = scene.workspaces().open(&RunId::new("r1")).unwrap();
-    let error = apply(&workspace).await.unwrap_err();
-    assert!(matches!(error, WorkspaceError::Conflict { .. }), "{error:?}");
-}
-
-/// Bug: what was undone after it was taken over stayed in the user's files.
-#[tokio::test]
-async fn what_was_undone_since_it_was_taken_over_is_taken_back() {
-    let scene = scene();
-    let workspace = scene.copy("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("sub/made.txt"), "x\n");
-    write(&root.join("stays.txt"), "s\n");
-    write(&root.join("a.txt"), "ONE\ntwo\n");
-    fs::remove_file(root.join("gone.txt")).unwrap();
-    apply(&workspace).await.unwrap();
-    assert!(!scene.project().join("gone.txt").exists());
-    // Also where a file is now in the place of a directory.
-    fs::remove_dir_all(root.join("sub")).unwrap();
-    write(&root.join("sub"), "y\n");
-    write(&root.join("a.txt"), "one\ntwo\n");
-    write(&root.join("gone.txt"), "1\n");
-    workspace.apply(Apply::Check).await.unwrap();
-    assert_eq!(scene.read("sub/made.txt"), "x\n", "it was only tried");
-    let applied = workspace.apply(Apply::Really).await.unwrap();
-    let expected = [
-        "modified a.txt +1 -1",
-        "added gone.txt +1 -0",
-        "added stays.txt +1 -0",
-        "added sub +1 -0",
-        "deleted sub/made.txt +0 -1",
-    ];
-    assert_eq!(told(&applied), expected);
-    assert_eq!(applied.taken_back, ["a.txt", "gone.txt", "sub/made.txt"]);
-    assert_eq!(files(&scene.project()), files(&root));
-    assert_eq!(scene.read("a.txt"), "one\ntwo\n");
-    drop(workspace);
-    // All of it: as long as the user's files have it, the workspace is needed.
-    fs::remove_file(root.join("sub")).unwrap();
-    fs::remove_file(root.join("stays.txt")).unwrap();
-    let workspace = scene.workspaces().open(&RunId::new("r1")).unwrap();
-    assert_eq!(changes(&workspace).await, [""; 0]);
-    assert!(workspace.is_needed().await.unwrap());
-    scene.write("stays.txt", "yours\n");
-    let error = apply(&workspace).await.unwrap_err();
-    let WorkspaceError::Conflict { files: named, .. } = &error else { panic!("{error:?}") };
-    assert_eq!(*named, ["stays.txt"]);
-    assert_eq!(scene.read("sub"), "y\n", "all or nothing");
-    scene.write("stays.txt", "s\n");
-    let expected = ["deleted stays.txt +0 -1", "deleted sub +0 -1"];
-    assert_eq!(apply(&workspace).await.unwrap(), expected);
-    assert_eq!(files(&scene.project()), files(&root));
-    assert!(!workspace.is_needed().await.unwrap());
-    assert_eq!(apply(&workspace).await.unwrap(), [""; 0]);
 }
 
 #[tokio::test]

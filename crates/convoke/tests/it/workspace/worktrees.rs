@@ -7,7 +7,7 @@ use convoke::WorkspaceError;
 use convoke::workspace::Apply;
 use convoke_core::RunId;
 
-use super::{Scene, apply, changes, files, told, write};
+use super::{Scene, apply, changes, files, write};
 
 #[tokio::test]
 async fn a_run_sees_what_its_user_sees_and_touches_none_of_it() {
@@ -246,84 +246,6 @@ async fn what_was_taken_over_before_is_no_conflict() {
     let WorkspaceError::Conflict { files, .. } = &error else { panic!("{error:?}") };
     assert_eq!(*files, ["new2.txt (patch does not apply)"]);
     assert!(!scene.project().join("new3.txt").exists(), "all or nothing");
-}
-
-/// What is changed further in a file that was taken over is the difference since then.
-#[tokio::test]
-async fn what_was_changed_further_since_it_was_taken_over_fits() {
-    let scene = Scene::repository();
-    let workspace = scene.worktree("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("new.txt"), "first\n");
-    write(&root.join("a.txt"), "ONE\ntwo\nthree\n");
-    assert_eq!(apply(&workspace).await.unwrap().len(), 2);
-    drop(workspace);
-    write(&root.join("new.txt"), "first\nsecond\n");
-    write(&root.join("a.txt"), "ONE\ntwo\nTHREE\n");
-    let workspace = scene.workspaces().open(&RunId::new("r1")).unwrap();
-    workspace.apply(Apply::Check).await.unwrap();
-    assert_eq!(scene.read("new.txt"), "first\n", "it was only tried");
-    apply(&workspace).await.unwrap();
-    assert_eq!(scene.read("new.txt"), "first\nsecond\n");
-    assert_eq!(scene.read("a.txt"), "ONE\ntwo\nTHREE\n");
-    drop(workspace);
-    // What somebody else changed is in the way.
-    write(&root.join("new.txt"), "first\nsecond\nthird\n");
-    scene.write("new.txt", "yours\n");
-    let workspace = scene.workspaces().open(&RunId::new("r1")).unwrap();
-    let error = apply(&workspace).await.unwrap_err();
-    assert!(matches!(error, WorkspaceError::Conflict { .. }), "{error:?}");
-    assert_eq!(scene.read("new.txt"), "yours\n");
-}
-
-/// Bug: what was undone after it was taken over stayed in the user's files.
-#[tokio::test]
-async fn what_was_undone_since_it_was_taken_over_is_taken_back() {
-    let scene = Scene::repository();
-    let workspace = scene.worktree("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("made.txt"), "x\n");
-    write(&root.join("stays.txt"), "s\n");
-    write(&root.join("a.txt"), "ONE\ntwo\nthree\n");
-    fs::remove_file(root.join("src/b.rs")).unwrap();
-    apply(&workspace).await.unwrap();
-    assert!(!scene.project().join("src/b.rs").exists());
-    fs::remove_file(root.join("made.txt")).unwrap();
-    write(&root.join("other.txt"), "x\n");
-    write(&root.join("a.txt"), "one\ntwo\nthree\n");
-    write(&root.join("src/b.rs"), "fn b() {}\n");
-    workspace.apply(Apply::Check).await.unwrap();
-    assert_eq!(scene.read("made.txt"), "x\n", "it was only tried");
-    let applied = workspace.apply(Apply::Really).await.unwrap();
-    let expected = [
-        "modified a.txt +1 -1",
-        "deleted made.txt +0 -1",
-        "added other.txt +1 -0",
-        "added src/b.rs +1 -0",
-        "added stays.txt +1 -0",
-    ];
-    assert_eq!(told(&applied), expected);
-    assert_eq!(applied.taken_back, ["a.txt", "made.txt", "src/b.rs"]);
-    assert_eq!(files(&scene.project()), files(&root));
-    assert_eq!(scene.read("a.txt"), "one\ntwo\nthree\n");
-    drop(workspace);
-    // All of it: as long as the user's files have it, the workspace is needed.
-    fs::remove_file(root.join("other.txt")).unwrap();
-    fs::remove_file(root.join("stays.txt")).unwrap();
-    let workspace = scene.workspaces().open(&RunId::new("r1")).unwrap();
-    assert_eq!(changes(&workspace).await, [""; 0]);
-    assert!(workspace.is_needed().await.unwrap());
-    scene.write("stays.txt", "yours\n");
-    let error = apply(&workspace).await.unwrap_err();
-    let WorkspaceError::Conflict { files: named, .. } = &error else { panic!("{error:?}") };
-    assert_eq!(*named, ["stays.txt (patch does not apply)"]);
-    assert_eq!(scene.read("other.txt"), "x\n", "all or nothing");
-    scene.write("stays.txt", "s\n");
-    let expected = ["deleted other.txt +0 -1", "deleted stays.txt +0 -1"];
-    assert_eq!(apply(&workspace).await.unwrap(), expected);
-    assert_eq!(files(&scene.project()), [".gitignore", "a.txt", "src/b.rs"]);
-    assert!(!workspace.is_needed().await.unwrap());
-    assert_eq!(apply(&workspace).await.unwrap(), [""; 0]);
 }
 
 /// Bug: the copy of the index was younger than the index, so git took a file for unchanged that was changed

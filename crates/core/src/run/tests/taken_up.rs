@@ -186,15 +186,7 @@ fn an_agent_that_found_no_model_goes_on_with_a_run_that_found_none() {
     assert_eq!(world.run.outcome().unwrap().cause, Cause::ModelUnavailable);
     let again: Vec<RunId> = world.run.without_model().map(|(id, _)| id.clone()).collect();
     assert_eq!(again, std::slice::from_ref(&child));
-    let goes_on = EventBody::RunResumed {
-        model: None,
-        settings: None,
-        lost: Usage::default(),
-        anything_else: false,
-        again,
-        origin: Value::Null,
-    };
-    world.record(None, goes_on);
+    world.record(None, resumed_with(again));
     assert_eq!(world.run.messages().len(), heard - 1, "the answers are taken back");
     assert_eq!(world.run.children()[&child].outcome, None);
     assert_eq!(world.run.decide(world.now), Effect::CallTools(vec![calls[0].clone()]));
@@ -204,6 +196,18 @@ fn an_agent_that_found_no_model_goes_on_with_a_run_that_found_none() {
     world.go_on();
     assert_eq!(world.run.outcome().unwrap().cause, Cause::Goal);
     world.check_answers();
+}
+
+/// The run is taken up as it was, and these agents of it go on.
+fn resumed_with(again: Vec<RunId>) -> EventBody {
+    EventBody::RunResumed {
+        model: None,
+        settings: None,
+        lost: Usage::default(),
+        anything_else: false,
+        again,
+        origin: Value::Null,
+    }
 }
 
 /// Starts a run that left these agents working beside it, each by a call, and has nothing but them to wait for.
@@ -256,15 +260,7 @@ fn agents_in_the_background_go_on_with_a_run_that_found_no_model() {
     assert_eq!(again, children);
     assert!(world.run.waits_for_a_word(&again), "all that was said since is taken back");
     assert!(!world.run.waits_for_a_word(&[]));
-    let goes_on = EventBody::RunResumed {
-        model: None,
-        settings: None,
-        lost: Usage::default(),
-        anything_else: false,
-        again,
-        origin: Value::Null,
-    };
-    world.record(None, goes_on);
+    world.record(None, resumed_with(again));
     assert_eq!(world.run.messages(), heard);
     assert!(world.run.waits_for_a_word(&[]));
     assert!(world.run.children().values().all(|child| child.outcome.is_none()));
