@@ -28,6 +28,11 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// The longest of these waits.
 const LAST_WAIT: Duration = Duration::from_secs(30);
 
+/// Returns how long to wait after so many answers that broke off, and one more.
+fn pause_after(broken: u32) -> Duration {
+    FIRST_WAIT.saturating_mul(2_u32.saturating_pow(broken)).min(LAST_WAIT)
+}
+
 /// Stands before a thought where somebody watches an agent they called.
 const THOUGHT_MARK: &str = "🤖💭 ";
 
@@ -86,7 +91,7 @@ impl Driver {
                 self.broken.store(0, Ordering::Relaxed);
                 self.answered(purpose, answer)
             }
-            Err(NoAnswer::Failed(error)) if self.may_ask_again(&error, &heard) => {
+            Err(NoAnswer::Failed(error)) if self.may_ask_again(purpose, &error, &heard) => {
                 let delay = self.announce_another(&error, &heard, estimate)?;
                 // What this took is counted; what the next takes is set aside anew.
                 drop(set_aside);
@@ -99,15 +104,20 @@ impl Driver {
 
     /// Tells whether to ask again. Until something of an answer was said, the model does that by itself; after that,
     /// what was said is replaced by what comes then. A server of this machine is not asked again by the model, since it
-    /// most likely does not run; one that answered before is probably being started. Who wants no repeats gets none.
-    fn may_ask_again(&self, error: &ModelError, heard: &Heard) -> bool {
+    /// most likely does not run; where something was answered before, it is probably being started. Who wants no repeats
+    /// gets none, and nothing comes after a last answer: there has to be time for it.
+    fn may_ask_again(&self, purpose: Purpose, error: &ModelError, heard: &Heard) -> bool {
         let broken = self.broken.load(Ordering::Relaxed);
         let retries = self.agent.model.retries();
+        let run = self.state.lock();
+        let left = run.time_left_for(purpose, self.now());
+        if purpose == Purpose::Grace && left.is_some_and(|left| left <= pause_after(broken)) {
+            return false;
+        }
         if heard.bytes > 0 {
             return error.repeatable && broken < MAX_BROKEN.min(retries);
         }
-        let is_away = error.kind == ModelErrorKind::Unreachable && !error.repeatable;
-        is_away && broken < retries && !self.state.lock().spent().is_empty()
+        error.not_running && broken < retries && !run.spent().is_empty()
     }
 
     /// Says that the model is asked again, and returns after how long. The run then decides to ask as ever, within
@@ -119,7 +129,7 @@ impl Driver {
         estimate: u64,
     ) -> Result<Duration, Unrecorded> {
         let broken = self.broken.fetch_add(1, Ordering::Relaxed);
-        let delay = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(broken)).min(LAST_WAIT);
+        let delay = pause_after(broken);
         let begun = heard.bytes > 0;
         let reason =
             if begun { format!("{error}; what was said is replaced") } else { error.to_string() };
@@ -166,7 +176,7 @@ impl Driver {
             .unwrap_or(UNKNOWN_MAX_OUTPUT),
             price: facts.price,
         };
-        let left = self.state.lock().time_left(self.now());
+        let left = self.state.lock().time_left_for(question.purpose, self.now());
         let waits = || {
             let tokens = wish.input.saturating_add(wish.output);
             // What cannot be recorded closes the stream, which the next durable event reports.
@@ -177,9 +187,8 @@ impl Driver {
             reserved = tree.reserve(run, &wish, waits) => match reserved {
                 Ok(set_aside) => return Ok(Some(Some(set_aside))),
                 Err(Shortage { limit, of, why }) => {
-                    let of = Some(of).filter(|of| of != run);
-                    let why = why.filter(|_| of.is_some());
-                    EventBody::BudgetExceeded { budget: limit, of, why }
+                    let why = why.filter(|_| of != *run);
+                    EventBody::BudgetExceeded { budget: limit, of: Some(of), why }
                 }
             },
             cause = self.control.cancelled() => EventBody::RunCancelled { cause },

@@ -301,10 +301,9 @@ impl Driver {
         match self.member.tree.take_calls(self.recorder.run(), calls.len()) {
             Ok(granted) => calls.truncate(granted),
             Err(of) => {
-                let of = Some(of).filter(|of| of != self.recorder.run());
                 return self.record(EventBody::BudgetExceeded {
                     budget: Limit::ToolCalls,
-                    of,
+                    of: Some(of),
                     why: None,
                 });
             }

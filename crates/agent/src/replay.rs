@@ -179,9 +179,14 @@ impl Again {
             | EventBody::Warning { .. }
             | EventBody::Error { .. } => true,
             body if body.ends_call() => !is_due(&event.call),
-            // The time was up while something was under way.
+            // The time was up while something was under way, or while others had what the model was to be asked with.
             EventBody::BudgetExceeded { budget: Limit::Time, of: None, .. } => {
-                let waits = |effect| matches!(effect, Effect::CallTools(_) | Effect::AwaitAgents);
+                let waits = |effect| {
+                    matches!(
+                        effect,
+                        Effect::CallTools(_) | Effect::AwaitAgents | Effect::CallModel { .. }
+                    )
+                };
                 self.run.asking().is_some() || waits(self.run.decide(event.ts))
             }
             // What became of agents that worked on their own is told whoever takes the run up.

@@ -168,8 +168,8 @@ fn refusal(why: &Refusal, call: &ToolCall, run: &Run) -> ToolError {
         ),
         Refusal::Elsewhere => ToolError::new(
             ErrorKind::Interrupted,
-            "this run is a copy of another and begins in the middle of this call, which went on there: what came of \
-             it is not known here, and it was not made again. Look at what there is before you repeat it",
+            "this run is a copy of another and begins in the middle of this call, which may have gone on there: what \
+             came of it is not known here, and it was not made again. Look at what there is before you repeat it",
         ),
         Refusal::Limit(limit) => ToolError::permission(format!(
             "it was not run, because a limit of the run is reached ({limit})"

@@ -80,9 +80,10 @@ impl Family {
         let mut calls = CallCount::default();
         let mut changed: HashMap<RunId, WorkspaceReport> = HashMap::new();
         for event in events {
-            if let (EventBody::AgentSpawned { child, continued, inputs, .. }, Some(call)) =
+            if let (EventBody::AgentSpawned { child, name, continued, inputs, .. }, Some(call)) =
                 (&event.body, &event.call)
             {
+                family.told_of.insert(name.clone());
                 family.by_call.insert((event.run.clone(), call.clone()), child.clone());
                 family.born += u32::from(!continued);
                 family.given.insert(child.clone(), inputs.clone());
@@ -217,12 +218,20 @@ impl Tree {
 
     /// Returns what is known of all agents, for whoever takes the tree up again: nobody works on anything.
     pub(crate) fn at_rest(&self, root: &Run) -> Family {
-        let ledger = self.ledger().at_rest();
-        let mut family = Family { ledger, claimed: HashSet::new(), ..self.family().clone() };
+        let mut ledger = self.ledger().clone();
+        let mut family = Family { claimed: HashSet::new(), ..self.family().clone() };
+        // Those that are made again are counted then.
+        let mut give_back = |run: &Run| {
+            let calls = u32::try_from(run.calls_to_make()).unwrap_or(u32::MAX);
+            ledger.give_back_calls(run.id(), calls);
+        };
+        give_back(root);
+        family.runs.values().for_each(|state| give_back(&state.lock()));
         // A run that goes on after its end has its calls anew.
-        if root.outcome().is_some_and(|outcome| outcome.status != Status::Parked) {
-            family.calls.clear();
-        }
+        let is_over = root.outcome().is_some_and(|outcome| outcome.status != Status::Parked);
+        let calls = ledger.calls().filter(|_| !is_over).map(|(run, calls)| (run.clone(), calls));
+        family.calls = calls.collect();
+        family.ledger = ledger.at_rest();
         family
     }
 

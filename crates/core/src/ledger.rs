@@ -238,6 +238,16 @@ impl BudgetLedger {
         Ok(granted)
     }
 
+    /// Gives back room for calls that were not made, or will be made again.
+    pub fn give_back_calls(&mut self, run: &RunId, calls: u32) {
+        self.change(run, |account| account.tool_calls = account.tool_calls.saturating_sub(calls));
+    }
+
+    /// Returns how many calls of tools every run and all runs below it have made.
+    pub fn calls(&self) -> impl Iterator<Item = (&RunId, u32)> {
+        self.accounts.iter().map(|(run, account)| (run, account.tool_calls))
+    }
+
     /// Notes how many calls of tools a run and all runs below it have made. Those above it count for themselves.
     pub fn note_calls(&mut self, run: &RunId, calls: u32) {
         if let Some(account) = self.accounts.get_mut(run) {

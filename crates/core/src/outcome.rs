@@ -209,6 +209,13 @@ impl Outcome {
         self.message = Some(message.into());
         self
     }
+
+    /// Tells whether an agent that ended like this may go on together with its caller: it waits for a person, was
+    /// stopped, or found no model.
+    pub fn is_for_now(&self) -> bool {
+        matches!(self.status, Status::Parked | Status::Cancelled)
+            || self.cause == Cause::ModelUnavailable
+    }
 }
 
 impl From<Cause> for Outcome {

@@ -104,12 +104,8 @@ pub struct Run {
     before: Before,
     /// The limits that were warned of.
     warned: BTreeSet<Limit>,
-    /// The limit that was reached.
-    exceeded: Option<Limit>,
-    /// Whose limit it was, if it was not its own.
-    exceeded_of: Option<RunId>,
-    /// What is left of that, and what would be needed, in words.
-    exceeded_why: Option<String>,
+    /// The limit that was reached first.
+    exceeded: Option<Exceeded>,
     /// The agents it called.
     children: Children,
     repetition: Repetition,
@@ -134,6 +130,9 @@ pub struct Run {
     /// The last turn after which the conversation was summed up.
     compacted_in: Option<u32>,
     denied: Denied,
+    /// The calls that were refused, of those that were answered last.
+    #[serde(default)]
+    refused_last: BTreeSet<CallId>,
     /// How many calls of which tools were refused.
     refused: BTreeMap<String, u32>,
     /// Whether it was reminded that a text is no result.
@@ -179,6 +178,18 @@ struct Turn {
 struct Before {
     turns: u32,
     tool_calls: u32,
+}
+
+/// A limit that was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Exceeded {
+    limit: Limit,
+    /// Whose limit it is, if it is not the run's own.
+    of: Option<RunId>,
+    /// What is left of it, and what would be needed, in words.
+    why: Option<String>,
+    /// Whether nothing was left for a last answer either.
+    is_final: bool,
 }
 
 /// Whether what was wanted last was not allowed.
@@ -264,8 +275,6 @@ impl Run {
             before: Before::default(),
             warned: BTreeSet::new(),
             exceeded: None,
-            exceeded_of: None,
-            exceeded_why: None,
             children: Children::default(),
             repetition: Repetition::default(),
             rescues: 0,
@@ -281,6 +290,7 @@ impl Run {
             compaction_refused_at: None,
             compacted_in: None,
             denied: Denied::default(),
+            refused_last: BTreeSet::new(),
             refused: BTreeMap::new(),
             reminded: false,
             dropped_calls: 0,
@@ -308,8 +318,8 @@ impl Run {
 
     /// Returns why a last answer is asked for, or would be now.
     pub fn grace_cause(&self) -> Cause {
-        let reached = self.exceeded.map_or(Cause::NoCompletion, Limit::cause);
-        self.grace.unwrap_or(reached)
+        let reached = self.exceeded.as_ref().map(|exceeded| exceeded.limit.cause());
+        self.grace.or(reached).unwrap_or(Cause::NoCompletion)
     }
 
     /// Returns its standing instructions.
@@ -400,6 +410,14 @@ impl Run {
         self.children.unfinished(move |call| open.contains(call))
     }
 
+    /// Returns how many calls of tools are under way, and made again by whoever takes it up.
+    pub fn calls_to_make(&self) -> usize {
+        match &self.phase {
+            Phase::Calling(batch) => batch.calls_to_make().count(),
+            _ => 0,
+        }
+    }
+
     /// Tells whether a call began, nobody will ever know how it ended, and it is not made again.
     pub fn is_lost(&self, call: &CallId) -> bool {
         match &self.phase {
@@ -469,11 +487,21 @@ impl Run {
 
     /// Returns how long what is under way may still take; nothing while there is only a person to wait for.
     pub fn time_left(&self, now: Timestamp) -> Option<Duration> {
+        let under_way = if self.grace.is_some() { Purpose::Grace } else { Purpose::Main };
+        self.time_left_for(under_way, now)
+    }
+
+    /// Returns how long something that the model is to be asked for may take: part of the time is kept for a last
+    /// answer.
+    pub fn time_left_for(&self, purpose: Purpose, now: Timestamp) -> Option<Duration> {
         if self.clock.only_waits() {
             return None;
         }
         let budget = &self.settings.budget;
-        let until = if self.grace.is_some() { budget.time_ms.get() } else { budget.working_time() };
+        let until = match purpose {
+            Purpose::Grace => budget.time_ms.get(),
+            _ => budget.working_time(),
+        };
         Some(until.saturating_sub(self.elapsed(now)))
     }
 

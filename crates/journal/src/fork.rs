@@ -3,9 +3,9 @@
 //! The ids of agents below a run begin with its id. In the copy they begin with the new one, so that the two
 //! never share an agent, nor its files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use convoke_core::{Event, EventBody, RunId, Timestamp};
+use convoke_core::{Event, EventBody, Outcome, Run, RunId, Timestamp};
 
 use crate::blob::Blobs;
 use crate::error::{JournalError, Tried};
@@ -74,10 +74,13 @@ impl Store {
     }
 }
 
-/// Finds an agent that has files of its own and did not end.
+/// Finds an agent that has files of its own and goes on in them: it did not end, or ended in a way in which it is taken
+/// up together with its caller.
 fn at_work_in_own_files(run: &RunId, events: &[Event]) -> Option<RunId> {
     let (mut with_files, mut ended) = (BTreeSet::new(), BTreeSet::new());
+    let mut runs: BTreeMap<&RunId, Run> = BTreeMap::new();
     for event in events {
+        runs.entry(&event.run).or_insert_with(|| Run::new(event.run.clone())).apply(event);
         match &event.body {
             EventBody::WorkspacePrepared { place, .. } if place.kind.is_own() => {
                 with_files.insert(&event.run);
@@ -89,10 +92,20 @@ fn at_work_in_own_files(run: &RunId, events: &[Event]) -> Option<RunId> {
             EventBody::AgentSpawned { child, .. } => {
                 ended.remove(child);
             }
+            EventBody::RunResumed { .. } => {
+                ended.remove(&event.run);
+            }
             _ => {}
         }
     }
-    with_files.difference(&ended).find(|agent| **agent != run).map(|agent| (*agent).clone())
+    let not_done = runs.values().flat_map(|run| run.unfinished().chain(run.without_model()));
+    let taken_up: BTreeSet<&RunId> = not_done.map(|(agent, _)| agent).collect();
+    let goes_on = |agent: &RunId| {
+        let outcome = runs.get(agent).and_then(Run::outcome);
+        taken_up.contains(agent) && outcome.is_some_and(Outcome::is_for_now)
+    };
+    let at_work = |agent: &&&RunId| !ended.contains(**agent) || goes_on(agent);
+    with_files.iter().filter(|agent| **agent != run).find(at_work).map(|agent| (*agent).clone())
 }
 
 fn renamed(mut event: Event, from: &RunId, to: &RunId) -> Event {
@@ -105,6 +118,11 @@ fn renamed(mut event: Event, from: &RunId, to: &RunId) -> Event {
         | EventBody::AgentWaits { child, .. }
         | EventBody::AgentEnded { child, .. } => rename(child, from, to),
         EventBody::BudgetExceeded { of: Some(of), .. } => rename(of, from, to),
+        EventBody::RunResumed { again, .. } => {
+            for agent in again {
+                rename(agent, from, to);
+            }
+        }
         _ => {}
     }
     event

@@ -112,7 +112,7 @@ impl Endpoint {
 
     fn failed(&self, failure: Failure) -> ModelError {
         let mut error = self.error(failure.kind, failure.message);
-        error.repeatable = failure.repeatable;
+        (error.repeatable, error.not_running) = (failure.repeatable, failure.not_running);
         match failure.doubt {
             None => error,
             Some(Doubt::Certificate) => error.hint(

@@ -39,6 +39,7 @@ pub enum ModelErrorKind {
 
 /// A model that did not answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ModelError {
     /// What kind of thing went wrong.
     pub kind: ModelErrorKind,
@@ -54,6 +55,9 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// Whether a repeat could help, as far as the error alone can tell.
     pub repeatable: bool,
+    /// Whether nothing listens where it should, on this machine: asking again at once does not help, but somebody may be
+    /// starting it.
+    pub not_running: bool,
     /// Whether the provider took the request, so that what it was sent is billed, as far as can be told
     /// from here.
     pub accepted: bool,
@@ -79,6 +83,7 @@ impl ModelError {
             hint: None,
             retry_after: None,
             repeatable: kind.is_passing(),
+            not_running: false,
             accepted: false,
             stale: false,
             received_bytes: 0,

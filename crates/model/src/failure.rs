@@ -17,6 +17,8 @@ pub(crate) struct Failure {
     pub(crate) kind: ModelErrorKind,
     pub(crate) message: String,
     pub(crate) repeatable: bool,
+    /// Whether nothing listens there, on this machine.
+    pub(crate) not_running: bool,
     pub(crate) doubt: Option<Doubt>,
     /// Whether the other side closed the connection before it answered.
     pub(crate) hung_up: bool,
@@ -53,10 +55,10 @@ pub(crate) fn explain(error: reqwest::Error, place: &str) -> Failure {
     };
     // A certificate does not become right by asking again, nor does an address; and nobody starts a
     // server on this machine between two attempts.
-    let not_running = error.is_connect() && is_this_machine(place);
+    let not_running = doubt.is_none() && error.is_connect() && is_this_machine(place);
     let repeatable = kind.is_passing() && doubt.is_none() && !not_running;
     let hung_up = kind == ModelErrorKind::Cut && is_hang_up(&error, &root);
-    Failure { kind, message, repeatable, doubt, hung_up }
+    Failure { kind, message, repeatable, not_running, doubt, hung_up }
 }
 
 fn is_hang_up(error: &reqwest::Error, root: &str) -> bool {

@@ -186,7 +186,7 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_away_for_a_moment_is_waited_for() {
     let mut away = ModelError::new(ModelErrorKind::Unreachable, "ollama", "connection refused");
-    away.repeatable = false;
+    (away.repeatable, away.not_running) = (false, true);
     let gone = || Turn::empty().and_error(away.clone());
     let echo = || Turn::call("echo", json!({ "word": "x" }));
     let model = script([echo(), gone(), gone(), gone(), Turn::text("back")]);
@@ -199,6 +199,11 @@ async fn a_server_that_is_away_for_a_moment_is_waited_for() {
     let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
     assert_eq!(report.outcome.cause, Cause::ModelUnavailable, "not for ever");
     assert_eq!(model.requests().len(), 6);
+    // What is wrong with a certificate stays wrong.
+    let wrong = ModelError { not_running: false, ..away.clone() };
+    let model = script([echo(), Turn::empty().and_error(wrong), Turn::text("never asked")]);
+    let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
+    assert_eq!((report.outcome.cause, model.requests().len()), (Cause::ModelUnavailable, 2));
     for (retries, asked) in [(0, 2), (1, 3)] {
         let turns = [echo(), gone(), gone(), Turn::text("back")];
         let model = Arc::new(ScriptedModel::new(turns).with_retries(retries));

@@ -315,6 +315,37 @@ async fn what_agents_used_before_they_waited_is_used() {
     assert!((8_000..=12_000).contains(&used), "{:?}", report.usage);
 }
 
+/// Bug: calls of tools that agents had made before they waited were forgotten where the same process went on.
+#[tokio::test(start_paused = true)]
+async fn calls_that_agents_made_before_they_waited_are_made() {
+    let clock = Arc::new(PausedClock::new());
+    let model = ScriptedModel::from_fn(|request: &RequestSnapshot| {
+        match (who(request).as_str(), turns(request)) {
+            ("main", 0) => ask("a", "x").and_call("delegate_to_agent", task("b", "y")),
+            ("main", _) => Turn::text("ok"),
+            (_, 4) => Turn::call("hit", json!({ "word": "x" })),
+            (_, turn) => Turn::call("echo", json!({ "word": turn.to_string() })),
+        }
+    });
+    let model = Arc::new(model);
+    let main = |tools: ExecutorBuilder| {
+        let main = AgentExecutor::with_model(model.clone(), tools).system("The main agent.");
+        let main = main.budget(Budget { tool_calls: Some(13), ..Budget::default() });
+        main.team(team([agent("a"), agent("b")]).build()).build().unwrap()
+    };
+    let (status, paused) =
+        left_after(&main(asking(&clock, NobodyToAsk)), Duration::from_hours(1)).await;
+    assert_eq!(status, Status::Parked);
+    let again = main(asking(&clock, ask_with(async |_| Answer::yes())));
+    let (events, _) = read(again.resume(paused, None).unwrap()).await;
+    let begun = |tool: &str| {
+        let is_it = |event: &&Arc<Event>| matches!(&event.body, EventBody::ToolCallStarted { tool_name, .. } if tool_name == tool);
+        events.iter().filter(is_it).count()
+    };
+    assert_eq!(begun("hit"), 2, "they had room when they were asked about");
+    assert_eq!(begun("echo"), 1, "two agents, two times four and two calls are made: one is left");
+}
+
 /// In a chat, agents of one answer cannot use again what was used for the one before.
 #[tokio::test(start_paused = true)]
 async fn what_was_used_before_a_run_went_on_is_used() {

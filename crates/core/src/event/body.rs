@@ -489,7 +489,8 @@ pub enum EventBody {
     BudgetExceeded {
         /// Which.
         budget: Limit,
-        /// Whose, where it is not the run's own: that of a run further up.
+        /// Whose, where the ledger of the tree said so: that of the run, or of one further up. Nothing, where the run
+        /// saw it by itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<RunId>,
         /// What of that is used and kept, and what one request takes, in words.

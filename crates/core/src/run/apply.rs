@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::batch::{Batch, fingerprint};
 use super::conversation::{Conversation, text_tokens};
 use super::{
-    ActionResult, Aside, COMPLETE_TASK, Due, Ending, Failure, Limit, Phase, Purpose,
+    ActionResult, Aside, COMPLETE_TASK, Due, Ending, Exceeded, Failure, Limit, Phase, Purpose,
     ReflectionMode, Repetition, Run, Strategy, TaskContext, Told, Turn,
 };
 use crate::event::{Event, EventBody, Rescue};
@@ -90,9 +90,7 @@ impl Run {
                 self.notices.push(message.clone());
             }
             EventBody::BudgetExceeded { budget, of, why } => {
-                self.exceeded_of.clone_from(of);
-                self.exceeded_why.clone_from(why);
-                self.exceeded.get_or_insert(*budget);
+                self.exceed(*budget, of.as_ref(), why.as_deref());
             }
             EventBody::ModelRetry { usage, .. } => self.spent += *usage,
             EventBody::AgentSpawned { child, name, background, .. } => {
@@ -187,6 +185,18 @@ impl Run {
             }
             _ => {}
         }
+    }
+
+    /// A limit is reached. Where one was before, a last answer was wanted and is not to be had: how the run ends is for
+    /// the first one to say.
+    fn exceed(&mut self, limit: Limit, of: Option<&RunId>, why: Option<&str>) {
+        if let Some(exceeded) = &mut self.exceeded {
+            exceeded.is_final = true;
+            return;
+        }
+        let of = of.filter(|of| **of != self.id).cloned();
+        let why = why.map(str::to_owned);
+        self.exceeded = Some(Exceeded { limit, of, why, is_final: false });
     }
 
     /// The model is told what there was to say about its last answer.
@@ -376,7 +386,9 @@ impl Run {
         }
         match cause {
             Cause::Timeout => {
-                self.exceeded.get_or_insert(Limit::TurnTime);
+                if self.exceeded.is_none() {
+                    self.exceed(Limit::TurnTime, None, None);
+                }
             }
             Cause::ContextWindow if !self.due.contains(&Due::Shorten) => {
                 self.due.insert(Due::Shorten);
@@ -429,6 +441,7 @@ impl Run {
             return;
         };
         self.repetition.note(batch.fingerprint(), batch.first_tool(), self.settings.max_repeats);
+        self.refused_last.clone_from(batch.refused());
         if let Some(denied) = batch.was_denied() {
             self.denied.last = denied;
             self.denied.heard = Aside::default();

@@ -69,14 +69,17 @@ impl Batch {
         Self { calls, completes, only_completion, cut_off, refused, elsewhere }
     }
 
-    /// Makes calls of it that were answered; those in `again` are open.
+    /// Makes calls of it that were answered, some of them with a refusal; those in `again` are open.
     pub(super) fn reopened(
         calls: Vec<ToolCall>,
         answers: Vec<Part>,
         again: &[CallId],
+        mut refused: BTreeSet<CallId>,
         completes: bool,
     ) -> Self {
         let mut batch = Self::new(calls, completes, false, false);
+        refused.retain(|call| !again.contains(call));
+        batch.refused = refused;
         for part in answers {
             let Part::ToolResult { call, content, is_error } = part else { continue };
             let Some(slot) = batch.open(&call) else { continue };
@@ -97,6 +100,11 @@ impl Batch {
     /// A call was not allowed; tells whether there was such a call without an answer.
     pub(super) fn refuse(&mut self, id: &CallId) -> bool {
         self.open(id).is_some() && self.refused.insert(id.clone())
+    }
+
+    /// Returns the calls that were not allowed.
+    pub(super) const fn refused(&self) -> &BTreeSet<CallId> {
+        &self.refused
     }
 
     /// Tells whether what was wanted was not allowed: some of it, and nothing else was done beside it. There is

@@ -5,7 +5,7 @@ use rust_decimal::prelude::ToPrimitive;
 use serde_json::Value;
 
 use super::batch::Batch;
-use super::{Due, Ending, Limit, OnStuck, Phase, Purpose, Run};
+use super::{Due, Ending, Exceeded, Limit, OnStuck, Phase, Purpose, Run};
 use crate::id::CallId;
 use crate::message::ToolCall;
 use crate::outcome::{Cause, Outcome, Status};
@@ -142,7 +142,7 @@ pub enum Refusal {
     GivenUp,
     /// It began, and whoever ran it is gone: nobody knows how it ended, and it may do harm to repeat it.
     Interrupted,
-    /// It began in the run that this one is a copy of, which went on with it; it may do harm to repeat it.
+    /// It began in the run that this one is a copy of, which may have gone on with it; it may do harm to repeat it.
     Elsewhere,
     /// A limit is reached.
     Limit(Limit),
@@ -169,15 +169,23 @@ impl Run {
         match &self.phase {
             _ if self.outcome.is_some() => Effect::Rest,
             Phase::New | Phase::Ended => Effect::Rest,
-            // The process ended before the answer came: it is asked again.
-            Phase::Asking(purpose) if purpose.is_turn() && self.over().is_none() => {
-                self.ask(*purpose)
-            }
+            // The process ended before the answer came, or the answer broke off: it is asked again, if there still
+            // is time.
+            Phase::Asking(purpose) if self.is_asked_again(*purpose, now) => self.ask(*purpose),
             Phase::Concluding(purpose, words) => self.conclude(*purpose, words.clone()),
             Phase::Calling(batch) => self.answer_calls(batch, now),
             Phase::Checking(words) => Effect::CheckAnswer(words.clone()),
             Phase::Ready | Phase::Asking(_) => self.next(now),
         }
+    }
+
+    fn is_asked_again(&self, purpose: Purpose, now: Timestamp) -> bool {
+        let in_time = match purpose {
+            Purpose::Main => self.exceeded.is_none() && !self.is_late(now),
+            Purpose::Grace => true,
+            Purpose::Compact | Purpose::Reflect | Purpose::Plan => false,
+        };
+        in_time && self.over().is_none()
     }
 
     fn next(&self, now: Timestamp) -> Effect {
@@ -272,7 +280,7 @@ impl Run {
         if self.is_stuck() && self.rescue().is_none() {
             return Some(self.early(Cause::Loop));
         }
-        let cause = self.exceeded.map(Limit::cause);
+        let cause = self.exceeded.as_ref().map(|exceeded| exceeded.limit.cause());
         let cause =
             cause.or_else(|| self.due.contains(&Due::Finish).then_some(Cause::NoCompletion));
         cause.filter(|_| !self.has_room_for_grace()).map(|cause| self.early(cause))
@@ -281,8 +289,10 @@ impl Run {
     fn early(&self, cause: Cause) -> Outcome {
         let partial = self.answer.clone().or_else(|| self.last_words.clone().map(Value::String));
         let outcome = Outcome { partial, ..Outcome::from(cause) };
-        if let Some(of) = self.exceeded_of.as_ref().filter(|_| cause.status() == Status::Limited) {
-            return outcome.because(match &self.exceeded_why {
+        if let Some(Exceeded { of: Some(of), why, .. }) = &self.exceeded
+            && cause.status() == Status::Limited
+        {
+            return outcome.because(match why {
                 Some(why) => format!("what is left further up is too little for a request: {why}"),
                 None => format!("what agents of the run `{of}` further up may use is used up"),
             });
@@ -296,7 +306,9 @@ impl Run {
     fn has_room_for_grace(&self) -> bool {
         let open_turn = self.turn.open && !self.turn.answered;
         let turns = open_turn || self.turns_used() < self.settings.budget.turns;
-        turns && self.exceeded.is_none_or(Limit::leaves_room_for_grace) && self.allowance().is_ok()
+        let leaves_room =
+            |exceeded: &Exceeded| !exceeded.is_final && exceeded.limit.leaves_room_for_grace();
+        turns && self.exceeded.as_ref().is_none_or(leaves_room) && self.allowance().is_ok()
     }
 
     /// Returns the limit that stands in the way of another turn.
@@ -529,9 +541,9 @@ impl Run {
             return refuse(given_up, Refusal::GivenUp);
         }
         if !open.is_empty() {
-            return match self.exceeded {
+            return match &self.exceeded {
                 _ if batch.only_completion => refuse(open, Refusal::OnlyCompletion),
-                Some(limit) => refuse(open, Refusal::Limit(limit)),
+                Some(exceeded) => refuse(open, Refusal::Limit(exceeded.limit)),
                 None => {
                     let ready: Vec<ToolCall> =
                         open.into_iter().filter(|call| !batch.is_parked(&call.id)).collect();

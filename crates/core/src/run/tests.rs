@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Budget, COMPLETE_TASK, Child, Effect, Purpose, Run, RunSettings, Told};
+use super::{Budget, COMPLETE_TASK, Child, Effect, Limit, Purpose, Run, RunSettings, Told};
 use crate::effect::Effects;
 use crate::error::ToolError;
 use crate::event::{Event, EventBody, Position, Reflection, Rescue, VERSION, Verdict};
@@ -45,6 +45,18 @@ struct Whim {
     user: bool,
     verdict: u8,
     summary_bytes: u16,
+    /// The ledger of the tree has nothing for a request, or nothing in time.
+    left: Left,
+    /// An answer breaks off, and the model is asked again.
+    breaks_off: bool,
+}
+
+/// What others left of what the model is asked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Enough,
+    TooLittle,
+    NotInTime,
 }
 
 /// Drives a machine the way a real driver does, and keeps every event.
@@ -57,6 +69,8 @@ struct World {
     ids: u32,
     /// The calls that nobody answered when they were first asked about.
     deferred: BTreeSet<CallId>,
+    /// How many answers in a row broke off.
+    broken: u32,
 }
 
 impl World {
@@ -69,6 +83,7 @@ impl World {
             step: 0,
             ids: 0,
             deferred: BTreeSet::new(),
+            broken: 0,
         };
         world.record(
             None,
@@ -262,11 +277,26 @@ impl World {
     }
 
     fn model(&mut self, purpose: Purpose, max_output: Option<u64>, whim: &Whim) {
+        let refused = match whim.left {
+            Left::Enough => None,
+            Left::TooLittle => Some((Limit::Tokens, Some(RunId::new("above")))),
+            Left::NotInTime => Some((Limit::Time, None)),
+        };
+        if let Some((budget, of)) = refused {
+            return self.record(None, EventBody::BudgetExceeded { budget, of, why: None });
+        }
         let notice = (purpose == Purpose::Grace).then(|| "finish".to_owned());
         let estimate = self.run.context_tokens();
         let model = "m".to_owned();
         self.record(None, request(model, purpose, notice, estimate));
         self.wait(whim.pause_ms);
+        if whim.breaks_off && self.broken < 2 {
+            self.broken += 1;
+            let (attempt, delay_ms) = (self.broken + 1, Millis::default());
+            let (reason, usage) = ("it broke off".to_owned(), Usage::default());
+            return self.record(None, EventBody::ModelRetry { attempt, delay_ms, reason, usage });
+        }
+        self.broken = 0;
         if whim.fails || whim.too_long {
             let cause = if whim.fails { Cause::ModelUnavailable } else { Cause::ContextWindow };
             return self.record(
@@ -462,6 +492,8 @@ fn plain() -> Whim {
         user: false,
         verdict: 0,
         summary_bytes: 0,
+        left: Left::Enough,
+        breaks_off: false,
     }
 }
 

@@ -7,6 +7,7 @@ use convoke_core::{
     Cause, Event, EventBody, Outcome, Status, Timestamp, Usage, WorkspaceKind, WorkspacePlace,
 };
 use convoke_journal::{Forked, Journal, JournalError};
+use serde_json::Value;
 
 use crate::support::{NOW, event, id, notice, notices, world};
 
@@ -177,4 +178,73 @@ fn a_run_is_not_forked_where_an_agent_works_in_files_of_its_own() {
         let said = forks(at).unwrap_err();
         assert!(said.contains("its agent `old-a` works in files of its own"), "{at}: {said}");
     }
+}
+
+/// Bug: an agent that waited for a person, or went on without another call, was taken for ended. Its copy would have had
+/// new files, and believed to find its changes in them.
+#[test]
+fn a_run_is_not_forked_where_an_agent_goes_on_in_files_of_its_own() {
+    let world = world();
+    let place = WorkspacePlace {
+        kind: WorkspaceKind::Copy,
+        path: "/copies/x".to_owned(),
+        branch: None,
+        base: None,
+    };
+    let parked = Outcome { status: Status::Parked, cause: Cause::AwaitsApproval, ..ended() };
+    let mut begins = spawned(1, "old-a");
+    if let EventBody::AgentSpawned { background, .. } = &mut begins.body {
+        *background = true;
+    }
+    let below = |seq, body| Event { parent: Some(id("old")), ..event("old-a", seq, body) };
+    let ends = |seq, outcome: &Outcome| {
+        let (outcome, usage) = (outcome.clone(), Usage::default());
+        below(seq, EventBody::RunEnded { outcome, answer: None, usage })
+    };
+    let is_told = |seq, outcome: &Outcome| {
+        let (child, outcome, usage) = (id("old-a"), outcome.clone(), Usage::default());
+        event("old", seq, EventBody::AgentEnded { child, outcome, usage, message: None })
+    };
+    let resumed = EventBody::RunResumed {
+        model: None,
+        settings: None,
+        lost: Usage::default(),
+        anything_else: false,
+        again: Vec::new(),
+        origin: Value::Null,
+    };
+    world.record(
+        "old",
+        &[
+            begins,
+            below(2, EventBody::WorkspacePrepared { place, notes: Vec::new() }),
+            ends(3, &parked),
+            is_told(4, &parked),
+            below(5, resumed),
+            ends(6, &ended()),
+            is_told(7, &ended()),
+        ],
+    );
+    let forks =
+        |at: u64| world.store.fork(&id("old"), at, &id(&format!("new{at}")), NOW).map(drop).is_ok();
+    let (free, taken): (Vec<u64>, Vec<u64>) = (1..=7).partition(|at| forks(*at));
+    assert_eq!((free, taken), (vec![1, 6, 7], vec![2, 3, 4, 5]));
+}
+
+/// Bug: which agents of a run went on after an outage was lost in the copy, and with it what they then answered.
+#[test]
+fn a_fork_names_the_agents_that_went_on_again() {
+    let world = world();
+    let resumed = EventBody::RunResumed {
+        model: None,
+        settings: None,
+        lost: Usage::default(),
+        anything_else: false,
+        again: vec![id("old-a"), id("old-a-b")],
+        origin: Value::Null,
+    };
+    world.record("old", &[spawned(1, "old-a"), event("old", 2, resumed)]);
+    let forked = world.store.fork(&id("old"), 2, &id("new"), NOW).unwrap();
+    let EventBody::RunResumed { again, .. } = &forked.events[1].body else { panic!("{forked:?}") };
+    assert_eq!(*again, [id("new-a"), id("new-a-b")]);
 }

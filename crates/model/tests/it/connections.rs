@@ -61,6 +61,7 @@ async fn nobody_at_the_address(case: Case) {
     let heard = talk.hello().await;
     let (error, place) = (heard.error(), talk.server.address());
     assert_eq!((error.kind, error.repeatable), (Kind::Unreachable, false), "nobody will start it");
+    assert!(error.not_running);
     assert!(error.message.starts_with(&format!("cannot reach {place}: ")), "{error}");
     assert_eq!(error.hint, Some(format!("is a server running at {place}?")));
 }
@@ -73,6 +74,7 @@ async fn a_certificate_nobody_trusts_is_not_tried_twice(case: Case) {
     let heard = Heard::of(&model, &Request::new(&[user("Hello")])).await;
     let error = heard.error();
     assert_eq!((error.kind, error.repeatable, heard.0.len()), (Kind::Unreachable, false, 1));
+    assert!(!error.not_running, "it runs, but nobody trusts it");
     let place = server.address();
     let start = format!("no secure connection to {place}: ");
     assert!(error.message.starts_with(&start) && error.message.len() > start.len(), "{error}");

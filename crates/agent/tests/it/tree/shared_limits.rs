@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use convoke_agent::{AgentExecutor, TreeLimits};
+use convoke_agent::{AgentExecutor, TreeLimits, replay};
 use convoke_core::run::Budget;
 use convoke_core::{Cause, Event, EventBody, Kind, Limit, ModelFacts, Role};
 use convoke_model::RequestSnapshot;
@@ -12,8 +12,8 @@ use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::{FunctionTool, ToolContext, ToolExecutor, ToolRegistry, ToolView};
 use serde_json::json;
 
-use crate::family::{Cast, agent, answers, ask_many, done, main_with, team, turns, who};
-use crate::support::{Word, read, with};
+use crate::family::{Cast, agent, answers, ask, ask_many, done, main_with, task, team, turns, who};
+use crate::support::{Word, durable, read, with};
 
 /// codex#12488, #38989: many agents at once cannot use more than there is, and the last ones are refused.
 /// codex#12487, #46023, #30842: the limit is one for all of them.
@@ -187,6 +187,75 @@ async fn calls_of_tools_are_counted_for_the_whole_tree() {
     let (events, _) = read(main.start("go")).await;
     let begun = |event: &&Arc<Event>| matches!(event.body, EventBody::ToolCallStarted { .. });
     assert_eq!(events.iter().filter(begun).count(), 12);
+}
+
+/// What the ledger refuses a run is nothing that the run could have seen by itself: replaying it finds no difference.
+#[tokio::test(start_paused = true)]
+async fn what_the_ledger_refused_is_replayed() {
+    let echo = |word: &str| Turn::call("echo", json!({ "word": word }));
+    let model = ScriptedModel::from_fn(move |request: &RequestSnapshot| {
+        match (who(request).as_str(), turns(request)) {
+            ("main", 0) => ask_many("w", 2),
+            ("main", 1) => echo("x").and_call("echo", json!({ "word": "y" })),
+            ("main", _) => Turn::text("ok"),
+            (_, 0) => echo("a").and_call("echo", json!({ "word": "b" })),
+            _ => done("fine"),
+        }
+    });
+    let main = main_with(&Arc::new(model), [agent("w")])
+        .budget(Budget { tool_calls: Some(6), ..Budget::default() })
+        .build()
+        .unwrap();
+    let (events, report) = read(main.start("go")).await;
+    assert_eq!((report.outcome.cause, report.outcome.recovered), (Cause::MaxToolCalls, true));
+    let root = events[0].run.clone();
+    let refused = |event: &&Arc<Event>| {
+        let EventBody::BudgetExceeded { budget, of, .. } = &event.body else { return false };
+        (*budget, of.as_ref()) == (Limit::ToolCalls, Some(&root))
+    };
+    assert_eq!(events.iter().filter(refused).count(), 1);
+    let replayed = replay(&root, &durable(&events));
+    assert!(replayed.is_ok(), "{}", replayed.unwrap_err());
+}
+
+/// Bug: an agent at its last turn, which the others left nothing for, asked again and again for its last answer.
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_last_answer_nothing_is_left_for_ends() {
+    let model = ScriptedModel::from_fn(move |request: &RequestSnapshot| {
+        match (who(request).as_str(), turns(request)) {
+            ("main", 0) => ask("slow", "x").and_call("delegate_to_agent", task("hungry", "y")),
+            ("main", _) => Turn::text("ok"),
+            ("slow", 0) => Turn::wait(Duration::from_secs(5))
+                .and_call("echo", json!({ "word": "x" }))
+                .tokens(1_200, 10),
+            ("slow", _) => panic!("nothing is left to ask with"),
+            (_, turn) => Turn::call("echo", json!({ "word": turn.to_string() })).tokens(100, 200),
+        }
+    });
+    let mut slow = agent("slow");
+    slow.run.max_turns = Some(2);
+    let facts = ModelFacts { max_output: Some(200), ..ModelFacts::default() };
+    let main = main_with(&Arc::new(model.with_facts(facts)), [slow, agent("hungry")])
+        .budget(Budget { tokens: Some(9_000), ..Budget::default() })
+        .build()
+        .unwrap();
+    let (events, report) = read(main.start("go")).await;
+    assert_eq!(report.text().as_deref(), Some("ok"), "{:?}", report.outcome);
+    let ends: Vec<(String, Cause)> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::RunEnded { outcome, .. } => Some((event.agent.to_string(), outcome.cause)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            ("main/hungry".to_owned(), Cause::MaxTokens),
+            ("main/slow".to_owned(), Cause::MaxTurns),
+            ("main".to_owned(), Cause::Goal)
+        ]
+    );
 }
 
 fn two_hundred_calls() -> Turn {

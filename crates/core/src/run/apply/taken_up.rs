@@ -66,8 +66,7 @@ impl Run {
         (self.repetition, self.rescues, self.restarted) = (Repetition::default(), 0, false);
         self.compaction_refused_at = None;
         self.compacted_in = None;
-        (self.exceeded, self.exceeded_of, self.grace) = (None, None, None);
-        self.exceeded_why = None;
+        (self.exceeded, self.grace) = (None, None);
         (self.answer, self.last_words) = (None, None);
         self.pieces.clear();
         (self.denied, self.reminded) = (Denied::default(), false);
@@ -93,7 +92,10 @@ impl Run {
         }
         let Some(Unheard { calls, answers, later }) = self.conversation.take_back() else { return };
         let again = self.children.go_on(&waited_for);
-        let batch = Batch::reopened(calls, answers, &again, self.completes_by_call());
+        let refused = std::mem::take(&mut self.refused_last);
+        let batch = Batch::reopened(calls, answers, &again, refused, self.completes_by_call());
+        // Whether there is something to look back at is seen when all are answered.
+        self.due.remove(&Due::Reflect);
         let is_answered = batch.is_answered();
         self.phase = Phase::Calling(batch);
         if is_answered {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::Whim;
+use super::{Left, Whim};
 use crate::run::{Budget, Ending, ReflectionMode, RunSettings};
 use crate::time::Millis;
 use crate::usage::{ModelFacts, Price};
@@ -16,8 +16,9 @@ pub(super) fn whim() -> impl Strategy<Value = Whim> {
         (calls, any::<bool>(), prop::bool::weighted(0.2), 0u8..8, rare(), rare()),
         ((0u16..4_000, 0u16..2_000), any::<u64>(), any::<bool>(), 0u32..30_000),
         (rare(), rare(), 0u8..3, 0u16..4_000),
+        (left(), rare()),
     )
-        .prop_map(|(model, tools, rest)| {
+        .prop_map(|(model, tools, rest, (left, breaks_off))| {
             let (calls, words, complete, stop, fails, too_long) = model;
             let (tokens, order, asks, pause_ms) = tools;
             let (cancel, user, verdict, summary_bytes) = rest;
@@ -36,8 +37,14 @@ pub(super) fn whim() -> impl Strategy<Value = Whim> {
                 user,
                 verdict,
                 summary_bytes,
+                left,
+                breaks_off,
             }
         })
+}
+
+fn left() -> impl Strategy<Value = Left> {
+    prop_oneof![60 => Just(Left::Enough), 1 => Just(Left::TooLittle), 1 => Just(Left::NotInTime)]
 }
 
 pub(super) fn settings() -> impl Strategy<Value = RunSettings> {

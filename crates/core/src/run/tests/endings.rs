@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::{Whim, World, asking_for, calling, outcome_of, plain, with_turns};
+use super::{Left, Whim, World, asking_for, calling, outcome_of, plain, with_turns};
 use crate::event::EventBody;
 use crate::id::RunId;
 use crate::message::ToolCall;
 use crate::outcome::Cause;
-use crate::run::{Effect, Ending, Purpose, Run, RunSettings, Told};
+use crate::run::{Effect, Ending, Limit, Purpose, Run, RunSettings, Told};
 use crate::time::Timestamp;
 use crate::usage::{Price, Usage};
 
@@ -44,6 +44,66 @@ fn a_refusal_of_the_last_answer_does_not_hide_why_it_was_the_last() {
     let refuses = Whim { stop: 1, words: false, ..plain() };
     let (_, outcome) = outcome_of(with_turns(2), vec![calling(), refuses]);
     assert_eq!((outcome.cause, outcome.recovered), (Cause::MaxTurns, false));
+}
+
+/// Bug: a last answer that others left nothing for, or nothing in time, was asked for again without end.
+#[test]
+fn a_last_answer_that_nothing_is_left_for_is_asked_for_once() {
+    let exceeded = |world: &World| -> Vec<Limit> {
+        let limits = world.events.iter().filter_map(|event| match event.body {
+            EventBody::BudgetExceeded { budget, .. } => Some(budget),
+            _ => None,
+        });
+        limits.collect()
+    };
+    for (left, limit) in [(Left::TooLittle, Limit::Tokens), (Left::NotInTime, Limit::Time)] {
+        let none = Whim { left, ..plain() };
+        let (world, outcome) = outcome_of(with_turns(2), vec![calling(), none.clone(), none]);
+        assert_eq!((outcome.cause, outcome.recovered), (Cause::MaxTurns, false), "{left:?}");
+        assert_eq!(exceeded(&world), [Limit::Turns, limit], "what came first says how it ends");
+    }
+    let late = Whim { left: Left::NotInTime, ..plain() };
+    let (world, outcome) = outcome_of(with_turns(9), vec![calling(), late.clone(), plain()]);
+    assert_eq!(
+        (outcome.cause, outcome.recovered),
+        (Cause::Timeout, true),
+        "there is a last answer"
+    );
+    assert_eq!(exceeded(&world), [Limit::Time]);
+}
+
+/// What is kept for a last answer is not over when the time for work is.
+#[test]
+fn a_last_answer_has_time_of_its_own() {
+    let mut world = World::new(with_turns(9), vec![plain()]);
+    let budget = world.run.settings().budget.clone();
+    world.now = world.now.after(budget.working_time());
+    let left = |purpose| world.run.time_left_for(purpose, world.now).unwrap();
+    assert!(left(Purpose::Main).is_zero());
+    assert_eq!(left(Purpose::Grace) + budget.working_time(), budget.time_ms.get());
+}
+
+/// Bug: who waited to ask again until the time was up asked again all the same.
+#[test]
+fn what_broke_off_is_not_asked_for_again_when_the_time_is_up() {
+    let mut world = World::new(with_turns(9), vec![plain()]);
+    let time = u32::try_from(world.run.settings().budget.working_time().as_millis()).unwrap();
+    let mut breaks = Whim { breaks_off: true, ..plain() };
+    world.whims = vec![breaks.clone()];
+    while world.run.asking().is_none() {
+        let effect = world.run.decide(world.now);
+        assert!(world.perform(effect));
+    }
+    let again = world.run.decide(world.now);
+    assert!(matches!(again, Effect::CallModel { purpose: Purpose::Main, .. }), "{again:?}");
+    breaks.pause_ms = time;
+    world.whims = vec![breaks];
+    assert!(world.perform(again));
+    assert_eq!(world.run.decide(world.now), Effect::Exceed(Limit::Time));
+    world.whims = vec![plain()];
+    world.go_on();
+    let outcome = world.run.outcome().unwrap();
+    assert_eq!((outcome.cause, outcome.recovered), (Cause::Timeout, true));
 }
 
 /// gemini-cli 4.9: in a last turn no other tool runs.

@@ -9,11 +9,13 @@ use super::{
     with_turns,
 };
 use crate::effect::Effects;
+use crate::error::ToolError;
 use crate::event::EventBody;
 use crate::id::RunId;
-use crate::message::{Message, Role, StopReason, ToolCall};
+use crate::message::{Message, Part, Role, StopReason, ToolCall};
 use crate::outcome::{Cause, Outcome};
 use crate::run::{Effect, Purpose, Refusal};
+use crate::time::Millis;
 use crate::usage::Usage;
 
 #[test]
@@ -208,6 +210,47 @@ fn resumed_with(again: Vec<RunId>) -> EventBody {
         again,
         origin: Value::Null,
     }
+}
+
+/// Bug: what was refused beside an agent that found no model was forgotten when that agent went on.
+#[test]
+fn what_was_refused_beside_an_agent_that_goes_on_is_remembered() {
+    let (push, ask) = (ToolCall::new("a", "push", json!({})), ToolCall::new("b", "ask", json!({})));
+    let mut world = asking_for(&[push.clone(), ask.clone()]);
+    let child = RunId::new("r-b");
+    let spawned = EventBody::AgentSpawned {
+        child: child.clone(),
+        name: "worker".to_owned(),
+        inputs: serde_json::Map::new(),
+        background: false,
+        continued: false,
+    };
+    let ended = |cause: Cause| EventBody::AgentEnded {
+        child: child.clone(),
+        outcome: cause.into(),
+        usage: Usage::default(),
+        message: None,
+    };
+    let denied = EventBody::ToolCallDenied {
+        tool_name: push.name.clone(),
+        error: ToolError::permission("no"),
+        content: vec![Part::text("no")],
+        duration_ms: Millis::default(),
+    };
+    world.record(Some(&push.id), denied);
+    world.record(Some(&ask.id), spawned);
+    world.record(Some(&ask.id), ended(Cause::ModelUnavailable));
+    world.end_call(&ask, Err("no model"));
+    world.whims = vec![Whim { fails: true, ..plain() }];
+    world.go_on();
+    let again: Vec<RunId> = world.run.without_model().map(|(id, _)| id.clone()).collect();
+    assert_eq!(again, std::slice::from_ref(&child));
+    world.record(None, resumed_with(again));
+    world.record(Some(&ask.id), ended(Cause::Error));
+    world.end_call(&ask, Err("it failed"));
+    world.whims = vec![plain()];
+    world.go_on();
+    assert_eq!(world.run.outcome().unwrap().cause, Cause::Denied);
 }
 
 /// Starts a run that left these agents working beside it, each by a call, and has nothing but them to wait for.
