@@ -56,8 +56,10 @@ impl ToolExecutor {
     ) -> Result<Answer, RecordError> {
         let Ok(form) = Form::wanted(&inquiry.wanted) else { return Ok(Answer::Nobody) };
         let secrets = self.0.recorder.secrets();
-        inquiry.message = secrets.hide(&inquiry.message).into_owned();
-        inquiry.problem = inquiry.problem.map(|problem| secrets.hide(&problem).into_owned());
+        for said in std::iter::once(&mut inquiry.message).chain(&mut inquiry.problem) {
+            *said = secrets.hide(said).into_owned();
+            self.0.entered.hide_in_text(call, said);
+        }
         let blank =
             form.as_ref().map_or_else(|| Value::Object(serde_json::Map::new()), Form::blank);
         let inquiry = Arc::new(inquiry);

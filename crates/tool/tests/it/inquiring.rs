@@ -157,6 +157,38 @@ async fn a_short_password_that_a_call_repeats_is_told_to_nobody() {
     assert!(all.contains("[secret word]") && !all.contains("\"first"), "{all}");
 }
 
+/// Regression: it was hidden in the result, and stood in the next question and in what was told meanwhile.
+#[tokio::test]
+async fn a_password_that_a_call_repeats_in_its_next_question_is_told_to_nobody() {
+    let registry = ToolRegistry::new();
+    let ask = async |_: Nothing, context: ToolContext| {
+        let secret = json!({ "type": "string", "format": "password" });
+        let wanted = Wanted::Form { schema: json!({ "properties": { "word": secret } }) };
+        let first = Inquiry { wanted: wanted.clone(), ..inquiry("?") };
+        let Answer::Yes(_) = context.inquire(first).await else { return Err("no".to_owned()) };
+        context.progress().text("tried \"first\"\n");
+        let problem = Some("word: \"first\" is wrong".to_owned());
+        context.inquire(Inquiry { wanted, problem, ..inquiry("Not \"first\", what then?") }).await;
+        Ok("the first of many")
+    };
+    registry.register(FunctionTool::new("log_in", "Logs in.", ask).kind(Kind::Read)).unwrap();
+    let approver = ask_with(async |question: Question| {
+        assert!(!question.description.contains("\"first"), "{}", question.description);
+        Answer::with_arguments(json!({ "word": "first" }))
+    });
+    let (builder, sink) = builder();
+    let executor = builder.view(ToolView::of(registry)).approver(approver).build();
+    let result = executor.execute(ToolCall::new("c", "log_in", json!({}))).await;
+    assert_eq!(result.text(), "the first of many");
+    let all = serde_json::to_string(&sink.events()).unwrap();
+    for part in
+        ["Not \\\"[secret word]\\\", what", "word: \\\"[secret word]", "tried \\\"[secret word]"]
+    {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    assert!(!all.contains("\\\"first"), "{all}");
+}
+
 #[tokio::test]
 async fn where_nobody_is_the_call_goes_on_without() {
     let (heard, events) = asked_with(Answer::Nobody).await;
