@@ -455,7 +455,7 @@ impl Imported {
         read
     }
 
-    /// Values that VS Code would ask for, or that OpenCode would read, would be sent as they are.
+    /// Values that VS Code would ask for, or that `OpenCode` would read, would be sent as they are.
     fn warn_of(&mut self, key: &str, entry: &Map<String, Value>, sign: &str, message: &str) {
         for (name, _) in entry.iter().filter(|(_, value)| value.to_string().contains(sign)) {
             self.warning(&format!("{key}.{name}"), message.to_owned());

@@ -160,9 +160,8 @@ fn without_escapes(text: &str) -> String {
             Some('[') => drop(letters.find(|letter| ('@'..='~').contains(letter))),
             Some(']' | 'P' | 'X' | '^' | '_') => {
                 // Up to its end, which is one letter or two.
-                if letters.find(|letter| [ESCAPE, BELL].contains(letter)) == Some(ESCAPE) {
-                    letters.next_if_eq(&'\\');
-                }
+                let end = letters.find(|letter| [ESCAPE, BELL].contains(letter));
+                letters.next_if(|letter| end == Some(ESCAPE) && *letter == '\\');
             }
             // Which letters are meant from here on: one more.
             Some('(' | ')') => drop(letters.next()),

@@ -41,7 +41,7 @@ async fn a_call_is_made_again_after_the_page_was_visited() {
         let scripted = wants_a_visit_for(task_support);
         let result = call_with(&scripted.servers(), "t", json!({}), with(&person)).await;
         assert_eq!(result.text(), "paid");
-        let asked = person.asked.lock().unwrap();
+        let asked = person.asked.lock().unwrap().clone();
         assert!(matches!(&asked[0].wanted, Wanted::Visit { url } if url == PAGE), "{:?}", asked[0]);
         let called = scripted.seen.method("tools/call").await;
         assert_eq!(called["params"]["task"].is_object(), task_support == "required");

@@ -22,22 +22,8 @@ struct Standing {
     parked: AtomicBool,
 }
 
-/// How a call comes into its batch.
-enum Entry {
-    /// It is decided about.
-    Decided(Decided),
-    /// Its tool is not here yet.
-    Awaited(Box<Awaited>),
-}
-
-impl Entry {
-    const fn prepared(&self) -> Option<&PreparedCall> {
-        match self {
-            Self::Decided(decided) => decided.prepared(),
-            Self::Awaited(_) => None,
-        }
-    }
-}
+/// A call as it comes into its batch: decided about, unless its tool is not here yet.
+type Entry = Result<Decided, Box<Awaited>>;
 
 impl ToolExecutor {
     /// Runs calls side by side where nothing could be noticed of it, and in call order where it could.
@@ -46,14 +32,14 @@ impl ToolExecutor {
     /// A call whose tool is not here yet holds up nobody but those who want to be alone: what it touches is not known.
     /// When its tool has come, it waits for the earlier ones that it has to wait for, as any other.
     pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let decide = |call| match self.decide_first(call, CallOptions::default()) {
-            Ok(decided) => Entry::Decided(decided),
-            Err(absent) => Entry::Awaited(Box::new(absent.summoned())),
+        let decide = |call| -> Entry {
+            let first = self.decide_first(call, CallOptions::default());
+            first.map_err(|absent| Box::new(absent.summoned()))
         };
         let first: Vec<_> = calls.into_iter().map(decide).collect();
         let hooked = first.into_iter().map(async |entry| match entry {
-            Entry::Decided(decided) => Entry::Decided(self.hooked(decided).await),
-            awaited @ Entry::Awaited(_) => awaited,
+            Ok(decided) => Ok(self.hooked(decided).await),
+            Err(awaited) => Err(awaited),
         });
         let entries = join_all(hooked).await;
         let footprints = footprints(&entries).await;
@@ -66,8 +52,9 @@ impl ToolExecutor {
             // However this call ends, those that wait for it go on.
             let _over = own.over.clone().drop_guard();
             let decided = match entry {
-                Entry::Decided(decided) => decided,
-                Entry::Awaited(awaited) => {
+                Ok(decided) => decided,
+                // Most tools are here: what waiting takes is not part of every call.
+                Err(awaited) => {
                     let decided = Box::pin(self.come(*awaited)).await;
                     if let Some(prepared) = decided.prepared() {
                         earlier = waits_of(index, &prepared.footprint().await, footprints);
@@ -129,12 +116,12 @@ impl ToolExecutor {
 /// resolved to find that out.
 fn footprints(entries: &[Entry]) -> impl Future<Output = Vec<Footprint>> + use<> {
     let is_quiet = |entry: &Entry| match entry {
-        Entry::Decided(decided) => decided.prepared().is_none_or(PreparedCall::only_reads),
+        Ok(decided) => decided.prepared().is_none_or(PreparedCall::only_reads),
         // That turns out when its tool is here.
-        Entry::Awaited(_) => false,
+        Err(_) => false,
     };
     let quiet = entries.iter().all(is_quiet);
-    let calls = entries.iter().map(Entry::prepared);
+    let calls = entries.iter().map(|entry| entry.as_ref().ok().and_then(Decided::prepared));
     let calls = calls.map(|call| call.filter(|_| !quiet).map(PreparedCall::footprint));
     join_all(
         calls

@@ -72,7 +72,7 @@ impl ToolExecutor {
             arguments: Arc::new(blank),
             description: inquiry.in_words(),
             preview: None,
-            reason: inquiry.reason.clone(),
+            reason: inquiry.whole_reason(),
             rules: Vec::new(),
             until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
             fingerprint: String::new(),
@@ -85,7 +85,7 @@ impl ToolExecutor {
             message: inquiry.message.clone(),
             wanted: inquiry.wanted.clone(),
             problem: inquiry.problem.clone(),
-            reason: inquiry.reason.clone(),
+            reason: inquiry.whole_reason(),
             until: Some(question.until),
             fingerprint: question.fingerprint.clone(),
         };

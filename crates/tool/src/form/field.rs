@@ -85,11 +85,9 @@ impl Field {
         };
         let problem = self.check.iter_errors(&value).next();
         // What is wrong with a line is shown; a password that does not fit must not be.
-        let problem = problem.map(|error| match self.secret {
-            true => cut(&error.masked().to_string()),
-            false => cut(&error.to_string()),
-        });
-        problem.map_or(Ok(Some(value)), Err)
+        let told = problem
+            .map(|error| if self.secret { error.masked().to_string() } else { error.to_string() });
+        told.map_or(Ok(Some(value)), |told| Err(cut(&told)))
     }
 
     /// Tells whether it takes a password, or a key: what is entered into it is not shown.

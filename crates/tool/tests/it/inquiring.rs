@@ -56,6 +56,7 @@ fn inquiry(message: &str) -> Inquiry {
         wanted: Wanted::Form { schema: json!({ "properties": { "name": name } }) },
         problem: None,
         reason: "the server wants to know".into(),
+        calls: Vec::new(),
     }
 }
 
@@ -128,10 +129,13 @@ async fn a_call_knows_which_agent_made_it_and_a_question_for_one_of_several_call
     assert_eq!(ToolContext::builder("t").build().agent(), None);
 
     let plain = inquiry("?");
-    assert_eq!(plain.reason_and_calls(), ("the server wants to know", None));
-    let several = plain.for_one_of(&["a of main/worker".to_owned(), "b".to_owned()]);
-    let calls = Some("a of main/worker, b");
-    assert_eq!(several.reason_and_calls(), ("the server wants to know", calls));
+    assert_eq!(plain.whole_reason(), "the server wants to know");
+    assert_eq!(plain.clone().recorded_for("the server wants to know"), plain);
+    let calls = vec!["a of main/worker".to_owned(), "b".to_owned()];
+    let several = Inquiry { calls, ..plain.clone() };
+    let whole = "the server wants to know (for one of its calls: a of main/worker, b)";
+    assert_eq!(several.whole_reason(), whole);
+    assert_eq!(plain.recorded_for(whole), several, "as it is read again");
 }
 
 /// Regression: a password that is too short to be known by its shape was in the result, and in the stream.

@@ -322,7 +322,7 @@ fn up_to_an_hour_those_who_write_seconds_mean_seconds() {
     }
 }
 
-/// Regression: what OpenCode would read from a file was sent as it stands, and nobody was told.
+/// Regression: what `OpenCode` would read from a file was sent as it stands, and nobody was told.
 #[test]
 fn a_value_that_stands_in_a_file_is_told() {
     insta::assert_snapshot!(shown(
