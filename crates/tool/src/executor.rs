@@ -38,7 +38,7 @@ use crate::turns::Turns;
 use crate::view::ToolView;
 
 pub(crate) use end::for_event;
-use entered::Entered;
+pub(crate) use entered::Entered;
 pub use limits::Limits;
 pub use prepare::{Decided, PreparedCall};
 
@@ -58,7 +58,7 @@ struct Parts {
     limits: Limits,
     turns: Turns,
     locks: PathLocks,
-    entered: Entered,
+    entered: Arc<Entered>,
 }
 
 /// What people allowed for the rest of a run and of all runs below it. Cheap to clone; clones are the same.
@@ -285,7 +285,7 @@ impl ExecutorBuilder {
             artifacts: self.artifacts,
             limits: self.limits,
             locks: self.locks,
-            entered: Entered::default(),
+            entered: Arc::default(),
         }))
     }
 }

@@ -141,9 +141,27 @@ impl Form {
 /// Tells whether a field of this name takes a password, or a key. A short one is asked for in forms only.
 fn is_secret_name(name: &str) -> bool {
     const SHORT: [&str; 4] = ["PIN", "PASSCODE", "OTP", "CVV"];
-    let upper = name.to_uppercase();
+    let apart = with_words_apart(name);
+    let upper = apart.to_uppercase();
     let mut words = upper.split(|letter: char| !letter.is_alphanumeric());
-    looks_like_credential(name) || words.any(|word| SHORT.contains(&word))
+    [name, &apart].into_iter().any(looks_like_credential) || words.any(|word| SHORT.contains(&word))
+}
+
+/// Returns a name with a line between words that only a capital letter tells apart: `userPin` is `user_Pin`.
+fn with_words_apart(name: &str) -> String {
+    let mut apart = String::with_capacity(name.len());
+    let mut letters = name.chars().peekable();
+    let mut before = None;
+    while let Some(letter) = letters.next() {
+        let ends_small = before.is_some_and(|before: char| !before.is_uppercase());
+        let begins_word = letters.peek().is_some_and(|next| next.is_lowercase());
+        if letter.is_uppercase() && before.is_some() && (ends_small || begins_word) {
+            apart.push('_');
+        }
+        apart.push(letter);
+        before = Some(letter);
+    }
+    apart
 }
 
 /// Returns the beginning of a text that is too long, on one line.
@@ -234,6 +252,18 @@ mod tests {
         let hidden = ["api_token", "a", "b", "c", "d"].map(|name| form.hides(name));
         assert_eq!(hidden, [true, true, true, true, false]);
         assert!(form.hides("password"), "also where there is no such field");
+    }
+
+    /// Regression: short secrets were known by names with underscores only.
+    #[test]
+    fn a_name_in_capitals_and_small_letters_says_so_as_well() {
+        for name in ["userPin", "pinCode", "otpCode", "cardCvv", "userPIN", "PINCode", "privateKey"]
+        {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in ["pinned", "spinCount", "Pinned", "OTPLESS", "userName", "monkeyCount"] {
+            assert!(!is_secret_name(name), "{name}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use convoke_core::{AgentPath, CallId};
 use crate::approve::Answer;
 use crate::form::Form;
 
-/// How a reason goes on where nobody can tell which of several calls wants to know.
+/// How a reason goes on, where it is recorded, if nobody can tell which of several calls wants to know.
 const ONE_OF: &str = " (for one of its calls: ";
 
 /// What a call wants to know from a person.
@@ -26,20 +26,26 @@ pub struct Inquiry {
     pub problem: Option<String>,
     /// Why a person is asked.
     pub reason: String,
+    /// The calls it may be for, where nobody can tell which of several wants to know.
+    pub calls: Vec<String>,
 }
 
 impl Inquiry {
-    /// Says which calls it may be for, where nobody can tell which of them it is.
-    #[must_use]
-    pub fn for_one_of(mut self, calls: &[String]) -> Self {
-        self.reason.push_str(&format!("{ONE_OF}{})", calls.join(", ")));
-        self
+    /// Returns why a person is asked, with the calls it may be for, as it is recorded.
+    pub fn whole_reason(&self) -> String {
+        match self.calls.as_slice() {
+            [] => self.reason.clone(),
+            calls => format!("{}{ONE_OF}{})", self.reason, calls.join(", ")),
+        }
     }
 
-    /// Returns why a person is asked, and the calls it may be for, where nobody can tell which of them it is.
-    pub fn reason_and_calls(&self) -> (&str, Option<&str>) {
-        let named = self.reason.strip_suffix(')').and_then(|reason| reason.split_once(ONE_OF));
-        named.map_or((self.reason.as_str(), None), |(reason, calls)| (reason, Some(calls)))
+    /// Returns it for the reason, and the calls, that were recorded.
+    #[must_use]
+    pub fn recorded_for(self, whole_reason: &str) -> Self {
+        let named = whole_reason.strip_suffix(')').and_then(|whole| whole.split_once(ONE_OF));
+        let (reason, calls) = named.unwrap_or((whole_reason, ""));
+        let calls = calls.split(", ").filter(|call| !call.is_empty()).map(str::to_owned);
+        Self { reason: reason.to_owned(), calls: calls.collect(), ..self }
     }
 
     /// Returns all of it in words, for whoever shows nothing else.

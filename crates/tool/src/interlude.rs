@@ -48,6 +48,12 @@ impl Interlude {
         self.0.borrow().spent
     }
 
+    /// Returns how much time went into waits so far, with what is under way.
+    pub fn spent_so_far(&self) -> Duration {
+        let Waits { since, spent, .. } = *self.0.borrow();
+        spent + since.map(|since| since.elapsed()).unwrap_or_default()
+    }
+
     /// Returns a deadline as it is after the waits there have been.
     pub fn after(&self, deadline: Instant) -> Instant {
         deadline + self.spent()
@@ -116,6 +122,10 @@ mod tests {
             sleep(5 * SECOND).await;
             let (first, second) = (interlude.begin(), interlude.begin());
             sleep(100 * SECOND).await;
+            assert_eq!(
+                (interlude.spent(), interlude.spent_so_far()),
+                (Duration::ZERO, 100 * SECOND)
+            );
             drop(first);
             sleep(100 * SECOND).await;
             drop(second);
@@ -123,6 +133,7 @@ mod tests {
         };
         assert_eq!(interlude.within(deadline, work).await, Some(()));
         assert_eq!(begun.elapsed(), 209 * SECOND);
+        assert_eq!(interlude.spent_so_far(), 200 * SECOND);
         assert_eq!(interlude.after(deadline), begun + 210 * SECOND);
         // One second is left of it, and no more.
         assert_eq!(interlude.within(deadline, sleep(2 * SECOND)).await, None);

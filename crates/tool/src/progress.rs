@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use convoke_core::event::Progress;
 use convoke_core::{CallId, EventBody};
 
+use crate::executor::Entered;
 use crate::record::Recorder;
 use crate::truncate::floor_char_boundary;
 
@@ -23,8 +24,17 @@ const LIMIT_NOTE: &str = "\n[live output ends here: its limit is reached; the ca
 pub struct ProgressSender(Arc<Inner>);
 
 struct Inner {
-    target: Option<(Recorder, CallId, String)>,
+    target: Option<Target>,
     told: Mutex<Told>,
+}
+
+/// Where updates go.
+struct Target {
+    recorder: Recorder,
+    call: CallId,
+    tool_name: String,
+    /// What they must not repeat.
+    entered: Arc<Entered>,
 }
 
 #[derive(Default)]
@@ -36,8 +46,14 @@ struct Told {
 }
 
 impl ProgressSender {
-    pub(crate) fn new(recorder: Recorder, call: CallId, tool_name: String) -> Self {
-        Self(Arc::new(Inner { target: Some((recorder, call, tool_name)), told: Mutex::default() }))
+    pub(crate) fn new(
+        recorder: Recorder,
+        call: CallId,
+        tool_name: String,
+        entered: Arc<Entered>,
+    ) -> Self {
+        let target = Some(Target { recorder, call, tool_name, entered });
+        Self(Arc::new(Inner { target, told: Mutex::default() }))
     }
 
     /// Makes a sender that nobody listens to.
@@ -74,7 +90,10 @@ impl ProgressSender {
             update = Progress { text: Some(LIMIT_NOTE.into()), fraction: None };
         }
         drop(told);
-        if let Some((recorder, call, tool_name)) = &self.0.target {
+        if let Some(Target { recorder, call, tool_name, entered }) = &self.0.target {
+            if let Some(text) = &mut update.text {
+                entered.hide_in_text(call, text);
+            }
             let body = EventBody::ToolCallProgress { tool_name: tool_name.clone(), update };
             // Ephemeral events are shown if they can be; there is no failure to handle.
             drop(recorder.record(Some(call), body));
@@ -108,7 +127,8 @@ mod tests {
     fn a_call_that_says_too_much_is_cut_once_and_its_tail_is_kept() {
         let sink = Arc::new(MemorySink::default());
         let recorder = Recorder::new("r", sink.clone(), Arc::new(ManualClock::default()));
-        let progress = ProgressSender::new(recorder, CallId::new("c"), "loud".into());
+        let progress =
+            ProgressSender::new(recorder, CallId::new("c"), "loud".into(), Arc::default());
         for number in 0..MAX_UPDATES + 500 {
             progress.text(format!("line {number}\n"));
         }

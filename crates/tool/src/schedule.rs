@@ -32,14 +32,14 @@ fn overlap(left: &[PathBuf], right: &[PathBuf]) -> bool {
 
 /// Returns for each call the earlier ones it has to wait for.
 pub(crate) fn waits(footprints: &[Footprint]) -> Vec<Vec<usize>> {
-    let earlier_conflicts = |index: usize, footprint: &Footprint| {
-        let earlier = footprints.iter().take(index).enumerate();
-        earlier
-            .filter(|(_, other)| footprint.conflicts_with(other))
-            .map(|(other, _)| other)
-            .collect()
-    };
-    footprints.iter().enumerate().map(|(index, one)| earlier_conflicts(index, one)).collect()
+    let calls = footprints.iter().enumerate();
+    calls.map(|(index, one)| waits_of(index, one, footprints)).collect()
+}
+
+/// Returns the earlier calls that one has to wait for.
+pub(crate) fn waits_of(index: usize, one: &Footprint, footprints: &[Footprint]) -> Vec<usize> {
+    let earlier = footprints.iter().take(index).enumerate();
+    earlier.filter(|(_, other)| one.conflicts_with(other)).map(|(other, _)| other).collect()
 }
 
 #[cfg(test)]

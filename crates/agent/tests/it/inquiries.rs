@@ -26,6 +26,7 @@ fn inquiry(message: &str) -> Inquiry {
         wanted: Wanted::Form { schema },
         problem: None,
         reason: "it has to know".into(),
+        calls: Vec::new(),
     }
 }
 

@@ -60,13 +60,15 @@ impl Answering {
     /// Begins to answer what another process asked.
     pub(super) fn of(question: &OpenQuestion<'_>) -> Option<Self> {
         let inquiry = question.inquiry.as_ref()?;
-        let answering = Self::new(Arc::new(Inquiry {
+        let asked = Inquiry {
             who: inquiry.who.to_owned(),
             message: question.description.to_owned(),
             wanted: inquiry.wanted.clone(),
             problem: inquiry.problem.map(str::to_owned),
-            reason: question.reason.to_owned(),
-        }));
+            reason: String::new(),
+            calls: Vec::new(),
+        };
+        let answering = Self::new(Arc::new(asked.recorded_for(question.reason)));
         Some(Self { hides: false, ..answering })
     }
 
@@ -82,7 +84,7 @@ impl Answering {
     pub(super) fn show(&self, tool_name: &str, agent: Option<&str>, stream: &Stream) {
         let inquiry = &*self.inquiry;
         let who = stream.paint(Style::Name, stream.printable(&inquiry.who));
-        let (reason, calls) = inquiry.reason_and_calls();
+        let (reason, calls) = self.reason_and_calls();
         let during = match (calls, agent) {
             // The one it was put for may not be the one that asks.
             (Some(calls), _) => format!("one of: {calls}"),
@@ -105,8 +107,9 @@ impl Answering {
     }
 
     /// Returns why it is asked, and the calls it may be for, where nobody can tell which of them it is.
-    pub(super) fn reason_and_calls(&self) -> (&str, Option<&str>) {
-        self.inquiry.reason_and_calls()
+    pub(super) fn reason_and_calls(&self) -> (&str, Option<String>) {
+        let Inquiry { reason, calls, .. } = &*self.inquiry;
+        (reason, (!calls.is_empty()).then(|| calls.join(", ")))
     }
 
     /// Returns what is asked: the words of whoever asks, and where a page leads.
@@ -279,6 +282,7 @@ mod tests {
             wanted,
             problem: None,
             reason: "a server wants to know it".into(),
+            calls: Vec::new(),
         }))
     }
 
@@ -334,7 +338,7 @@ mod tests {
     fn a_question_that_may_be_of_several_calls_is_put_on_none_of_them() {
         let stream = stream();
         let calls = ["mcp__calc__ask of main/worker".to_owned(), "mcp__calc__slow".to_owned()];
-        let inquiry = Inquiry::clone(&form().inquiry).for_one_of(&calls);
+        let inquiry = Inquiry { calls: calls.into(), ..Inquiry::clone(&form().inquiry) };
         Answering::new(Arc::new(inquiry)).show("mcp__calc__slow", Some("main"), &stream);
         let shown = stream.contents();
         let headline =

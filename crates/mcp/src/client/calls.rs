@@ -6,10 +6,10 @@
 //! concerns, and nobody is asked.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use convoke_tool::{Pause, ProgressSender, ToolContext};
+use convoke_tool::{Interlude, Pause, ProgressSender, ToolContext};
 use rmcp::model::{ProgressNotificationParam, ProgressToken, RequestId};
 use tokio::sync::Notify;
 
@@ -33,9 +33,10 @@ pub(super) struct CallUnderWay {
     /// The task that the call is, where it is one, as the server knows it.
     task: OnceLock<String>,
     task_came_on: Notify,
-    /// How many questions to a person wait for their answers.
-    asking: AtomicUsize,
-    names: Mutex<Option<(RequestId, ProgressToken)>>,
+    /// When questions to a person waited for their answers.
+    asking: Arc<Interlude>,
+    /// What it is known by: one that is a task makes several requests.
+    names: Mutex<Vec<(RequestId, ProgressToken)>>,
 }
 
 /// Takes a call out of the list when it is over.
@@ -63,7 +64,7 @@ impl Calls {
             sign_of_life: Notify::new(),
             task: OnceLock::new(),
             task_came_on: Notify::new(),
-            asking: AtomicUsize::new(0),
+            asking: Arc::default(),
             names: Mutex::default(),
         });
         let number = context.map(|_| {
@@ -127,7 +128,7 @@ impl Calls {
     fn find(&self, is: impl Fn(&(RequestId, ProgressToken)) -> bool) -> Option<Arc<CallUnderWay>> {
         let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |call: &&Arc<CallUnderWay>| {
-            call.names.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(&is)
+            call.names.lock().unwrap_or_else(PoisonError::into_inner).iter().any(&is)
         };
         calls.values().find(known).cloned()
     }
@@ -169,14 +170,19 @@ impl CallUnderWay {
 
     /// Says that a question to a person waits, for as long as what is returned lives.
     pub(super) fn asks(self: Arc<Self>) -> Asking {
-        self.asking.fetch_add(1, Ordering::AcqRel);
+        let pause = self.asking.begin();
         self.sign_of_life.notify_one();
-        Asking(self)
+        Asking { call: self, pause: Some(pause) }
     }
 
     /// Tells whether a question to a person waits. Time stands still for the call meanwhile.
     pub(super) fn is_asking(&self) -> bool {
-        self.asking.load(Ordering::Acquire) > 0
+        self.asking.is_on()
+    }
+
+    /// Returns for how long questions to a person have waited, with those that wait now.
+    pub(super) fn time_asking(&self) -> Duration {
+        self.asking.spent_so_far()
     }
 
     /// Waits for progress, or for a question to begin or end.
@@ -195,9 +201,9 @@ impl CallUnderWay {
         self.task_came_on.notified().await;
     }
 
-    /// Says what the call is known by to the server.
+    /// Says what the call is known by to the server, beside what it was known by before.
     pub(super) fn is_known_by(&self, id: RequestId, token: ProgressToken) {
-        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = Some((id, token));
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).push((id, token));
     }
 }
 
@@ -217,11 +223,15 @@ impl Drop for Enrolled {
 
 /// A question to a person that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Asking(Arc<CallUnderWay>);
+pub(super) struct Asking {
+    call: Arc<CallUnderWay>,
+    pause: Option<Pause>,
+}
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        self.0.asking.fetch_sub(1, Ordering::AcqRel);
-        self.0.sign_of_life.notify_one();
+        // Whoever hears of it is to find that it is over.
+        drop(self.pause.take());
+        self.call.sign_of_life.notify_one();
     }
 }

@@ -94,9 +94,11 @@ impl Connection {
         self.notes.as_ref()?.untold_nonsense()
     }
 
-    /// Returns how it ended, if it has.
+    /// Returns how it ended, if it has. Over HTTP one that was given up has: there is no program that is still to be
+    /// ended, and to give its session back may take a while.
     pub(super) fn end(&self) -> Option<Arc<str>> {
-        self.ended.borrow().clone()
+        let given_up = || self.given_up.get().filter(|_| self.over_http);
+        self.ended.borrow().clone().or_else(|| given_up().map(|why| Arc::from(why.as_str())))
     }
 
     /// Waits until it has ended, and returns how.
@@ -189,7 +191,7 @@ impl Connection {
         let mut over_at = begun + terms.total;
         let interlude = &self.handler.interlude;
         let (mut logins, spent_before) = (interlude.follow(), interlude.spent());
-        let mut asking_since: Option<Instant> = None;
+        let mut asking_since = call.is_asking().then_some(begun);
         loop {
             let logs_in = interlude.is_on();
             let stands_still = asking_since.is_some() || logs_in;

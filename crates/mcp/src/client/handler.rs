@@ -102,13 +102,17 @@ impl Handler {
         let _asking: Vec<_> = calls.iter().cloned().map(CallUnderWay::asks).collect();
         let concerned: Vec<_> = calls.iter().rev().filter_map(|call| call.concerned()).collect();
         let mut open = calls.iter();
+        let mut call = open.next();
         loop {
-            let call = open.next();
             let elicitor = call.and_then(|call| call.elicitor());
             let answer = elicit::answer(&self.server, params, &concerned, elicitor).await?;
             let is_over = call.is_some_and(|call| !self.calls.has(call));
-            let may_be_anothers = open.as_slice().iter().any(|other| self.calls.has(other));
-            if answer != elicit::cancelled() || !is_over || !may_be_anothers {
+            if answer != elicit::cancelled() || !is_over {
+                return Ok(answer);
+            }
+            // For one that is over meanwhile as well, nobody would record how it ended.
+            call = open.find(|other| self.calls.has(other));
+            if call.is_none() {
                 return Ok(answer);
             }
         }
@@ -238,6 +242,7 @@ impl ClientHandler for Handler {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
     use std::sync::atomic::AtomicUsize;
 
     use async_trait::async_trait;
@@ -266,6 +271,21 @@ mod tests {
         }
     }
 
+    fn handler(calls: &Arc<Calls>) -> Handler {
+        Handler {
+            server: "s".into(),
+            sampling: Sampling::Refused,
+            calls: Arc::clone(calls),
+            dirty: Arc::default(),
+            interlude: Arc::default(),
+        }
+    }
+
+    fn question() -> Value {
+        json!({ "message": "Who?", "requestedSchema": { "type": "object",
+            "properties": { "name": { "type": "string" } } } })
+    }
+
     /// A call that is stopped may still be on the list for a moment.
     #[tokio::test]
     async fn a_question_does_not_go_away_with_a_call_that_is_about_to_end() {
@@ -279,17 +299,52 @@ mod tests {
         let stops = context(person.stop.clone());
         let _first = calls.enrol(Some("a"), Some(&goes_on));
         let _second = calls.enrol(Some("b"), Some(&stops));
-        let handler = Handler {
-            server: "s".into(),
-            sampling: Sampling::Refused,
-            calls: Arc::clone(&calls),
-            dirty: Arc::default(),
-            interlude: Arc::default(),
-        };
-        let question = json!({ "message": "Who?", "requestedSchema": { "type": "object",
-            "properties": { "name": { "type": "string" } } } });
-        let answer = handler.elicit(&question, None).await;
+        let answer = handler(&calls).elicit(&question(), None).await;
         assert_eq!(answer, Ok(json!({ "action": "decline" })));
         assert_eq!(person.asked.load(Ordering::Acquire), 2);
+    }
+
+    /// The person behind one call, who says no. If this call is asked for, these end.
+    #[derive(Debug)]
+    struct Behind {
+        call: &'static str,
+        ends: Vec<CancellationToken>,
+        asked: Arc<Mutex<Vec<&'static str>>>,
+    }
+
+    #[async_trait]
+    impl Elicitor for Behind {
+        async fn elicit(&self, _: Elicitation) -> Elicited {
+            self.asked.lock().unwrap().push(self.call);
+            for call in &self.ends {
+                call.cancel();
+            }
+            if self.ends.is_empty() { Elicited::Decline } else { std::future::pending().await }
+        }
+
+        fn person(&self) -> Option<String> {
+            Some("the same".to_owned())
+        }
+    }
+
+    /// Regression: it was put for one that was over as well, and recorded as asked without an answer.
+    #[tokio::test]
+    async fn a_question_is_put_again_only_for_a_call_that_is_under_way() {
+        let asked = Arc::<Mutex<Vec<&'static str>>>::default();
+        let [first, second, third] = [(); 3].map(|()| CancellationToken::new());
+        let context = |call, stop: &CancellationToken, ends: Vec<CancellationToken>| {
+            let person = Arc::new(Behind { call, ends, asked: Arc::clone(&asked) });
+            let builder = ToolContext::builder("task").extension(ElicitorHandle(person));
+            builder.cancellation(stop.clone()).build()
+        };
+        let calls = Arc::new(Calls::default());
+        // The last one is asked for first.
+        let goes_on = context("goes on", &first, Vec::new());
+        let ends_too = context("ends too", &second, Vec::new());
+        let ends = context("ends", &third, vec![second.clone(), third.clone()]);
+        let _enrolled = [&goes_on, &ends_too, &ends].map(|own| calls.enrol(Some("a"), Some(own)));
+        let answer = handler(&calls).elicit(&question(), None).await;
+        assert_eq!(answer, Ok(json!({ "action": "decline" })));
+        assert_eq!(*asked.lock().unwrap(), ["ends", "goes on"]);
     }
 }

@@ -228,14 +228,20 @@ impl HttpClient {
         let location = text_of(&response, &LOCATION).map(|text| self.shown.hide(text));
         let body = self.read(response, MAX_COMPLAINT_BYTES).await.unwrap_or_default();
         let body = body.unwrap_or_default();
-        let error = match serde_json::from_slice(&body) {
-            Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+        let refusal = match serde_json::from_slice(&body) {
+            Ok(ServerJsonRpcMessage::Error(refusal)) => Some(refusal),
             _ => None,
         };
+        // Who names the request has read it, and so knows the session.
+        let is_answer = refusal
+            .as_ref()
+            .is_some_and(|refusal| refusal.id.is_some() && refusal.id == asked_id(asked));
+        let error = refusal.map(|refusal| refusal.error);
         // The protocol wants 404 for it; many servers say 400. Once in a session: a new one may be refused as well,
         // and then what it says is told.
         if status == StatusCode::BAD_REQUEST
             && session.is_some_and(|session| self.is_proven(session))
+            && !is_answer
             && is_about_the_session(&body)
         {
             return Err(StreamableHttpError::SessionExpired);
@@ -430,7 +436,7 @@ fn same_origin() -> Policy {
 /// Tells whether a refusal is one of the session: servers say this in many words.
 fn is_about_the_session(complaint: &[u8]) -> bool {
     let said = String::from_utf8_lossy(complaint).to_ascii_lowercase();
-    said.contains("session") || said.contains("not initialized")
+    said.contains("session") || said.contains("server not initialized")
 }
 
 fn accept(headers: &mut Headers) {
@@ -475,12 +481,16 @@ fn may_lead_to_questions(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else {
         return false;
     };
-    matches!(
-        request.request,
+    match &request.request {
         ClientRequest::CallToolRequest(_)
-            | ClientRequest::GetPromptRequest(_)
-            | ClientRequest::ReadResourceRequest(_)
-    )
+        | ClientRequest::GetPromptRequest(_)
+        | ClientRequest::ReadResourceRequest(_) => true,
+        // Of calls that are tasks.
+        ClientRequest::CustomRequest(custom) => {
+            matches!(&*custom.method, "tools/call" | "tasks/result")
+        }
+        _ => false,
+    }
 }
 
 /// Answers a request in the server's place.

@@ -288,7 +288,12 @@ impl Imported {
             let message = "this is for servers at an address, and was left out".to_owned();
             self.warning(&format!("{key}.oauth"), message);
         }
-        self.warn_of_inputs(key, entry);
+        let asked = "`${input:…}` is not filled in here: write `${NAME}` and set the variable";
+        self.warn_of(key, entry, "${input:", asked);
+        if dialect == Dialect::OpenCode {
+            let read = "`{file:…}` is not read here: write `${NAME}` and set the variable";
+            self.warn_of(key, entry, "{file:", read);
+        }
         if dialect == Dialect::VsCode && entry.contains_key("envFile") {
             let message =
                 "files of variables are not read here: put what the server needs into `env`";
@@ -304,6 +309,8 @@ impl Imported {
     fn timeout(&mut self, key: &str, entry: &Map<String, Value>) -> Option<Duration> {
         /// Nobody means a shorter time.
         const SHORTEST: u64 = 1_000;
+        /// Those who write seconds take no more than an hour.
+        const MOST_SECONDS: u64 = 3_600;
         let value = entry.get("timeout")?;
         let key = format!("{key}.timeout");
         let Some(number) = value.as_u64().filter(|number| *number > 0) else {
@@ -311,7 +318,7 @@ impl Imported {
             self.warning(&key, message.to_owned());
             return None;
         };
-        if habits::writes_seconds(entry) && number < SHORTEST {
+        if habits::writes_seconds(entry) && number <= MOST_SECONDS {
             self.warning(&key, format!("{number} is read as seconds, as Cline writes it"));
             return Some(Duration::from_secs(number));
         }
@@ -448,12 +455,9 @@ impl Imported {
         read
     }
 
-    /// Values that VS Code would ask for would be sent as they are.
-    fn warn_of_inputs(&mut self, key: &str, entry: &Map<String, Value>) {
-        let asks = |value: &Value| value.to_string().contains("${input:");
-        for (name, _) in entry.iter().filter(|(_, value)| asks(value)) {
-            let message =
-                "`${input:…}` is not filled in here: write `${NAME}` and set the variable";
+    /// Values that VS Code would ask for, or that `OpenCode` would read, would be sent as they are.
+    fn warn_of(&mut self, key: &str, entry: &Map<String, Value>, sign: &str, message: &str) {
+        for (name, _) in entry.iter().filter(|(_, value)| value.to_string().contains(sign)) {
             self.warning(&format!("{key}.{name}"), message.to_owned());
         }
     }

@@ -70,11 +70,10 @@ impl Asker {
             _ => WANTS_TO_KNOW,
         };
         let (who, reason) = (format!("mcp:{server}"), reason.to_owned());
-        let mut inquiry = Inquiry { who, message, wanted, problem, reason };
-        if calls.len() > 1 {
-            let named: Vec<String> = calls.iter().map(|call| named(&server, call)).collect();
-            inquiry = inquiry.for_one_of(&named);
-        }
+        // One alone is the call that it is put for.
+        let several = calls.iter().filter(|_| calls.len() > 1);
+        let calls = several.map(|call| named(&server, call)).collect();
+        let inquiry = Inquiry { who, message, wanted, problem, reason, calls };
         match self.context.inquire(inquiry).await {
             Answer::Yes(consent) => Elicited::Accept(match consent.arguments {
                 Some(Value::Object(fields)) => fields,

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::config::{ServerConfig, Transport};
+use super::message::TASKS;
 use super::name::{file_name, hex};
 use super::offer::{Prompt, Resource, ResourceTemplate, ToolEntry};
 use super::setback::SetbackFile;
@@ -55,6 +56,9 @@ pub(super) struct Facts {
     pub(super) tools: Capability,
     pub(super) resources: Capability,
     pub(super) prompts: Capability,
+    /// Whether its tools may be called as tasks, as revision 2025-11-25 has them.
+    #[serde(default)]
+    pub(super) takes_tasks: bool,
 }
 
 /// Whether a server offers something.
@@ -87,7 +91,11 @@ impl Facts {
         let instructions =
             agreed.instructions.as_deref().map(|text| cut(text, MAX_INSTRUCTIONS_BYTES));
         let capabilities = &agreed.capabilities;
+        let tasks = capabilities.experimental.as_ref().and_then(|all| all.get(TASKS));
         Self {
+            takes_tasks: tasks.is_some_and(|tasks| {
+                tasks.get("requests").is_some_and(|all| all.pointer("/tools/call").is_some())
+            }),
             revision: agreed.protocol_version.to_string(),
             name: agreed.server_info.as_ref().map(|info| cut(&info.name, MAX_NAME_BYTES)),
             version: agreed.server_info.as_ref().map(|info| cut(&info.version, MAX_NAME_BYTES)),

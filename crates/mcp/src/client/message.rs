@@ -4,10 +4,12 @@
 //! drops what a tool says about it, and takes an answer that names a task, and says anything beside it, for another.
 
 use rmcp::model::ServerJsonRpcMessage;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Where what a tool says about tasks is put: beside what the server says for programs, which is kept.
 pub(super) const TASK_SUPPORT: &str = "convoke/taskSupport";
+/// Where what a server says about tasks is put, among its capabilities.
+pub(super) const TASKS: &str = "convoke/tasks";
 
 /// Reads a message.
 pub(super) fn read_message(text: &str) -> serde_json::Result<ServerJsonRpcMessage> {
@@ -19,13 +21,22 @@ pub(super) fn read_message(text: &str) -> serde_json::Result<ServerJsonRpcMessag
 
 /// Returns a message with what it says about tasks where it is kept; nothing, if it can stay as it is.
 pub(super) fn with_tasks(text: &str) -> Option<Value> {
-    if !text.contains("\"taskSupport\"") && !text.contains("\"taskId\"") {
+    if !["\"taskSupport\"", "\"taskId\"", "\"tasks\""].iter().any(|word| text.contains(word)) {
         return None;
     }
     let mut message: Value = serde_json::from_str(text).ok()?;
     let result = message.get_mut("result")?.as_object_mut()?;
-    if result.get("task").is_some_and(|task| task.get("taskId").is_some()) {
+    let is_new = result.get("task").is_some_and(|task| task.get("taskId").is_some());
+    if is_new
+        || ["taskId", "status"].iter().all(|key| result.get(*key).is_some_and(Value::is_string))
+    {
         result.remove("_meta")?;
+        return Some(message);
+    }
+    if let Some(capabilities) = result.get_mut("capabilities").and_then(Value::as_object_mut) {
+        let tasks = capabilities.get("tasks").filter(|tasks| tasks.is_object()).cloned()?;
+        let experimental = capabilities.entry("experimental").or_insert_with(|| json!({}));
+        experimental.as_object_mut()?.insert(TASKS.to_owned(), tasks);
         return Some(message);
     }
     let mut is_kept = false;
@@ -43,8 +54,6 @@ pub(super) fn with_tasks(text: &str) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn read(message: &Value) -> Value {
@@ -64,6 +73,21 @@ mod tests {
         let result = json!({ "task": task, "_meta": { "a": 1 } });
         let made = read(&json!({ "jsonrpc": "2.0", "id": 1, "result": result }));
         assert_eq!(made["result"]["task"], task);
+        let tasks = json!({ "requests": { "tools": { "call": {} } } });
+        let result = json!({ "protocolVersion": "2025-11-25", "capabilities": { "tasks": tasks },
+            "serverInfo": { "name": "s", "version": "1" } });
+        let agreed = read(&json!({ "jsonrpc": "2.0", "id": 1, "result": result }));
+        assert_eq!(agreed["result"]["capabilities"]["experimental"][TASKS], tasks);
+    }
+
+    /// Regression: with anything beside it, how a task stands was taken for the result of a tool.
+    #[test]
+    fn how_a_task_stands_is_kept_whatever_is_said_beside_it() {
+        for status in ["working", "input_required", "completed", "failed", "cancelled"] {
+            let state = json!({ "taskId": "x", "status": status, "_meta": { "a": 1 } });
+            let read = read(&json!({ "jsonrpc": "2.0", "id": 1, "result": state }));
+            assert_eq!(read["result"]["status"], status, "{read}");
+        }
     }
 
     #[test]

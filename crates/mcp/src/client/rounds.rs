@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::in_call::Asker;
 use super::sample::{self, ForCall};
 
-const MAX_ROUNDS: u32 = 10;
+pub(super) const MAX_ROUNDS: u32 = 10;
 /// In revision 2025-11-25: a page has to be visited first. The request is then made again.
 const PAGE_FIRST: i64 = -32042;
 const MAX_PAGES: usize = 5;
@@ -43,12 +43,12 @@ pub(super) async fn ask(
     let asker = Asker::of(terms.context);
     for round in 0..MAX_ROUNDS {
         let result = match connection.request(request(answers), terms).await {
-            Err(Failure::Refused { code: PAGE_FIRST, message, data }) => {
-                visit(connection, terms.context, asker.as_ref(), message, data).await?;
+            Err(refusal) => {
+                visited(connection, terms.context, asker.as_ref(), refusal).await?;
                 answers = Answers::default();
                 continue;
             }
-            result => result?,
+            Ok(result) => result,
         };
         match result.get("resultType").and_then(Value::as_str) {
             None | Some("complete") => return Ok(result),
@@ -75,7 +75,27 @@ pub(super) async fn ask(
         };
         answers = Answers { responses, state };
     }
-    Err(refused(format!("it asked for more after {MAX_ROUNDS} rounds of answers")))
+    Err(too_many())
+}
+
+/// What is said of a server that always has something more to be done first.
+pub(super) fn too_many() -> Failure {
+    refused(format!("it asked for more after {MAX_ROUNDS} rounds of answers"))
+}
+
+/// Has the pages visited that a refusal is about. Any other stands, and so does this if nobody visits them.
+pub(super) async fn visited(
+    connection: &Connection,
+    context: Option<&ToolContext>,
+    asker: Option<&Arc<Asker>>,
+    refusal: Failure,
+) -> Result<(), Failure> {
+    match refusal {
+        Failure::Refused { code: PAGE_FIRST, message, data } => {
+            visit(connection, context, asker, message, data).await
+        }
+        other => Err(other),
+    }
 }
 
 /// A server wants a page to be visited before it is asked again. If nobody does, the refusal stands, and says which.

@@ -212,7 +212,11 @@ impl Server {
 
     /// Returns a connection, and starts the server for that if need be.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, Failure> {
-        let rest = self.slot().rest();
+        let rest = {
+            let mut slot = self.slot();
+            self.notice_end(&mut slot);
+            slot.rest()
+        };
         // Not even a sleep of no time at all: it lasts a millisecond.
         if !rest.is_zero() && rest <= SHORT_REST {
             // Whoever needs it now would rather wait a moment than be told to come back in a moment.
@@ -424,8 +428,10 @@ impl Server {
     ) -> Result<Value, Failure> {
         if calling == Calling::AsTask {
             let connection = self.connection_for(Some(context)).await?;
-            // Later revisions leave it to the server, which may do so only with those that say that they know tasks.
-            if !connection.facts().is_stateless() {
+            let facts = connection.facts();
+            // Later revisions leave it to the server, which may do so only with those that say that they know tasks. Of
+            // a server that does not say so itself, no tool may be called as one, whatever the tool says.
+            if facts.takes_tasks && !facts.is_stateless() {
                 let terms = self.own_terms(Some(context));
                 let called = connection.call_as_task(tool, &arguments, terms).await;
                 self.note_output(&connection);

@@ -135,12 +135,40 @@ impl Tail {
     }
 }
 
-/// Returns a line without control characters, if anything is left. A tab is a space.
+/// Returns a line without colours and control characters, if anything is left. A tab is a space.
 fn readable(line: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(line).replace('\t', " ");
+    let text = without_escapes(&text);
     let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
     let text = text.trim_end();
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Takes out what a terminal would obey: colours, titles, links. Of what was cut in the middle nothing is left.
+fn without_escapes(text: &str) -> String {
+    const ESCAPE: char = '\u{1b}';
+    const BELL: char = '\u{7}';
+    let mut shown = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != ESCAPE {
+            shown.push(letter);
+            continue;
+        }
+        match letters.next() {
+            // Up to the letter that says what it is.
+            Some('[') => drop(letters.find(|letter| ('@'..='~').contains(letter))),
+            Some(']' | 'P' | 'X' | '^' | '_') => {
+                // Up to its end, which is one letter or two.
+                let end = letters.find(|letter| [ESCAPE, BELL].contains(letter));
+                letters.next_if(|letter| end == Some(ESCAPE) && *letter == '\\');
+            }
+            // Which letters are meant from here on: one more.
+            Some('(' | ')') => drop(letters.next()),
+            _ => {}
+        }
+    }
+    shown
 }
 
 async fn read(mut stream: Box<dyn AsyncRead + Send + Unpin>, file: LogFile, tail: &Mutex<Tail>) {
@@ -261,9 +289,28 @@ mod tests {
         stderr.settle(Duration::from_secs(5)).await;
         let lines = stderr.complaints().lines();
         assert_eq!(lines.first().map(String::as_str), Some("first"));
-        assert_eq!(lines[1], "[31mred[0m");
+        assert_eq!(lines[1], "red");
         assert!(lines[2].len() <= MAX_LINE_BYTES);
         assert_eq!(stderr.complaints().last_line().as_deref(), Some("last without an end"));
+    }
+
+    /// Regression: of a complaint in colour it was not known that it is one.
+    #[test]
+    fn colours_titles_and_links_are_taken_out_whole() {
+        let plain = |text: &str| readable(text.as_bytes()).unwrap_or_default();
+        for (text, shown) in [
+            ("\u{1b}[1;31mError\u{1b}[0m: KEY is not set", "Error: KEY is not set"),
+            ("\u{1b}]0;title\u{7}said", "said"),
+            ("\u{1b}]8;;https://a.example\u{1b}\\link\u{1b}]8;;\u{1b}\\ here", "link here"),
+            ("\u{1b}(Bplain\u{1b}M", "plain"),
+            ("cut \u{1b}[38;5", "cut"),
+            ("[31m is text", "[31m is text"),
+        ] {
+            assert_eq!(plain(text), shown, "{text:?}");
+        }
+        let mut tail = Tail::default();
+        tail.push(b"starting\n\x1b[31mTypeError: no\x1b[0m\n    at x.js\n");
+        assert_eq!(reason(&tail.all()).as_deref(), Some("TypeError: no"));
     }
 
     /// Regression: of a stack trace only the frames were left.

@@ -1,5 +1,6 @@
 //! Calls: what comes back, what is told meanwhile, and what happens when nobody waits any more.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -347,6 +348,74 @@ async fn a_task_that_the_server_forgets_may_have_had_an_effect() {
     let refused = call(&refuses.servers(), "dig").await;
     let error = refused.error().unwrap();
     assert!(error.message.contains("refused: there is a rock"), "the call itself was: {error}");
+}
+
+/// Regression: a task that waited for something, and whose result could not be had, waited on.
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_result_is_lost_is_taken_back_unless_it_is_over() {
+    for (status, is_taken_back) in [("input_required", true), ("completed", false)] {
+        let scripted = diggers(20, move |message, out| match message["method"].as_str() {
+            Some("tasks/get") => out.answer(message, &state(status, "")),
+            Some("tasks/result") => out.refuse(message, -32603, "try again"),
+            _ => {}
+        });
+        let servers = scripted.servers();
+        assert!(!call(&servers, "dig").await.success());
+        if is_taken_back {
+            scripted.seen.method("tasks/cancel").await;
+        }
+        servers.stop().await;
+        let told = scripted.seen.methods().iter().any(|method| method == "tasks/cancel");
+        assert_eq!(told, is_taken_back, "{status}");
+    }
+}
+
+/// Regression: what a server reported under the name that the call began with was nobody's while its result was waited
+/// for.
+#[tokio::test(start_paused = true)]
+async fn progress_of_a_task_is_that_of_the_call_that_began_it() {
+    let token = Mutex::new(Value::Null);
+    let scripted = diggers(20, move |message, out| match message["method"].as_str() {
+        Some("tools/call") => {
+            *token.lock().unwrap() = message["params"]["_meta"]["progressToken"].clone();
+        }
+        Some("tasks/get") => out.answer(message, &state("input_required", "")),
+        Some("tasks/result") => {
+            out.send(&json!({ "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": { "progressToken": *token.lock().unwrap(), "progress": 1, "message": "deep" } }));
+            out.text(message, "a bone");
+        }
+        _ => {}
+    });
+    let servers = scripted.servers();
+    servers.start("s").await.unwrap();
+    let dig = the_tool(&servers, "dig");
+    let (executor, events) = pipeline(&dig, ToolContext::builder("task").build());
+    let result = executor.execute(ToolCall::new("c", dig.spec().name.clone(), json!({}))).await;
+    assert_eq!(result.text(), "a bone");
+    let told = events.all().iter().any(|event| {
+        matches!(&event.body, EventBody::ToolCallProgress { update, .. }
+            if update.text.as_deref() == Some("deep\n"))
+    });
+    assert!(told, "{:?}", events.all());
+}
+
+/// A server that does not say that it takes tasks must not be given any.
+#[tokio::test]
+async fn a_server_that_takes_no_tasks_is_called_plainly() {
+    let mut dig = tool("dig");
+    dig["execution"] = json!({ "taskSupport": "required" });
+    let scripted = Scripted::new(move |message, out| match message["method"].as_str() {
+        Some("initialize") => out.answer(
+            message,
+            &json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {},
+                "tasks": { "list": {} } }, "serverInfo": { "name": "plain", "version": "1" } }),
+        ),
+        Some("tools/list") => out.answer(message, &json!({ "tools": [dig] })),
+        Some("tools/call") => out.text(message, &message["params"]["task"].to_string()),
+        _ => basics(message, out),
+    });
+    assert_eq!(call(&scripted.servers(), "dig").await.text(), "null");
 }
 
 /// Regression: a task was asked after when its time had come, whatever the server had said of it since.

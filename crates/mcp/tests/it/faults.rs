@@ -227,7 +227,8 @@ async fn babble_before_the_first_message_is_named() {
         }
         false
     };
-    assert!(warned.await, "and whoever follows is told");
+    let warned = tokio::time::timeout(Duration::from_secs(10), warned).await;
+    assert_eq!(warned, Ok(true), "and whoever follows is told");
 }
 
 #[tokio::test]

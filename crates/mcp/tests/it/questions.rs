@@ -287,6 +287,46 @@ async fn time_stands_still_for_every_call_that_a_question_may_belong_to() {
     assert_eq!(person.asked.lock().unwrap().len(), 1);
 }
 
+/// Regression: for a call that is a task, the time in which a person thought was its own.
+#[tokio::test(start_paused = true)]
+async fn time_stands_still_for_a_task_while_it_asks() {
+    let answer = Mutex::new(None::<Value>);
+    let scripted = Scripted::new(move |message, out| {
+        let status = if answer.lock().unwrap().is_some() { "completed" } else { "working" };
+        let task = json!({ "taskId": "t-1", "status": status, "ttl": null, "pollInterval": 500,
+            "createdAt": "2026-01-01T00:00:00Z", "lastUpdatedAt": "2026-01-01T00:00:00Z" });
+        match message["method"].as_str() {
+            Some("tools/list") => {
+                let mut ask = tool("ask");
+                ask["execution"] = json!({ "taskSupport": "required" });
+                out.answer(message, &json!({ "tools": [ask] }));
+            }
+            Some("tools/call") => {
+                out.answer(message, &json!({ "task": task }));
+                out.send(&json!({ "jsonrpc": "2.0", "id": "q1", "method": "elicitation/create",
+                    "params": question() }));
+            }
+            Some("tasks/get") => out.answer(message, &task),
+            Some("tasks/result") => {
+                out.text(message, &answer.lock().unwrap().take().unwrap_or_default().to_string());
+            }
+            None if message["id"] == "q1" => {
+                *answer.lock().unwrap() = Some(message["result"].clone());
+            }
+            _ => basics(message, out),
+        }
+    });
+    let limits = config().timeout(Duration::from_secs(5)).longest_call(Duration::from_secs(9));
+    let servers = scripted.configured(limits.start_timeout(Duration::from_secs(1)));
+    let person = Arc::new(Person {
+        answers: Mutex::new([name_is("Ada")].into()),
+        thinks: Duration::from_mins(1),
+        ..Person::default()
+    });
+    let result = call_with(&servers, "ask", json!({}), with(&person)).await;
+    assert!(result.text().contains("Ada"), "{}", result.text());
+}
+
 /// A program does not say for which of its calls it asks. A question does not go away with the wrong one.
 #[tokio::test]
 async fn a_question_that_may_belong_to_several_calls_is_open_as_long_as_one_of_them_is() {

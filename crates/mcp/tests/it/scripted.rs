@@ -162,7 +162,7 @@ pub(crate) fn basics(message: &Value, out: &Out) {
             message,
             &json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": { "tools": { "listChanged": true } },
+                "capabilities": { "tools": { "listChanged": true }, "tasks": tasks() },
                 "serverInfo": { "name": "scripted", "version": "1" },
             }),
         ),
@@ -172,6 +172,11 @@ pub(crate) fn basics(message: &Value, out: &Out) {
         }
         _ => {}
     }
+}
+
+/// What a server says whose tools may be called as tasks.
+pub(crate) fn tasks() -> Value {
+    json!({ "cancel": {}, "requests": { "tools": { "call": {} } } })
 }
 
 /// A tool without parameters.

@@ -14,8 +14,15 @@ const PAGE: &str = "https://pay.example/confirm";
 
 /// Refuses the first call until a page was visited.
 fn wants_a_visit() -> Scripted {
+    wants_a_visit_for("optional")
+}
+
+/// The same, with a tool that is called as a task, or not.
+fn wants_a_visit_for(task_support: &str) -> Scripted {
     let asked = Arc::new(AtomicUsize::new(0));
-    Scripted::with_tools(json!([tool("t")]), move |message, out| {
+    let mut tool = tool("t");
+    tool["execution"] = json!({ "taskSupport": task_support });
+    Scripted::with_tools(json!([tool]), move |message, out| {
         if asked.fetch_add(1, Ordering::AcqRel) > 0 {
             return out.text(message, "paid");
         }
@@ -26,13 +33,19 @@ fn wants_a_visit() -> Scripted {
     })
 }
 
+/// Regression: of a tool that is called as a task the refusal was told at once.
 #[tokio::test]
 async fn a_call_is_made_again_after_the_page_was_visited() {
-    let person = Person::says([Elicited::Accept(serde_json::Map::new())]);
-    let result = call_with(&wants_a_visit().servers(), "t", json!({}), with(&person)).await;
-    assert_eq!(result.text(), "paid");
-    let asked = person.asked.lock().unwrap();
-    assert!(matches!(&asked[0].wanted, Wanted::Visit { url } if url == PAGE), "{:?}", asked[0]);
+    for task_support in ["optional", "required"] {
+        let person = Person::says([Elicited::Accept(serde_json::Map::new())]);
+        let scripted = wants_a_visit_for(task_support);
+        let result = call_with(&scripted.servers(), "t", json!({}), with(&person)).await;
+        assert_eq!(result.text(), "paid");
+        let asked = person.asked.lock().unwrap().clone();
+        assert!(matches!(&asked[0].wanted, Wanted::Visit { url } if url == PAGE), "{:?}", asked[0]);
+        let called = scripted.seen.method("tools/call").await;
+        assert_eq!(called["params"]["task"].is_object(), task_support == "required");
+    }
 }
 
 #[tokio::test]

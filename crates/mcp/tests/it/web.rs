@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 
-use crate::scripted::tool;
+use crate::scripted::{tasks, tool};
 
 /// A request as it came.
 pub(crate) struct Asked {
@@ -173,7 +173,7 @@ pub(crate) fn basics(asked: &Asked, session: &str) -> Answer {
     match asked.rpc() {
         "initialize" => Answer::json(
             asked,
-            &json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {} },
+            &json!({ "protocolVersion": "2025-11-25", "capabilities": { "tools": {}, "tasks": tasks() },
                 "serverInfo": { "name": "web", "version": "1" } }),
         )
         .with("mcp-session-id", session),

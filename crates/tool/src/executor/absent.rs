@@ -1,6 +1,6 @@
 //! A call whose tool is not here: whoever may bring it is waited for, and the call is looked up once more.
 //!
-//! It waits before anything is decided about it, and holds nothing meanwhile. Where the tool does not come, the
+//! It waits before anything is decided about it, and holds nothing and nobody meanwhile. Where the tool does not come, the
 //! model is told why; a call that somebody was asked about before the run was taken up again waits on instead, so
 //! that the answer is not used up by a call that was never made.
 
@@ -25,20 +25,37 @@ pub(crate) struct Absent {
     pub(super) arrivals: Arc<dyn Arrivals>,
 }
 
+/// A call whose tool is on its way, or not: that turns out.
+pub(super) struct Awaited {
+    ticket: Ticket,
+    call: ToolCall,
+    options: CallOptions,
+    bringing: Contained<Result<(), ToolError>>,
+}
+
+impl Absent {
+    /// Tells whoever may bring the tool that it is needed.
+    pub(super) fn summoned(self) -> Awaited {
+        let Self { ticket, call, options, arrivals } = self;
+        let name = call.name.clone();
+        let bringing = Contained::spawn(async move { arrivals.bring(&name).await });
+        Awaited { ticket, call, options, bringing }
+    }
+}
+
 impl ToolExecutor {
     /// Waits for the tool of a call, if it is not here, and decides about the call then.
     pub(super) async fn when_here(&self, first: Result<Decided, Box<Absent>>) -> Decided {
         match first {
             Ok(decided) => decided,
             // Most tools are here: what waiting takes is not part of every call.
-            Err(absent) => Box::pin(self.wait_for(*absent)).await,
+            Err(absent) => Box::pin(self.wait_for(absent.summoned())).await,
         }
     }
 
-    async fn wait_for(&self, absent: Absent) -> Decided {
-        let Absent { ticket, call, options, arrivals } = absent;
-        let name = call.name.clone();
-        let bringing = Contained::spawn(async move { arrivals.bring(&name).await });
+    /// Waits for the tool of a call, and decides about the call then.
+    pub(super) async fn wait_for(&self, awaited: Awaited) -> Decided {
+        let Awaited { ticket, call, options, bringing } = awaited;
         let brought = tokio::select! {
             biased;
             () = self.0.context.cancelled() => Err(ToolError::cancelled("the run was stopped")),

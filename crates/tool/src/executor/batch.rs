@@ -6,11 +6,12 @@ use convoke_core::{ToolCall, ToolError, ToolResult};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
+use super::absent::Awaited;
 use super::ask::Asked;
 use super::prepare::{Decided, PreparedCall};
 use super::run::Ran;
 use super::{CallOptions, ToolExecutor};
-use crate::schedule::{Footprint, waits};
+use crate::schedule::{Footprint, waits, waits_of};
 
 /// How a call of a batch stands, for those that come after it.
 #[derive(Default)]
@@ -21,25 +22,54 @@ struct Standing {
     parked: AtomicBool,
 }
 
+/// A call as it comes into its batch: decided about, unless its tool is not here yet.
+type Entry = Result<Decided, Box<Awaited>>;
+
 impl ToolExecutor {
     /// Runs calls side by side where nothing could be noticed of it, and in call order where it could.
     /// The results are in call order.
+    ///
+    /// A call whose tool is not here yet holds up nobody but those who want to be alone: what it touches is not known.
+    /// When its tool has come, it waits for the earlier ones that it has to wait for, as any other.
     pub async fn execute_batch(&self, calls: Vec<ToolCall>) -> Vec<ToolResult> {
-        let decide = |call| self.decide_first(call, CallOptions::default());
+        let decide = |call| -> Entry {
+            let first = self.decide_first(call, CallOptions::default());
+            first.map_err(|absent| Box::new(absent.summoned()))
+        };
         let first: Vec<_> = calls.into_iter().map(decide).collect();
-        let when_here = first
-            .into_iter()
-            .map(|first| async move { self.hooked(self.when_here(first).await).await });
-        let decided = join_all(when_here).await;
-        let waits = waits(&footprints(&decided).await);
-        let standing: Vec<Standing> = decided.iter().map(|_| Standing::default()).collect();
+        let hooked = first.into_iter().map(async |entry| match entry {
+            Ok(decided) => Ok(self.hooked(decided).await),
+            Err(awaited) => Err(awaited),
+        });
+        let entries = join_all(hooked).await;
+        let footprints = footprints(&entries).await;
+        let standing: Vec<Standing> = entries.iter().map(|_| Standing::default()).collect();
+        let (footprints, standing) = (&footprints, &standing);
 
-        let calls = decided.into_iter().zip(waits).zip(&standing);
-        join_all(calls.map(|((decided, waits_for), own)| {
-            let earlier = waits_for.into_iter().filter_map(|index| standing.get(index)).collect();
-            self.take_part(decided, earlier, own)
+        let waits = waits(footprints);
+        let calls = entries.into_iter().zip(waits).zip(standing).enumerate();
+        join_all(calls.map(async |(index, ((entry, mut earlier), own))| {
+            // However this call ends, those that wait for it go on.
+            let _over = own.over.clone().drop_guard();
+            let decided = match entry {
+                Ok(decided) => decided,
+                // Most tools are here: what waiting takes is not part of every call.
+                Err(awaited) => {
+                    let decided = Box::pin(self.come(*awaited)).await;
+                    if let Some(prepared) = decided.prepared() {
+                        earlier = waits_of(index, &prepared.footprint().await, footprints);
+                    }
+                    decided
+                }
+            };
+            let earlier = earlier.into_iter().filter_map(|index| standing.get(index)).collect();
+            self.take_part(decided, earlier, own).await
         }))
         .await
+    }
+
+    async fn come(&self, awaited: Awaited) -> Decided {
+        self.hooked(self.wait_for(awaited).await).await
     }
 
     async fn take_part(
@@ -48,8 +78,6 @@ impl ToolExecutor {
         earlier: Vec<&Standing>,
         own: &Standing,
     ) -> ToolResult {
-        // However this call ends, those that wait for it go on.
-        let _over = own.over.clone().drop_guard();
         let parks = |result: Box<ToolResult>| {
             own.parked.store(true, Ordering::Relaxed);
             *result
@@ -86,11 +114,15 @@ impl ToolExecutor {
 
 /// Works out what the calls touch. Where nothing is written, nobody has to wait, and no link has to be
 /// resolved to find that out.
-fn footprints(decided: &[Decided]) -> impl Future<Output = Vec<Footprint>> + use<> {
-    let prepared: Vec<Option<&PreparedCall>> = decided.iter().map(Decided::prepared).collect();
-    let quiet = prepared.iter().flatten().all(|call| call.only_reads());
-    let calls =
-        prepared.into_iter().map(|call| call.filter(|_| !quiet).map(PreparedCall::footprint));
+fn footprints(entries: &[Entry]) -> impl Future<Output = Vec<Footprint>> + use<> {
+    let is_quiet = |entry: &Entry| match entry {
+        Ok(decided) => decided.prepared().is_none_or(PreparedCall::only_reads),
+        // That turns out when its tool is here.
+        Err(_) => false,
+    };
+    let quiet = entries.iter().all(is_quiet);
+    let calls = entries.iter().map(|entry| entry.as_ref().ok().and_then(Decided::prepared));
+    let calls = calls.map(|call| call.filter(|_| !quiet).map(PreparedCall::footprint));
     join_all(
         calls
             .map(async |call| match call {

@@ -1,5 +1,5 @@
 //! What people entered in the middle of a call and nobody else is to read: a result that repeats it has its name there
-//! instead.
+//! instead, and so have the next questions of the call and what it says of its progress.
 //!
 //! A password may be as short as a word, so a short one is hidden only in the result of the call that it was entered
 //! for, and only where it is what something is: the whole of a value or of a text, what stands in quotes or behind a
@@ -25,7 +25,7 @@ const SHORTEST_WORD: usize = 3;
 
 /// What was entered in calls so far.
 #[derive(Default)]
-pub(super) struct Entered(Mutex<Vec<Kept>>);
+pub(crate) struct Entered(Mutex<Vec<Kept>>);
 
 struct Kept {
     call: CallId,
@@ -67,7 +67,7 @@ impl Entered {
         mut error: Option<&mut ToolError>,
     ) {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for one in kept.iter().filter(|one| one.call == *call || one.is_unmistakable()) {
+        for one in kept.iter().filter(|one| one.is_hidden_in(call)) {
             one.hide_in(&mut output.value);
             if let Content::Parts(parts) = &mut output.content {
                 for part in parts {
@@ -90,9 +90,21 @@ impl Entered {
             }
         }
     }
+
+    /// Puts names in the place of what was entered, in something that a call says.
+    pub(crate) fn hide_in_text(&self, call: &CallId, text: &mut String) {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in kept.iter().filter(|one| one.is_hidden_in(call)) {
+            one.hide_in_text(text);
+        }
+    }
 }
 
 impl Kept {
+    fn is_hidden_in(&self, call: &CallId) -> bool {
+        self.call == *call || self.is_unmistakable()
+    }
+
     fn is_unmistakable(&self) -> bool {
         self.text.len() >= UNMISTAKABLE && !self.text.chars().all(char::is_alphabetic)
     }

@@ -56,8 +56,10 @@ impl ToolExecutor {
     ) -> Result<Answer, RecordError> {
         let Ok(form) = Form::wanted(&inquiry.wanted) else { return Ok(Answer::Nobody) };
         let secrets = self.0.recorder.secrets();
-        inquiry.message = secrets.hide(&inquiry.message).into_owned();
-        inquiry.problem = inquiry.problem.map(|problem| secrets.hide(&problem).into_owned());
+        for said in std::iter::once(&mut inquiry.message).chain(&mut inquiry.problem) {
+            *said = secrets.hide(said).into_owned();
+            self.0.entered.hide_in_text(call, said);
+        }
         let blank =
             form.as_ref().map_or_else(|| Value::Object(serde_json::Map::new()), Form::blank);
         let inquiry = Arc::new(inquiry);
@@ -70,7 +72,7 @@ impl ToolExecutor {
             arguments: Arc::new(blank),
             description: inquiry.in_words(),
             preview: None,
-            reason: inquiry.reason.clone(),
+            reason: inquiry.whole_reason(),
             rules: Vec::new(),
             until: self.0.context.clock().now().after(self.0.limits.approval_timeout),
             fingerprint: String::new(),
@@ -83,7 +85,7 @@ impl ToolExecutor {
             message: inquiry.message.clone(),
             wanted: inquiry.wanted.clone(),
             problem: inquiry.problem.clone(),
-            reason: inquiry.reason.clone(),
+            reason: inquiry.whole_reason(),
             until: Some(question.until),
             fingerprint: question.fingerprint.clone(),
         };

@@ -115,8 +115,8 @@ impl ToolExecutor {
             return Ran::Ended(ticket.failed(error, None));
         }
         let inquirer = Arc::new(Asking::of(self.clone(), tool_name.clone()));
-        let progress =
-            ProgressSender::new(self.0.recorder.clone(), ticket.call().clone(), tool_name);
+        let (recorder, entered) = (self.0.recorder.clone(), Arc::clone(&self.0.entered));
+        let progress = ProgressSender::new(recorder, ticket.call().clone(), tool_name, entered);
         let token = self.0.context.cancellation().child_token();
         // However this ends, what the call left behind is told to stop.
         let _stop_the_rest = token.clone().drop_guard();

@@ -83,8 +83,11 @@ impl Field {
                 .collect::<Result<Value, String>>()?,
             FieldKind::Texts => words(line).collect(),
         };
-        let problem = self.check.iter_errors(&value).next().map(|error| cut(&error.to_string()));
-        problem.map_or(Ok(Some(value)), Err)
+        let problem = self.check.iter_errors(&value).next();
+        // What is wrong with a line is shown; a password that does not fit must not be.
+        let told = problem
+            .map(|error| if self.secret { error.masked().to_string() } else { error.to_string() });
+        told.map_or(Ok(Some(value)), |told| Err(cut(&told)))
     }
 
     /// Tells whether it takes a password, or a key: what is entered into it is not shown.
@@ -185,6 +188,20 @@ mod tests {
         ] {
             let field = field(&property);
             assert_eq!(field.read(line).ok(), expected.map(Some), "{property} {line}");
+        }
+    }
+
+    /// Regression: a password that was too short was shown in clear, with what was wrong with it.
+    #[test]
+    fn a_password_that_does_not_fit_is_not_repeated() {
+        for limit in [json!({ "minLength": 12 }), json!({ "pattern": "^[0-9]+$" })] {
+            let mut property = json!({ "type": "string", "format": "password" });
+            property.as_object_mut().unwrap().extend(limit.as_object().unwrap().clone());
+            let wrong = field(&property).read("hunter2").unwrap_err();
+            assert!(!wrong.contains("hunter2") && wrong.contains("value"), "{wrong}");
+            property["format"] = json!("moon");
+            let wrong = field(&property).read("hunter2").unwrap_err();
+            assert!(wrong.contains("\"hunter2\""), "{wrong}");
         }
     }
 

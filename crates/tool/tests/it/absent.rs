@@ -1,11 +1,11 @@
 //! Tools that are called before they are here.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use convoke_core::{CallId, ErrorKind, RunId, ToolCall};
+use convoke_core::{CallId, ErrorKind, Kind, RunId, ToolCall};
 use convoke_tool::catalogue::{Arrivals, Source, SourceChange, UseTool};
 use convoke_tool::{
     Answer, Approver, AskedBefore, FunctionTool, Objection, Question, Selection, Tool, ToolContext,
@@ -92,6 +92,39 @@ async fn so_is_one_of_a_batch_and_one_that_is_called_through_another() {
     assert_eq!((results[0].tool_name.as_str(), results[0].text().as_str()), (NAME, "hello"));
     assert_eq!(results[1].error_kind(), Some(ErrorKind::NotFound));
     assert_eq!(far.asked.load(Ordering::Relaxed), 2);
+    assert_balanced(&bench.sink.events());
+}
+
+/// Regression: every call of a batch began only when the last server had come.
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_is_not_here_holds_up_no_other_call_of_the_batch() {
+    let bench = bench(empty());
+    let _far = far(&bench, None);
+    let begun = tokio::time::Instant::now();
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let tell = |name: &'static str, kind: Kind| {
+        let ended = Arc::clone(&ended);
+        let work = move |_: Nothing, _: ToolContext| {
+            let ended = Arc::clone(&ended);
+            async move {
+                ended.lock().unwrap().push((name, begun.elapsed().as_secs()));
+                Ok::<_, String>(name)
+            }
+        };
+        bench.registry.register(FunctionTool::new(name, "Works.", work).kind(kind)).unwrap();
+    };
+    tell("look", Kind::Read);
+    tell("run", Kind::Execute);
+    let calls = [NAME, "look", "run", "far__other", "look"];
+    let calls = calls.iter().enumerate();
+    let calls = calls.map(|(at, name)| ToolCall::new(format!("c{at}"), *name, json!({}))).collect();
+    let results = bench.builder.build().execute_batch(calls).await;
+    let answered: Vec<&str> = results.iter().map(|result| result.call.as_str()).collect();
+    assert_eq!(answered, ["c0", "c1", "c2", "c3", "c4"]);
+    assert_eq!(results[0].text(), "hello");
+    assert_eq!(results[3].error_kind(), Some(ErrorKind::NotFound));
+    // Who wants to be alone comes after those before it, and before those after it.
+    assert_eq!(*ended.lock().unwrap(), [("look", 0), ("run", 5), ("look", 5)]);
     assert_balanced(&bench.sink.events());
 }
 

@@ -56,6 +56,7 @@ fn inquiry(message: &str) -> Inquiry {
         wanted: Wanted::Form { schema: json!({ "properties": { "name": name } }) },
         problem: None,
         reason: "the server wants to know".into(),
+        calls: Vec::new(),
     }
 }
 
@@ -128,10 +129,13 @@ async fn a_call_knows_which_agent_made_it_and_a_question_for_one_of_several_call
     assert_eq!(ToolContext::builder("t").build().agent(), None);
 
     let plain = inquiry("?");
-    assert_eq!(plain.reason_and_calls(), ("the server wants to know", None));
-    let several = plain.for_one_of(&["a of main/worker".to_owned(), "b".to_owned()]);
-    let calls = Some("a of main/worker, b");
-    assert_eq!(several.reason_and_calls(), ("the server wants to know", calls));
+    assert_eq!(plain.whole_reason(), "the server wants to know");
+    assert_eq!(plain.clone().recorded_for("the server wants to know"), plain);
+    let calls = vec!["a of main/worker".to_owned(), "b".to_owned()];
+    let several = Inquiry { calls, ..plain.clone() };
+    let whole = "the server wants to know (for one of its calls: a of main/worker, b)";
+    assert_eq!(several.whole_reason(), whole);
+    assert_eq!(plain.recorded_for(whole), several, "as it is read again");
 }
 
 /// Regression: a password that is too short to be known by its shape was in the result, and in the stream.
@@ -155,6 +159,38 @@ async fn a_short_password_that_a_call_repeats_is_told_to_nobody() {
     assert_eq!(result.value(), Some(&told));
     let all = serde_json::to_string(&sink.events()).unwrap();
     assert!(all.contains("[secret word]") && !all.contains("\"first"), "{all}");
+}
+
+/// Regression: it was hidden in the result, and stood in the next question and in what was told meanwhile.
+#[tokio::test]
+async fn a_password_that_a_call_repeats_in_its_next_question_is_told_to_nobody() {
+    let registry = ToolRegistry::new();
+    let ask = async |_: Nothing, context: ToolContext| {
+        let secret = json!({ "type": "string", "format": "password" });
+        let wanted = Wanted::Form { schema: json!({ "properties": { "word": secret } }) };
+        let first = Inquiry { wanted: wanted.clone(), ..inquiry("?") };
+        let Answer::Yes(_) = context.inquire(first).await else { return Err("no".to_owned()) };
+        context.progress().text("tried \"first\"\n");
+        let problem = Some("word: \"first\" is wrong".to_owned());
+        context.inquire(Inquiry { wanted, problem, ..inquiry("Not \"first\", what then?") }).await;
+        Ok("the first of many")
+    };
+    registry.register(FunctionTool::new("log_in", "Logs in.", ask).kind(Kind::Read)).unwrap();
+    let approver = ask_with(async |question: Question| {
+        assert!(!question.description.contains("\"first"), "{}", question.description);
+        Answer::with_arguments(json!({ "word": "first" }))
+    });
+    let (builder, sink) = builder();
+    let executor = builder.view(ToolView::of(registry)).approver(approver).build();
+    let result = executor.execute(ToolCall::new("c", "log_in", json!({}))).await;
+    assert_eq!(result.text(), "the first of many");
+    let all = serde_json::to_string(&sink.events()).unwrap();
+    for part in
+        ["Not \\\"[secret word]\\\", what", "word: \\\"[secret word]", "tried \\\"[secret word]"]
+    {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    assert!(!all.contains("\\\"first"), "{all}");
 }
 
 #[tokio::test]

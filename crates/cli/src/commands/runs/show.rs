@@ -165,7 +165,7 @@ impl Shown<'_> {
                 lines.push(match calls {
                     // The one it was put for may not be the one that asks.
                     Some(calls) => {
-                        format!("  {call}  {who} asks, during one of: {}:", harmless(calls))
+                        format!("  {call}  {who} asks, during one of: {}:", harmless(&calls))
                     }
                     None => format!("  {call}  {agent}  {tool}  {who} asks:"),
                 });

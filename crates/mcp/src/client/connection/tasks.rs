@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use convoke_tool::Interlude;
 use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -11,7 +12,9 @@ use tokio::time::Instant;
 use super::{CANCEL_PATIENCE, Connection, Terms, cancelled};
 use crate::client::calls::CallUnderWay;
 use crate::client::failure::Failure;
+use crate::client::in_call::Asker;
 use crate::client::offer::cut;
+use crate::client::rounds::{MAX_ROUNDS, too_many, visited};
 use crate::client::task::leave;
 
 /// How often a task is asked after, where the server does not say, and within which bounds it may say.
@@ -29,12 +32,12 @@ impl Connection {
         arguments: &Map<String, Value>,
         terms: Terms<'_>,
     ) -> Result<Value, Failure> {
-        let over_at = Instant::now() + terms.total;
         // What is reported of the task, or asked for it, is the call's for as long as this lives.
         let enrolled = self.calls().enrol(Some(tool), terms.context);
         let call = enrolled.call();
+        let time = Time::of(call, &self.handler.interlude, terms.total);
         let params = json!({ "name": tool, "arguments": arguments, "task": {} });
-        let answer = self.demand("tools/call", params, call, terms).await?;
+        let answer = self.begin_task(params, call, terms).await?;
         let Some(id) = answer.pointer("/task/taskId").and_then(Value::as_str) else {
             // It did without a task.
             return Ok(answer);
@@ -53,7 +56,7 @@ impl Connection {
                 () = tokio::time::sleep(pause) => {}
                 () = news(call) => {}
             }
-            if Instant::now() >= over_at && !call.is_asking() {
+            if time.left().is_zero() {
                 return Err(Failure::Timeout(terms.total));
             }
             // It is no call of its own: what the call is known by stays.
@@ -68,15 +71,36 @@ impl Connection {
             return Err(Failure::Refused { code: -1, message, data: None });
         }
         // A task that needs something asks for it while its result is waited for.
-        let left = over_at.saturating_duration_since(Instant::now()).max(terms.idle);
+        let left = time.left().max(terms.idle);
         let patient = Terms { idle: left, total: left, context: terms.context };
         let result = self.demand("tasks/result", task.named(), call, patient).await;
-        task.is_over = !matches!(result, Err(Failure::Cancelled | Failure::Timeout(_)));
+        // One that may still be at work is taken back, however its result was lost.
+        task.is_over = result.is_ok() || matches!(status, Some("completed" | "failed"));
         result.map_err(|failure| match failure {
             // A call that failed is refused as it would have been without a task.
             refused @ Failure::Refused { .. } if status == Some("failed") => refused,
             other => self.once_begun(other),
         })
+    }
+
+    /// Makes the call that begins a task, again if pages have to be visited first.
+    async fn begin_task(
+        &self,
+        params: Value,
+        call: &Arc<CallUnderWay>,
+        terms: Terms<'_>,
+    ) -> Result<Value, Failure> {
+        let asker = Asker::of(terms.context);
+        for _ in 0..MAX_ROUNDS {
+            match self.demand("tools/call", params.clone(), call, terms).await {
+                Ok(answer) => return Ok(answer),
+                Err(refusal) => {
+                    let _asking = Arc::clone(call).asks();
+                    visited(self, terms.context, asker.as_ref(), refusal).await?;
+                }
+            }
+        }
+        Err(too_many())
     }
 
     /// Says of a failure that the task it is about had begun: what could not be asked is how it goes on, and not
@@ -108,6 +132,28 @@ impl Connection {
     ) -> Result<Value, Failure> {
         let result = self.exchange(request(method, params), call, terms).await?;
         serde_json::to_value(result).map_err(|error| Failure::Unsent(error.to_string()))
+    }
+}
+
+/// How long a task may take. While a person is asked something, or logs in, time stands still.
+struct Time<'a> {
+    over_at: Instant,
+    call: &'a CallUnderWay,
+    logins: &'a Interlude,
+    /// How much time went into logins before.
+    spent_before: Duration,
+}
+
+impl<'a> Time<'a> {
+    fn of(call: &'a CallUnderWay, logins: &'a Interlude, total: Duration) -> Self {
+        let spent_before = logins.spent_so_far();
+        Self { over_at: Instant::now() + total, call, logins, spent_before }
+    }
+
+    fn left(&self) -> Duration {
+        let logged_in = self.logins.spent_so_far().saturating_sub(self.spent_before);
+        let over_at = self.over_at + self.call.time_asking() + logged_in;
+        over_at.saturating_duration_since(Instant::now())
     }
 }
 

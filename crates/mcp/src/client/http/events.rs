@@ -33,10 +33,8 @@ pub(super) fn answer(
                 return None;
             }
             let next = match events.next().await {
-                Some(Ok(mut event)) => {
-                    if let Some(message) = event.data.as_deref().and_then(with_tasks) {
-                        event.data = Some(message.to_string());
-                    }
+                Some(Ok(event)) => {
+                    let event = kept(event);
                     reading.look_at(&event);
                     event
                 }
@@ -48,13 +46,21 @@ pub(super) fn answer(
     .boxed()
 }
 
-/// Returns the events of a stream that answers nothing.
+/// Returns an event with what the library would lose of it.
+fn kept(mut event: Sse) -> Sse {
+    if let Some(message) = event.data.as_deref().and_then(with_tasks) {
+        event.data = Some(message.to_string());
+    }
+    event
+}
+
+/// Returns the events of a stream that answers nothing, or of one that is taken up again and goes on with an answer.
 pub(super) fn notices(
     bytes: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     limit: usize,
 ) -> BoxedSseResponse {
     let (bytes, _) = bounded(bytes, limit);
-    SseStream::from_bytes_stream(bytes).boxed()
+    SseStream::from_bytes_stream(bytes).map(|event| event.map(kept)).boxed()
 }
 
 struct Reading {
@@ -171,6 +177,16 @@ mod tests {
         assert_eq!(data(&[text], 1000).await.len(), 1);
         let in_two = ["data: {\"jsonrpc\":\"2.0\",\"id\":7,\"res", "ult\":{}}\r\n\r\n"];
         assert_eq!(data(&in_two, 1000).await.len(), 1);
+    }
+
+    /// Regression: what such an answer says of tasks was lost if it had broken off before.
+    #[tokio::test]
+    async fn an_answer_that_is_taken_up_again_keeps_what_it_says_of_tasks() {
+        let text = "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"task\":{\"taskId\":\"x\"},\"_meta\":{}}}\n\n";
+        let events = notices(pieces(&[text]), 1000);
+        let said: Vec<String> =
+            events.map(|event| event.unwrap().data.unwrap_or_default()).collect().await;
+        assert!(said[0].contains("\"task\"") && !said[0].contains("_meta"), "{said:?}");
     }
 
     #[tokio::test]

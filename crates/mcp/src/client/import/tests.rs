@@ -309,6 +309,35 @@ fn odd_names_are_written_plainly() {
     );
 }
 
+/// Regression: from 1000 on, the seconds of Cline and Roo Code were read as milliseconds.
+#[test]
+fn up_to_an_hour_those_who_write_seconds_mean_seconds() {
+    for (written, seconds) in [(999, 999), (1_000, 1_000), (3_600, 3_600), (5_000, 5)] {
+        for key in ["autoApprove", "alwaysAllow"] {
+            let file = serde_json::json!({ "mcpServers": {
+                "a": { "command": "x", "timeout": written, key: [] } } });
+            let read = import(&file.to_string());
+            assert_eq!(read.servers[0].timeout.as_secs(), seconds, "{written} beside {key}");
+        }
+    }
+}
+
+/// Regression: what `OpenCode` would read from a file was sent as it stands, and nobody was told.
+#[test]
+fn a_value_that_stands_in_a_file_is_told() {
+    insta::assert_snapshot!(shown(
+        r#"{ "mcp": {
+            "a": { "type": "local", "command": ["x"], "environment": { "K": "{file:./key}" } },
+            "b": { "type": "remote", "url": "https://b.example/mcp", "headers": { "x": "{file:~/key}" } }
+        } }"#
+    ), @r#"
+    a: x [] env {"K": "{file:./key}"} cwd None enabled true include [] exclude [] trust Nothing timeout 60s
+    b: https://b.example/mcp {"x": "{file:~/key}"} 60s
+    Warning mcp.a.env: `{file:…}` is not read here: write `${NAME}` and set the variable
+    Warning mcp.b.headers: `{file:…}` is not read here: write `${NAME}` and set the variable
+    "#);
+}
+
 /// What cannot mean what it says is not guessed at: another program would run, or more would be offered.
 #[test]
 fn odd_values_are_refused_or_said() {

@@ -239,6 +239,7 @@ async fn what_a_server_asks_is_shown_whole_and_answered_by_what_is_typed() {
         wanted: convoke_core::event::Wanted::Form { schema },
         problem: None,
         reason: "a server wants to know it".into(),
+        calls: Vec::new(),
     }));
     let (sender, _) = oneshot::channel();
     let question = asked.question.clone();
