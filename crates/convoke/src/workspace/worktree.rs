@@ -71,7 +71,8 @@ pub(super) async fn prepare(
     let mut rights = writable(&repository);
     rights.push(repository.common.join("worktrees"));
     rights.push(workspaces.directory.clone());
-    let git = workspaces.git(Rights(rights), &known.source)?;
+    let rights = Rights(rights);
+    let git = workspaces.git(rights.clone(), &known.source)?;
     let git = git.repository(&repository.git_directory).without_filters().await?;
 
     let index = workspaces.directory.join(part(run, ".index"));
@@ -84,10 +85,14 @@ pub(super) async fn prepare(
     known.notes.extend(submodules(&carried).await?);
 
     let path = text(&known.tree)?;
-    let add = ["worktree", "add", "--quiet", "-B", &repository.branch, path, &repository.base];
-    git.run(&add).await?;
+    let (branch, base) = (&repository.branch, &repository.base);
+    git.run(&["worktree", "add", "--quiet", "--no-checkout", "-B", branch, path, base]).await?;
     repository.admin = admin(&known.tree, &repository.common)?;
     repository.links = links(&known.tree, &repository.admin)?;
+    // There, and on that branch, other filters may be configured than where the user is.
+    let own = workspaces.git(rights, &known.tree)?.repository(&repository.admin);
+    let own = own.files(&known.tree).without_filters().await?;
+    own.run(&["reset", "--quiet", "--hard", "--no-recurse-submodules"]).await?;
     copy_index(&repository.admin, store, run, workspaces)?;
     known.repository = Some(repository);
     Ok(known)
