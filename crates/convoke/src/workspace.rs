@@ -13,7 +13,7 @@
 //! | `ID.index` | what git knows about the files as they were (worktree) |
 //! | `ID.base` | the files as they were (copy) |
 //! | `ID.diff` | what was changed, as it was last looked at |
-//! | `ID.since` | what was changed since it was last applied, while that is applied |
+//! | `ID.since` | what is applied to files that something was applied to before, while it is |
 //! | `ID.tmp` | for temporary files, where the usual directory must not be written |
 //!
 //! | module | owns |
@@ -24,6 +24,7 @@
 //! | `git` | starting git, so that nothing of a repository runs with it |
 //! | `worktree` | worktrees: making, comparing, applying |
 //! | `copy` | copies: making, comparing, applying |
+//! | `room` | whether there is room for files where changes are applied |
 //! | `diff` | texts of differences, and bounded ones |
 
 mod changes;
@@ -33,6 +34,7 @@ mod error;
 mod git;
 mod known;
 mod place;
+mod room;
 mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -20,7 +20,7 @@ use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt, Permissions, Pe
 use convoke_core::{Change, FileChange, RunId, WorkspaceKind};
 use sha2::{Digest, Sha256};
 
-pub(super) use self::apply::{Applied, apply};
+pub(super) use self::apply::apply;
 use super::diff::{Side, compare};
 use super::{Changes, Known, WorkspaceError, Workspaces, hex, make_private, part, save};
 

@@ -138,7 +138,8 @@ impl Git {
         for key in keys {
             // Made text, the name would be that of another filter.
             let Ok(key) = std::str::from_utf8(key) else {
-                let why = "a filter in its configuration has a name that is not UTF-8 text".to_owned();
+                let why =
+                    "a filter in its configuration has a name that is not UTF-8 text".to_owned();
                 return Err(WorkspaceError::NoRepository { path: self.at, why });
             };
             let Some((filter, _)) = key.rsplit_once('.') else { continue };

@@ -11,12 +11,14 @@
 //! | `index` | indexes: copied, and with what git does not know yet |
 //! | `links` | the files that lead to the repository and back |
 //! | `compare` | telling what a run changed |
-//! | `apply` | applying that to the user's files |
+//! | `origin` | what each of the user's files is changed from when that is applied |
+//! | `apply` | applying it |
 
 mod apply;
 mod compare;
 mod index;
 mod links;
+mod origin;
 mod repository;
 
 use std::collections::BTreeMap;
@@ -26,7 +28,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use convoke_core::{RunId, WorkspaceKind};
 
-pub(super) use self::apply::{Patch, apply};
+pub(super) use self::apply::apply;
 pub(super) use self::compare::changes;
 use self::index::{copy_index, submodules, take_in};
 use self::links::{admin, links};
@@ -172,11 +174,29 @@ pub(super) async fn forget(
         std::fs::remove_dir_all(admin).map_err(WorkspaceError::files(admin, "removed"))?;
     }
     let git = workspaces.git(Rights(vec![common.clone()]), common)?.repository(common);
-    let name = format!("refs/heads/{branch}");
-    if git.try_run(&["rev-parse", "--verify", "--quiet", &name]).await?.is_some() {
-        git.run(&["update-ref", "-d", &name]).await?;
+    for name in [format!("refs/heads/{branch}"), applied_name(repository)] {
+        if git.try_run(&["rev-parse", "--verify", "--quiet", &name]).await?.is_some() {
+            git.run(&["update-ref", "-d", &name]).await?;
+        }
     }
     Ok(())
+}
+
+/// Has git keep what is applied, as long as the workspace is there.
+async fn hold(
+    workspaces: &Workspaces,
+    repository: &Repository,
+    tree: &str,
+) -> Result<(), WorkspaceError> {
+    let common = &repository.common;
+    let git = workspaces.git(Rights(vec![common.clone()]), common)?.repository(common);
+    let commit = git.line(&["commit-tree", tree, "-m", "The files as they were applied"]).await?;
+    git.run(&["update-ref", &applied_name(repository), &commit]).await.map(drop)
+}
+
+/// The name under which git knows what was applied: `refs/convoke/ID`.
+fn applied_name(repository: &Repository) -> String {
+    format!("refs/{}", repository.branch)
 }
 
 fn text(path: &Path) -> Result<&str, WorkspaceError> {

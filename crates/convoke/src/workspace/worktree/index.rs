@@ -59,24 +59,38 @@ pub(super) async fn take_in(
     root: &Path,
     kept_back: &[PathBuf],
 ) -> Result<Vec<String>, WorkspaceError> {
-    let changed = git.run(&["diff-files", "-z", "--name-only", "--ignore-submodules=all"]).await?;
+    let status = ["diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=all"];
+    let changed = git.run(&status).await?;
     let new = git.run(&["ls-files", "-z", "--others", "--exclude-standard"]).await?;
-    let paths = |list: &[u8]| -> Vec<Vec<u8>> {
-        let all = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        let is_taken = |path: &&[u8]| {
-            let path = Path::new(OsStr::from_bytes(path));
-            !kept_back.iter().any(|kept| path.starts_with(kept))
-        };
-        all.filter(is_taken).map(<[u8]>::to_vec).collect()
+    let fields = |list: &[u8]| -> Vec<Vec<u8>> {
+        let all = list.split(|byte| *byte == 0).filter(|field| !field.is_empty());
+        all.map(<[u8]>::to_vec).collect()
     };
+    let is_taken = |path: &Vec<u8>| {
+        let path = Path::new(OsStr::from_bytes(path));
+        !kept_back.iter().any(|kept| path.starts_with(kept))
+    };
+    let (mut gone, mut input) = (Vec::new(), Vec::new());
+    for pair in fields(&changed).chunks_exact(2) {
+        if let [status, path] = pair
+            && is_taken(path)
+        {
+            let list = if status == b"D" { &mut gone } else { &mut input };
+            list.extend_from_slice(path);
+            list.push(0);
+        }
+    }
     // What ends with a slash is a repository of its own.
     let (nested, new): (Vec<_>, Vec<_>) =
-        paths(&new).into_iter().partition(|path| path.ends_with(b"/"));
+        fields(&new).into_iter().filter(is_taken).partition(|path| path.ends_with(b"/"));
     measure(root, &new)?;
-    let mut input = Vec::new();
-    for path in paths(&changed).into_iter().chain(new) {
+    for path in new {
         input.extend_from_slice(&path);
         input.push(0);
+    }
+    // What is gone is not looked at: a link may be in the place of its directory.
+    if !gone.is_empty() {
+        git.feed(&["update-index", "-z", "--force-remove", "--stdin"], gone).await?;
     }
     if !input.is_empty() {
         git.feed(&["update-index", "-z", "--add", "--remove", "--stdin"], input).await?;

@@ -27,7 +27,9 @@ fn booby_trapped() -> Scene {
     }
     scene.git(&["config", "filter.evil.required", "true"]);
     // These are there only on the branch of a worktree, and only in the repository's directory for one.
-    for (name, condition) in [("branch", "onbranch:convoke/**"), ("place", "gitdir:**/worktrees/**")] {
+    for (name, condition) in
+        [("branch", "onbranch:convoke/**"), ("place", "gitdir:**/worktrees/**")]
+    {
         let smudge = format!("[filter \"{name}\"]\n\tsmudge = \"{}\"\n", canary(name));
         write(&scene.project().join(format!(".git/{name}.config")), smudge);
         scene.git(&["config", &format!("includeIf.{condition}.path"), &format!("{name}.config")]);
