@@ -226,6 +226,8 @@ impl Listing<'_> {
             }
             is_new
         });
+        // One that is there is not left out, whatever a project says of that name.
+        self.unset.retain(|name| !names.contains(name));
     }
 }
 

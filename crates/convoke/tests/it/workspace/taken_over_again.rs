@@ -21,7 +21,9 @@ async fn prepared(kind: WorkspaceKind) -> (Scene, Workspace) {
 /// The same with more files.
 async fn prepared_with(kind: WorkspaceKind, more: &[(&str, &str)]) -> (Scene, Workspace) {
     let scene = Scene::repository();
-    more.iter().for_each(|(name, content)| scene.write(name, content));
+    for (name, content) in more {
+        scene.write(name, content);
+    }
     let (run, project) = (RunId::new("r1"), scene.project());
     let workspace = scene.workspaces().prepare(kind, &run, &project).await.unwrap();
     (scene, workspace)
@@ -185,7 +187,9 @@ async fn what_goes_makes_room() {
             fs::remove_file(root.join(name)).unwrap();
         }
         fs::remove_dir_all(root.join("f")).unwrap();
-        more.iter().for_each(|(name, content)| write(&root.join(name), content));
+        for (name, content) in more {
+            write(&root.join(name), content);
+        }
         apply(&workspace).await.unwrap();
         assert_eq!(contents(&scene.project()), contents(&root), "{kind:?}");
     }
