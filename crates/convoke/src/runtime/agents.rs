@@ -113,16 +113,12 @@ impl Agents {
         without.map(|agent| agent.name.clone()).collect()
     }
 
-    /// Returns the agents that name tools which there are not and which no server may bring: a call of one would
-    /// only fail. What a program registered is its own business.
+    /// Returns the agents that cannot be started for their tools, as those that name ones which there are not and
+    /// which no server may bring: a call of one would only fail. What a program registered is its own business.
     fn without_tools(&self, runtime: &Runtime) -> BTreeSet<String> {
         let agents = self.registry.list().into_iter();
         let agents = agents.filter(|agent| agent.layer() != AgentLayer::Program);
-        let without = agents.filter(|agent| {
-            let missing = runtime.tools_missing(agent);
-            // What there is and the main agent cannot have is left out of what they get.
-            missing.iter().any(|name| !runtime.registry.has(name))
-        });
+        let without = agents.filter(|agent| runtime.tools_of(agent).is_err());
         without.map(|agent| agent.name.clone()).collect()
     }
 

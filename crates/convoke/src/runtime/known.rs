@@ -80,7 +80,7 @@ pub enum NotOffered {
     NotAllowed,
     /// Its model cannot be asked here: there is no key for it, for instance.
     NoModel,
-    /// It names tools that there are not here, and cannot be started.
+    /// It names tools that there are not here, or can have none of those that it names, and cannot be started.
     NoTool,
 }
 
