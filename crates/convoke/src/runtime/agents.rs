@@ -49,7 +49,7 @@ struct Found {
     unknown: Vec<String>,
     /// Agents whose models cannot be asked here.
     without_model: BTreeSet<String>,
-    /// Agents that name tools that there are not, and cannot be started.
+    /// Agents that cannot be started for tools that they name and cannot have.
     without_tools: BTreeSet<String>,
 }
 
@@ -201,7 +201,7 @@ impl Runtime {
     fn lacking(&self) -> impl Iterator<Item = String> {
         let Found { without_model, without_tools, .. } = self.found();
         let models = ("its model cannot be asked here", "their models cannot be asked here");
-        let tools = ("it names tools that there are not", "they name tools that there are not");
+        let tools = ("it cannot have tools that it names", "they cannot have tools that they name");
         [self.kept_back(without_model, models), self.kept_back(without_tools, tools)]
             .into_iter()
             .flatten()
@@ -303,7 +303,7 @@ impl Runtime {
         self.found().without_model.contains(agent)
     }
 
-    /// Tells whether an agent names tools that there are not here.
+    /// Tells whether an agent cannot be started for tools that it names.
     pub(super) fn lacks_tools(&self, agent: &str) -> bool {
         self.found().without_tools.contains(agent)
     }

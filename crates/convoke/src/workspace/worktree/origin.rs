@@ -119,7 +119,7 @@ pub(super) async fn states(
 pub(super) struct Origins {
     /// Those that are changed at all, with what they are changed from, as an index is told.
     from: BTreeMap<PathBuf, String>,
-    /// Whether that is, for all of them, what they were at the start.
+    /// Whether all are changed from what they were at the start.
     pub(super) is_base: bool,
 }
 
@@ -139,19 +139,17 @@ impl Origins {
             let File { base, applied, now } = file;
             let from = match () {
                 () if is(now) => now,
-                () if applied == base || (is(base) && !is(applied)) => base,
+                () if applied == base || is(base) => base,
+                () if is(applied) || file.is_undone() || holds(path).await? => applied,
                 // What is new does not fit where something is.
-                () if is(applied) || file.is_undone() || is_gone(base) => applied,
-                () if holds(path).await? => applied,
+                () if is_gone(base) && applied != now => applied,
                 () => base,
             };
-            origins.is_base &= from == base || file.is_undone() && from == now;
+            origins.is_base &= from == base;
             if from != now {
                 origins.from.insert(path.clone(), from.clone());
             }
         }
-        origins.is_base &=
-            files.iter().all(|(path, file)| file.is_undone() || origins.from.contains_key(path));
         Ok(origins)
     }
 

@@ -120,8 +120,17 @@ async fn nothing_is_taken_over_twice() {
         assert_eq!(contents(&scene.project()), contents(&root), "{kind:?}");
         // What the user undid comes again, whole.
         scene.write("same.txt", &six);
+        write(&root.join("new.txt"), "new\n");
         apply(&workspace).await.unwrap();
         assert_eq!(contents(&scene.project()), contents(&root), "{kind:?}");
+        // Something else is not what was taken over.
+        for name in ["new.txt", "a.txt"] {
+            let before = scene.read(name);
+            scene.write(name, "yours\n");
+            let error = apply(&workspace).await.unwrap_err();
+            assert!(matches!(error, WorkspaceError::AlreadyApplied { .. }), "{kind:?}: {error:?}");
+            scene.write(name, before);
+        }
     }
 }
 
