@@ -59,6 +59,8 @@ use crate::config::SandboxConfig;
 
 /// The endings of what belongs to a workspace, its files themselves first.
 const PARTS: &[&str] = &["", ".base", ".index", ".work-index", ".diff", ".since", ".tmp", ".json"];
+/// How many names are told.
+const MOST_NAMES: usize = 5;
 
 /// Where workspaces are kept, and how they are made. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -361,6 +363,16 @@ impl Drop for Lock {
 /// Returns the name of a part of a workspace.
 fn part(run: &RunId, ending: &str) -> String {
     format!("{run}{ending}")
+}
+
+/// Names the first few, and says how many there are beside.
+fn told(what: &str, names: &[String]) -> Option<String> {
+    let shown = names.get(..MOST_NAMES).unwrap_or(names).join(", ");
+    let more = match names.len().saturating_sub(MOST_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("{what}: {shown}{more}"))
 }
 
 fn hex(bytes: &[u8]) -> String {

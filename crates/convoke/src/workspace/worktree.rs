@@ -21,7 +21,6 @@ mod links;
 mod origin;
 mod repository;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
@@ -55,18 +54,8 @@ pub(super) async fn prepare(
         base: String::new(),
         links: Vec::new(),
     };
-    let mut known = Known {
-        kind: WorkspaceKind::Worktree,
-        source: top,
-        tree,
-        within,
-        repository: Some(repository.clone()),
-        notes: Vec::new(),
-        complete: false,
-        applied: None,
-        applied_tree: None,
-        applied_files: BTreeMap::new(),
-    };
+    let of = Some(repository.clone());
+    let mut known = Known::begun(WorkspaceKind::Worktree, top, tree, within, of);
     // Whoever finds this after we were killed knows what to clear away.
     save(workspaces, store, run, &known)?;
     make_directories(&repository)?;

@@ -8,7 +8,9 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt};
 use convoke_core::{Change, FileChange, RunId};
 
-use super::{Files, State, blocking, content, copy_file, is_link, side, state, touched};
+use super::compare::{side, touched};
+use super::files::{Files, State, content, is_link, state};
+use super::{blocking, copy_file};
 use crate::workspace::changes::{Applied, Fit};
 use crate::workspace::diff::compare;
 use crate::workspace::known::AppliedFiles;
