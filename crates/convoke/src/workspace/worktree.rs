@@ -36,6 +36,9 @@ use self::repository::{Found, find};
 use super::git::{Git, Rights};
 use super::{Known, Repository, WorkspaceError, Workspaces, part, save};
 
+/// How often a worktree is tried to be made beside others.
+const MOST_TRIES: usize = 10;
+
 pub(super) async fn prepare(
     workspaces: &Workspaces,
     run: &RunId,
@@ -75,9 +78,7 @@ pub(super) async fn prepare(
     repository.base = base(&git, &content).await?;
     known.notes.extend(submodules(&carried).await?);
 
-    let path = text(&known.tree)?;
-    let (branch, base) = (&repository.branch, &repository.base);
-    git.run(&["worktree", "add", "--quiet", "--no-checkout", "-B", branch, path, base]).await?;
+    add(&git, &repository, text(&known.tree)?).await?;
     repository.admin = admin(&known.tree, &repository.common)?;
     repository.links = links(&known.tree, &repository.admin)?;
     // There, and on that branch, other filters may be configured than where the user is.
@@ -87,6 +88,21 @@ pub(super) async fn prepare(
     copy_index(&repository.admin, store, run, workspaces)?;
     known.repository = Some(repository);
     Ok(known)
+}
+
+/// Makes a worktree without its files. Git looks at all others first, and gives up where somebody is just making one
+/// and has not written all of what is known about it.
+async fn add(git: &Git, repository: &Repository, path: &str) -> Result<(), WorkspaceError> {
+    let Repository { branch, base, .. } = repository;
+    let add = ["worktree", "add", "--quiet", "--no-checkout", "-B", branch, path, base];
+    for _ in 1..MOST_TRIES {
+        match git.complaint(&add).await? {
+            None => return Ok(()),
+            Some(said) if said.contains("failed to read ") && said.contains("/commondir") => {}
+            Some(said) => return Err(WorkspaceError::Git { command: "worktree".to_owned(), said }),
+        }
+    }
+    git.run(&add).await.map(drop)
 }
 
 /// Returns the commit a worktree begins with: the user's own where nothing has to be carried over.

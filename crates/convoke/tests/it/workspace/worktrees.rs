@@ -178,6 +178,21 @@ async fn submodules_and_repositories_inside_are_told() {
     assert_eq!(changes(&workspace).await, [""; 0]);
 }
 
+/// Bug: git gave up where it met a worktree that another run was just making.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_worktrees_are_made_at_once() {
+    let scene = std::sync::Arc::new(Scene::repository());
+    let mut made = tokio::task::JoinSet::new();
+    for number in 0..12 {
+        let scene = std::sync::Arc::clone(&scene);
+        made.spawn(async move { scene.worktree(&format!("r{number}")).await.map(drop) });
+    }
+    while let Some(made) = made.join_next().await {
+        made.unwrap().unwrap();
+    }
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 13);
+}
+
 #[tokio::test]
 async fn two_runs_at_once_do_not_know_of_each_other() {
     let scene = Scene::repository();
