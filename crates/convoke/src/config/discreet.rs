@@ -60,6 +60,7 @@ fn plain(text: &str) -> String {
 /// A variable is not what stands for it, unless there is a default or other text, which may be a key; and how many tokens there may be is no key.
 fn hidden<'a>(flag: &str, value: &'a str) -> &'a str {
     let name = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let name = name.map(|name| name.strip_suffix(":-").unwrap_or(name));
     let is_variable = name.is_some_and(|name| {
         name.chars().all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
     });
@@ -97,6 +98,10 @@ mod tests {
             (&["-y", "--api-key", "hunter22", "x"][..], "-y --api-key *** x"),
             (&["--password=hunter22", "--depth=3"], "--password=*** --depth=3"),
             (&["--token", "${TOKEN}", "--token=${TOKEN}"], "--token ${TOKEN} --token=${TOKEN}"),
+            (
+                &["--token", "${TOKEN:-}", "--token=${TOKEN:-}"],
+                "--token ${TOKEN:-} --token=${TOKEN:-}",
+            ),
             (&["--token", "${TOKEN:-hunter22}", "--key=${A}hunter22${B}"], "--token *** --key=***"),
             (&["--token-env", "TOKEN", "--key-file", "/a"], "--token-env TOKEN --key-file /a"),
             (&["--key", "--verbose", "keys"], "--key --verbose keys"),

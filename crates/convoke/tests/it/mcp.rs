@@ -680,9 +680,8 @@ async fn a_server_of_the_user_is_not_left_out_for_one_of_a_project() {
     let Some(scene) = Scene::new() else { return };
     let theirs = r#"{"mcpServers": {"calc": {"command": "x", "args": ["${NOWHERE_SET}"]}}}"#;
     scene.file(".mcp.json", theirs);
-    for (config, is_left_out) in
-        [(format!("tools:\n  mcpServers: [{}]\n", scene.server("")), false), (String::new(), true)]
-    {
+    let own = format!("tools:\n  mcpServers: [{}]\n", scene.server(""));
+    for (config, is_left_out) in [(own, false), (String::new(), true)] {
         let runtime = scene.builder(&config).mcp(scene.trusted()).build().unwrap();
         assert_eq!(runtime.mcp().unwrap().is_left_out("calc"), is_left_out, "{config}");
     }

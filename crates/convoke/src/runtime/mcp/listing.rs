@@ -227,7 +227,9 @@ impl Listing<'_> {
             is_new
         });
         // One that is there is not left out, whatever a project says of that name.
-        self.unset.retain(|name| !names.contains(name));
+        for ListedServer { config, .. } in &self.listed {
+            self.unset.remove(&config.name);
+        }
     }
 }
 
