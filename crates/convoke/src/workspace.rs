@@ -13,7 +13,7 @@
 //! | `ID.index` | what git knows about the files as they were (worktree) |
 //! | `ID.base` | the files as they were (copy) |
 //! | `ID.diff` | what was changed, as it was last looked at |
-//! | `ID.since` | what was changed since it was last applied, while that is applied |
+//! | `ID.since` | what is applied to files that something was applied to before, while it is |
 //! | `ID.tmp` | for temporary files, where the usual directory must not be written |
 //!
 //! | module | owns |
@@ -24,6 +24,7 @@
 //! | `git` | starting git, so that nothing of a repository runs with it |
 //! | `worktree` | worktrees: making, comparing, applying |
 //! | `copy` | copies: making, comparing, applying |
+//! | `room` | whether there is room for files where changes are applied |
 //! | `diff` | texts of differences, and bounded ones |
 
 mod changes;
@@ -33,6 +34,7 @@ mod error;
 mod git;
 mod known;
 mod place;
+mod room;
 mod worktree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +59,8 @@ use crate::config::SandboxConfig;
 
 /// The endings of what belongs to a workspace, its files themselves first.
 const PARTS: &[&str] = &["", ".base", ".index", ".work-index", ".diff", ".since", ".tmp", ".json"];
+/// How many names are told.
+const MOST_NAMES: usize = 5;
 
 /// Where workspaces are kept, and how they are made. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -359,6 +363,16 @@ impl Drop for Lock {
 /// Returns the name of a part of a workspace.
 fn part(run: &RunId, ending: &str) -> String {
     format!("{run}{ending}")
+}
+
+/// Names the first few, and says how many there are beside.
+fn told(what: &str, names: &[String]) -> Option<String> {
+    let shown = names.get(..MOST_NAMES).unwrap_or(names).join(", ");
+    let more = match names.len().saturating_sub(MOST_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!names.is_empty()).then(|| format!("{what}: {shown}{more}"))
 }
 
 fn hex(bytes: &[u8]) -> String {

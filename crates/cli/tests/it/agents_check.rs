@@ -137,10 +137,10 @@ fn what_an_agent_does_not_get_here_is_said_with_its_line() {
     assert_eq!(checked.code, Some(7), "{checked:?}");
     assert_snapshot!(checked.stdout, @"
     wrong  .convoke/agents/wide.md (wide)
-      error: .convoke/agents/wide.md:6: key `tools`: the tool `grep` is excluded by `tools.exclude`
       error: .convoke/agents/wide.md:6: key `tools`: `helper` is an agent, not a tool; write `agents: [helper]`
       warning: .convoke/agents/wide.md:4: key `max_turns`: 80 → 30 (budget.turns)
       warning: .convoke/agents/wide.md:5: key `max_time_minutes`: 1 h 00 m → 10 m 00 s (budget.time)
+      warning: .convoke/agents/wide.md:6: key `tools`: the tool `grep` is excluded by `tools.exclude`
       warning: .convoke/agents/wide.md:7: key `agents`: `wide` is left out: an agent cannot call itself
       warning: .convoke/agents/wide.md:7: key `agents`: `main` is left out: it is the first agent of every run, and nobody can call it
       warning: .convoke/agents/wide.md:7: key `agents`: the agent `shy` is switched off: `agents.exclude` has `shy`

@@ -57,9 +57,13 @@ fn plain(text: &str) -> String {
     if is_address { address_without_keys(text) } else { text.to_owned() }
 }
 
-/// A variable is not what stands for it, and how many tokens there may be is no key.
+/// A variable is not what stands for it, unless there is a default or other text, which may be a key; and how many tokens there may be is no key.
 fn hidden<'a>(flag: &str, value: &'a str) -> &'a str {
-    let is_variable = value.starts_with("${") && value.ends_with('}');
+    let name = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let name = name.map(|name| name.strip_suffix(":-").unwrap_or(name));
+    let is_variable = name.is_some_and(|name| {
+        name.chars().all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
+    });
     let is_count = flag.to_ascii_lowercase().ends_with("tokens") && value.parse::<u32>().is_ok();
     if is_variable || is_count { value } else { MASK }
 }
@@ -94,6 +98,11 @@ mod tests {
             (&["-y", "--api-key", "hunter22", "x"][..], "-y --api-key *** x"),
             (&["--password=hunter22", "--depth=3"], "--password=*** --depth=3"),
             (&["--token", "${TOKEN}", "--token=${TOKEN}"], "--token ${TOKEN} --token=${TOKEN}"),
+            (
+                &["--token", "${TOKEN:-}", "--token=${TOKEN:-}"],
+                "--token ${TOKEN:-} --token=${TOKEN:-}",
+            ),
+            (&["--token", "${TOKEN:-hunter22}", "--key=${A}hunter22${B}"], "--token *** --key=***"),
             (&["--token-env", "TOKEN", "--key-file", "/a"], "--token-env TOKEN --key-file /a"),
             (&["--key", "--verbose", "keys"], "--key --verbose keys"),
             (&["--max-tokens", "4096", "--max-tokens=1"], "--max-tokens 4096 --max-tokens=1"),

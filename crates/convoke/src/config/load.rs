@@ -248,12 +248,12 @@ impl<'a> Loader<'a> {
         let environment = &self.sources.environment;
         let warnings = servers::take_unset(&mut root, environment, &mut self.left_out);
         self.warnings.extend(warnings);
-        if layer == Layer::User {
-            servers::take_switches(&mut root, &mut self.switched_off);
-        }
         let mut problems =
             expand::replace_variables(&mut root, self.schema(), &self.sources.environment);
         self.problems.append(&mut problems);
+        if layer == Layer::User {
+            servers::take_switches(&mut root, &mut self.switched_off);
+        }
         LayerTree { layer, root: self.finish(root, directory_of(path)) }
     }
 

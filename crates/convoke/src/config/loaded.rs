@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::discreet::{text_without_keys, words_without_keys};
+use super::interpolate::asks_for_variables;
 use super::key::Key;
 use super::load::MadeSchema;
 use super::node::{Body, Field, Node};
@@ -164,14 +165,16 @@ pub(crate) fn shown(node: &Node, schema: Child<'_>) -> Value {
 }
 
 /// Returns the same with all of its command lines, addresses, variables and headers, for whoever is asked to trust
-/// them: to some program what looks like a key may be an order. What is nothing but a key stays masked.
+/// them: to some program what looks like a key may be an order. What is nothing but a key stays masked, unless it asks for
+/// variables: whose key it wants is to be seen.
 pub(crate) fn shown_whole(node: &Node, schema: Child<'_>) -> Value {
     value(node, schema, Keys::Whole)
 }
 
 fn value(node: &Node, schema: Child<'_>, keys: Keys) -> Value {
     if is_secret(schema) {
-        return MASK.into();
+        let asks = node.text().filter(|text| keys == Keys::Whole && asks_for_variables(text));
+        return asks.unwrap_or(MASK).into();
     }
     let text = |text: &str| match keys {
         Keys::Hidden => text_without_keys(text),

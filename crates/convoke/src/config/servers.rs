@@ -99,19 +99,24 @@ pub(super) fn take_switches(root: &mut Node, names: &mut BTreeSet<String>) {
     let tools = Key::default().name("tools");
     let list = root.map_mut(&tools).and_then(|tools| tools.get_mut(LIST));
     let Some(Body::List(servers)) = list.map(|field| &mut field.node.body) else { return };
-    servers.retain(|server| match switched_off(server) {
-        Some(name) => {
-            names.insert(name.to_owned());
+    servers.retain(|server| match switched(server) {
+        Some((name, is_on)) => {
+            if !is_on {
+                names.insert(name.to_owned());
+            }
             false
         }
         None => true,
     });
 }
 
-fn switched_off(server: &Node) -> Option<&str> {
+/// Returns which server a switch is for, and whether it switches it on, which only a variable does.
+fn switched(server: &Node) -> Option<(&str, bool)> {
     let Body::Map(fields) = &server.body else { return None };
-    let is_off = fields.get("enabled")?.node.to_json() == false;
-    name(server).filter(|_| is_off && fields.len() == 2)
+    let enabled = &fields.get("enabled")?.node;
+    let is_on = enabled.to_json().as_bool()?;
+    let is_switch = fields.len() == 2 && (!is_on || enabled.template.is_some());
+    name(server).filter(|_| is_switch).map(|name| (name, is_on))
 }
 
 /// Takes servers of these names out of all that the layers say together.
@@ -207,12 +212,12 @@ mod tests {
     #[test]
     fn only_what_says_nothing_else_is_a_switch() {
         for (text, off) in [
-            ("{name: s, enabled: false}", Some("s")),
+            ("{name: s, enabled: false}", Some(("s", false))),
             ("{name: s, enabled: true}", None),
             ("{name: s, enabled: false, command: x}", None),
             ("{enabled: false, command: x}", None),
         ] {
-            assert_eq!(switched_off(&server(text, Layer::User)), off, "{text}");
+            assert_eq!(switched(&server(text, Layer::User)), off, "{text}");
         }
     }
 

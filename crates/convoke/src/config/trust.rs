@@ -127,7 +127,7 @@ pub struct Grant {
     /// Its key.
     pub key: String,
     /// What the file says. Command lines, addresses, variables and headers are whole; what is nothing but a key, as
-    /// `apiKey`, is masked.
+    /// `apiKey`, is masked, unless it asks for variables.
     pub value: Value,
 }
 

@@ -49,7 +49,7 @@ struct Found {
     unknown: Vec<String>,
     /// Agents whose models cannot be asked here.
     without_model: BTreeSet<String>,
-    /// Agents that name tools that there are not, and cannot be started.
+    /// Agents that cannot be started for tools that they name and cannot have.
     without_tools: BTreeSet<String>,
 }
 
@@ -113,16 +113,12 @@ impl Agents {
         without.map(|agent| agent.name.clone()).collect()
     }
 
-    /// Returns the agents that name tools which there are not and which no server may bring: a call of one would
-    /// only fail. What a program registered is its own business.
+    /// Returns the agents that cannot be started for their tools, as those that name ones which there are not and
+    /// which no server may bring: a call of one would only fail. What a program registered is its own business.
     fn without_tools(&self, runtime: &Runtime) -> BTreeSet<String> {
         let agents = self.registry.list().into_iter();
         let agents = agents.filter(|agent| agent.layer() != AgentLayer::Program);
-        let without = agents.filter(|agent| {
-            let missing = runtime.tools_missing(agent);
-            // What there is and the main agent cannot have is left out of what they get.
-            missing.iter().any(|name| !runtime.registry.has(name))
-        });
+        let without = agents.filter(|agent| runtime.tools_of(agent).is_err());
         without.map(|agent| agent.name.clone()).collect()
     }
 
@@ -205,7 +201,7 @@ impl Runtime {
     fn lacking(&self) -> impl Iterator<Item = String> {
         let Found { without_model, without_tools, .. } = self.found();
         let models = ("its model cannot be asked here", "their models cannot be asked here");
-        let tools = ("it names tools that there are not", "they name tools that there are not");
+        let tools = ("it cannot have tools that it names", "they cannot have tools that they name");
         [self.kept_back(without_model, models), self.kept_back(without_tools, tools)]
             .into_iter()
             .flatten()
@@ -307,7 +303,7 @@ impl Runtime {
         self.found().without_model.contains(agent)
     }
 
-    /// Tells whether an agent names tools that there are not here.
+    /// Tells whether an agent cannot be started for tools that it names.
     pub(super) fn lacks_tools(&self, agent: &str) -> bool {
         self.found().without_tools.contains(agent)
     }

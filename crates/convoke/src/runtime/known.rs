@@ -80,7 +80,7 @@ pub enum NotOffered {
     NotAllowed,
     /// Its model cannot be asked here: there is no key for it, for instance.
     NoModel,
-    /// It names tools that there are not here, and cannot be started.
+    /// It cannot have tools that it names, and cannot be started: there are none, or all of them are excluded.
     NoTool,
 }
 
@@ -107,7 +107,7 @@ impl fmt::Display for NotOffered {
             Self::Excluded => write!(formatter, "`{key}` has `{DELEGATE_TO_AGENT}`"),
             Self::NotAllowed => write!(formatter, "`{key}` does not name it"),
             Self::NoModel => formatter.write_str("its model cannot be asked here"),
-            Self::NoTool => formatter.write_str("it names tools that there are not here"),
+            Self::NoTool => formatter.write_str("it cannot have tools that it names"),
         }
     }
 }

@@ -124,7 +124,8 @@ impl McpServers {
     ) -> Option<Self> {
         let Around { places, context, .. } = around;
         let Listed { servers: mut listed, mut warnings, unset } = listing::list(around);
-        if listed.is_empty() && warnings.is_empty() {
+        // Of one that is left out calls may be waiting.
+        if listed.is_empty() && warnings.is_empty() && unset.is_empty() {
             return None;
         }
         let mut surroundings = Surroundings::new(context.working_directory())

@@ -101,15 +101,25 @@ impl Runtime {
             self.ceiling().select(&Selection::only([(*pattern).to_owned()])).is_err()
         };
         let unfitting = patterns.filter(|name| name.contains(['*', ':'])).filter(fits_none);
+        let remark = |name: &String| {
+            let why = self.why_missing(name);
+            // What there is and the main agent cannot have is left out of what it gets.
+            if self.registry.has(name) {
+                Remark::warning(TOOLS, why)
+            } else {
+                Remark::problem(TOOLS, why)
+            }
+        };
         let mut remarks: Vec<Remark> =
             missing
                 .iter()
-                .map(|name| Remark::problem(TOOLS, self.why_missing(name)))
+                .map(remark)
                 .chain(unfitting.map(|pattern| {
                     Remark::problem(TOOLS, format!("no tool fits `{pattern}` here"))
                 }))
                 .collect();
-        if let (true, Err(why)) = (remarks.is_empty(), self.tools_of(agent)) {
+        let is_told = remarks.iter().any(|remark| remark.is_problem);
+        if let (false, Err(why)) = (is_told, self.tools_of(agent)) {
             remarks.push(Remark::problem(TOOLS, why));
         }
         remarks

@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::hex;
+use super::known::AppliedFiles;
 
 /// Whether changes are applied, or it is only tried whether they fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,26 +31,6 @@ pub struct Changes {
     pub taken_back: Vec<String>,
     /// What the files are, as a tree of git.
     pub(super) content: Option<String>,
-    /// What was changed since they were last applied, where that is known.
-    pub(super) since: Option<Since>,
-    /// What was applied and is no change any more, where there is such.
-    pub(super) undone: Option<Undone>,
-}
-
-/// What was changed since something was applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Since {
-    pub(super) files: Vec<convoke_core::FileChange>,
-    pub(super) diff: Vec<u8>,
-}
-
-/// What was applied before and is again as it was at the start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Undone {
-    /// Those files.
-    pub(super) files: Vec<convoke_core::FileChange>,
-    /// What takes them back and applies all else.
-    pub(super) whole: Since,
 }
 
 /// How changes fit where they are applied.
@@ -59,6 +40,15 @@ pub(super) enum Fit {
     Now,
     /// The files are so already.
     Already,
+}
+
+/// What came of applying.
+pub(super) struct Applied {
+    pub(super) fit: Fit,
+    /// What the files are then, where there is no git.
+    pub(super) files: AppliedFiles,
+    /// What was applied before and is taken back.
+    pub(super) undone: Vec<convoke_core::FileChange>,
 }
 
 impl Changes {

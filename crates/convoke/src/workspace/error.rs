@@ -1,7 +1,7 @@
 //! Why a workspace cannot be made or used, and what to do about it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use convoke_core::RunId;
 
@@ -129,6 +129,10 @@ impl WorkspaceError {
             ),
             _ => None,
         }
+    }
+
+    pub(super) fn too_much(path: &Path, what: String, limit: String) -> Self {
+        Self::TooMuch { path: path.to_owned(), what, limit }
     }
 
     pub(super) fn files(

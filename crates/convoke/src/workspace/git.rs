@@ -48,6 +48,8 @@ const SETTINGS: &[(&str, &str)] = &[
 const VARIABLES: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
     ("GIT_TERMINAL_PROMPT", "0"),
+    // A repository may allow protocols one by one; this none of them gets past.
+    ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -128,14 +130,18 @@ impl Git {
     }
 
     /// Overrules every filter that is configured: none of them runs. Files that git keeps through one
-    /// are then seen as git keeps them.
+    /// are then seen as git keeps them. What is configured depends on the repository's directory and its branch, so
+    /// this holds for those alone.
     pub(super) async fn without_filters(mut self) -> Result<Self, WorkspaceError> {
-        let listed = self
-            .try_run(&["config", "--null", "--name-only", "--get-regexp", "^filter\\."])
-            .await?;
-        let names = listed.unwrap_or_default();
-        for key in names.split(|byte| *byte == 0).filter(|key| !key.is_empty()) {
-            let key = String::from_utf8_lossy(key);
+        let listed = self.run(&["config", "--null", "--name-only", "--list"]).await?;
+        let keys = listed.split(|byte| *byte == 0).filter(|key| key.starts_with(b"filter."));
+        for key in keys {
+            // Made text, the name would be that of another filter.
+            let Ok(key) = std::str::from_utf8(key) else {
+                let why =
+                    "a filter in its configuration has a name that is not UTF-8 text".to_owned();
+                return Err(WorkspaceError::NoRepository { path: self.at, why });
+            };
             let Some((filter, _)) = key.rsplit_once('.') else { continue };
             for (what, value) in
                 [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")]

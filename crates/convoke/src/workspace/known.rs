@@ -39,6 +39,30 @@ pub(super) struct Known {
     pub(super) applied_files: AppliedFiles,
 }
 
+impl Known {
+    /// What is known when it is begun.
+    pub(super) const fn begun(
+        kind: WorkspaceKind,
+        source: PathBuf,
+        tree: PathBuf,
+        within: PathBuf,
+        repository: Option<Repository>,
+    ) -> Self {
+        Self {
+            kind,
+            source,
+            tree,
+            within,
+            repository,
+            notes: Vec::new(),
+            complete: false,
+            applied: None,
+            applied_tree: None,
+            applied_files: BTreeMap::new(),
+        }
+    }
+}
+
 /// What files were when they were applied, by their paths; nothing for those that were gone.
 pub(super) type AppliedFiles = BTreeMap<String, Option<String>>;
 

@@ -8,14 +8,9 @@ use async_trait::async_trait;
 use convoke_agent::Workplace;
 use convoke_core::{RunId, WorkspaceKind, WorkspacePlace, WorkspaceReport};
 
-use super::changes::{Apply, Changes, Fit, Since};
-use super::copy::Applied;
-use super::known::{AppliedFiles, Known, save};
-use super::worktree::Patch;
-use super::{Lock, Repository, WorkspaceError, Workspaces, below, copy, diff, part, worktree};
-
-/// How the name ends of what was changed since it was last applied, while that is being applied.
-const SINCE: &str = ".since";
+use super::changes::{Applied, Apply, Changes, Fit};
+use super::known::{Known, save};
+use super::{Lock, WorkspaceError, Workspaces, below, copy, diff, part, worktree};
 
 /// Where a run works. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -147,8 +142,8 @@ impl Workspace {
         let Some(own) = &self.0.own else { return Ok(Changes::default()) };
         let known = own.known_now();
         let mut changes = own.changes(&known).await?;
-        let was_applied = changes.undone.is_some() || !known.applied_files.is_empty();
-        if changes.files.is_empty() && !was_applied {
+        let applied = Some(changes.fingerprint());
+        if changes.files.is_empty() && (known.applied.is_none() || known.applied == applied) {
             return Ok(changes);
         }
         let Known { source, repository, .. } = &known;
@@ -156,14 +151,13 @@ impl Workspace {
             let (run, path) = (own.run.clone(), source.clone());
             return Err(WorkspaceError::NowhereToApply { run, path });
         }
-        let fitted = if let Some(repository) = repository {
-            let fitted = own.apply_worktree(&known, repository, &changes, how).await;
-            let undone = changes.undone.take().map(|undone| undone.files).unwrap_or_default();
-            fitted.map(|fit| Applied { fit, files: AppliedFiles::new(), undone })
-        } else {
-            copy::apply(&own.workspaces, &own.run, &known, how).await
+        let (workspaces, run) = (&own.workspaces, &own.run);
+        let fitted = match repository {
+            Some(repository) => {
+                worktree::apply(workspaces, run, &known, repository, &changes, how).await
+            }
+            None => copy::apply(workspaces, run, &known, how).await,
         };
-        let applied = Some(changes.fingerprint());
         let Applied { fit, files, undone } = match fitted {
             // What was taken over once does not fit what came of it.
             Err(WorkspaceError::Conflict { .. }) if known.applied == applied => {
@@ -176,7 +170,7 @@ impl Workspace {
         if how == Apply::Really {
             let (applied_tree, applied_files) = (changes.content.clone(), files);
             let known = Known { applied, applied_tree, applied_files, ..known };
-            save(&own.workspaces, &own.workspaces.open_directory()?, &own.run, &known)?;
+            save(workspaces, &workspaces.open_directory()?, run, &known)?;
         }
         Ok(changes)
     }
@@ -242,48 +236,6 @@ impl Own {
             .write(&name, &changes.diff)
             .map_err(WorkspaceError::files(workspaces.directory.join(name), "written"))?;
         Ok(changes)
-    }
-
-    /// Applies what was changed in a worktree; where that does not fit, what was changed since it was last applied, if
-    /// that is known.
-    async fn apply_worktree(
-        &self,
-        known: &Known,
-        repository: &Repository,
-        changes: &Changes,
-        how: Apply,
-    ) -> Result<Fit, WorkspaceError> {
-        let fitted = if let Some(undone) = &changes.undone {
-            self.apply_since(known, repository, &undone.whole, how).await
-        } else {
-            let patch = Patch { ending: ".diff", files: &changes.files };
-            worktree::apply(&self.workspaces, &self.run, known, repository, patch, how).await
-        };
-        match (fitted, &changes.since) {
-            (Err(WorkspaceError::Conflict { .. }), Some(since)) => {
-                self.apply_since(known, repository, since, how).await
-            }
-            (fitted, _) => fitted,
-        }
-    }
-
-    /// Applies a difference to something that was applied before.
-    async fn apply_since(
-        &self,
-        known: &Known,
-        repository: &Repository,
-        Since { files, diff }: &Since,
-        how: Apply,
-    ) -> Result<Fit, WorkspaceError> {
-        let Self { workspaces, run, .. } = self;
-        let (store, name) = (workspaces.open_directory()?, part(run, SINCE));
-        store
-            .write(&name, diff)
-            .map_err(WorkspaceError::files(workspaces.directory.join(&name), "written"))?;
-        let patch = Patch { ending: SINCE, files };
-        let fitted = worktree::apply(workspaces, run, known, repository, patch, how).await;
-        store.remove_file(&name).ok();
-        fitted
     }
 
     fn place(&self) -> WorkspacePlace {

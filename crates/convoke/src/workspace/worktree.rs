@@ -11,22 +11,23 @@
 //! | `index` | indexes: copied, and with what git does not know yet |
 //! | `links` | the files that lead to the repository and back |
 //! | `compare` | telling what a run changed |
-//! | `apply` | applying that to the user's files |
+//! | `origin` | what each of the user's files is changed from when that is applied |
+//! | `apply` | applying it |
 
 mod apply;
 mod compare;
 mod index;
 mod links;
+mod origin;
 mod repository;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use convoke_core::{RunId, WorkspaceKind};
 
-pub(super) use self::apply::{Patch, apply};
+pub(super) use self::apply::apply;
 pub(super) use self::compare::changes;
 use self::index::{copy_index, submodules, take_in};
 use self::links::{admin, links};
@@ -34,6 +35,9 @@ pub(super) use self::repository::check;
 use self::repository::{Found, find};
 use super::git::{Git, Rights};
 use super::{Known, Repository, WorkspaceError, Workspaces, part, save};
+
+/// How often a worktree is tried to be made beside others.
+const MOST_TRIES: usize = 10;
 
 pub(super) async fn prepare(
     workspaces: &Workspaces,
@@ -53,25 +57,16 @@ pub(super) async fn prepare(
         base: String::new(),
         links: Vec::new(),
     };
-    let mut known = Known {
-        kind: WorkspaceKind::Worktree,
-        source: top,
-        tree,
-        within,
-        repository: Some(repository.clone()),
-        notes: Vec::new(),
-        complete: false,
-        applied: None,
-        applied_tree: None,
-        applied_files: BTreeMap::new(),
-    };
+    let of = Some(repository.clone());
+    let mut known = Known::begun(WorkspaceKind::Worktree, top, tree, within, of);
     // Whoever finds this after we were killed knows what to clear away.
     save(workspaces, store, run, &known)?;
     make_directories(&repository)?;
     let mut rights = writable(&repository);
     rights.push(repository.common.join("worktrees"));
     rights.push(workspaces.directory.clone());
-    let git = workspaces.git(Rights(rights), &known.source)?;
+    let rights = Rights(rights);
+    let git = workspaces.git(rights.clone(), &known.source)?;
     let git = git.repository(&repository.git_directory).without_filters().await?;
 
     let index = workspaces.directory.join(part(run, ".index"));
@@ -83,14 +78,31 @@ pub(super) async fn prepare(
     repository.base = base(&git, &content).await?;
     known.notes.extend(submodules(&carried).await?);
 
-    let path = text(&known.tree)?;
-    let add = ["worktree", "add", "--quiet", "-B", &repository.branch, path, &repository.base];
-    git.run(&add).await?;
+    add(&git, &repository, text(&known.tree)?).await?;
     repository.admin = admin(&known.tree, &repository.common)?;
     repository.links = links(&known.tree, &repository.admin)?;
+    // There, and on that branch, other filters may be configured than where the user is.
+    let own = workspaces.git(rights, &known.tree)?.repository(&repository.admin);
+    let own = own.files(&known.tree).without_filters().await?;
+    own.run(&["reset", "--quiet", "--hard", "--no-recurse-submodules"]).await?;
     copy_index(&repository.admin, store, run, workspaces)?;
     known.repository = Some(repository);
     Ok(known)
+}
+
+/// Makes a worktree without its files. Git looks at all others first, and gives up where somebody is just making one
+/// and has not written all of what is known about it.
+async fn add(git: &Git, repository: &Repository, path: &str) -> Result<(), WorkspaceError> {
+    let Repository { branch, base, .. } = repository;
+    let add = ["worktree", "add", "--quiet", "--no-checkout", "-B", branch, path, base];
+    for _ in 1..MOST_TRIES {
+        match git.complaint(&add).await? {
+            None => return Ok(()),
+            Some(said) if said.contains("failed to read ") && said.contains("/commondir") => {}
+            Some(said) => return Err(WorkspaceError::Git { command: "worktree".to_owned(), said }),
+        }
+    }
+    git.run(&add).await.map(drop)
 }
 
 /// Returns the commit a worktree begins with: the user's own where nothing has to be carried over.
@@ -167,11 +179,29 @@ pub(super) async fn forget(
         std::fs::remove_dir_all(admin).map_err(WorkspaceError::files(admin, "removed"))?;
     }
     let git = workspaces.git(Rights(vec![common.clone()]), common)?.repository(common);
-    let name = format!("refs/heads/{branch}");
-    if git.try_run(&["rev-parse", "--verify", "--quiet", &name]).await?.is_some() {
-        git.run(&["update-ref", "-d", &name]).await?;
+    for name in [format!("refs/heads/{branch}"), applied_name(repository)] {
+        if git.try_run(&["rev-parse", "--verify", "--quiet", &name]).await?.is_some() {
+            git.run(&["update-ref", "-d", &name]).await?;
+        }
     }
     Ok(())
+}
+
+/// Has git keep what is applied, as long as the workspace is there.
+async fn hold(
+    workspaces: &Workspaces,
+    repository: &Repository,
+    tree: &str,
+) -> Result<(), WorkspaceError> {
+    let common = &repository.common;
+    let git = workspaces.git(Rights(vec![common.clone()]), common)?.repository(common);
+    let commit = git.line(&["commit-tree", tree, "-m", "The files as they were applied"]).await?;
+    git.run(&["update-ref", &applied_name(repository), &commit]).await.map(drop)
+}
+
+/// The name under which git knows what was applied: `refs/convoke/ID`.
+fn applied_name(repository: &Repository) -> String {
+    format!("refs/{}", repository.branch)
 }
 
 fn text(path: &Path) -> Result<&str, WorkspaceError> {

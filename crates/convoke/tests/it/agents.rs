@@ -617,20 +617,29 @@ async fn an_agent_that_names_tools_that_there_are_not_is_not_offered() {
     let scene = Scene::new();
     let agents = [
         ("toolless", "tools: [read_fil]"),
+        ("fitless", "tools: ['nosuch_*']"),
+        ("kept", "tools: [glob]"),
+        ("less", "tools: [glob, read_file]"),
         ("alone", "agents: [nosuch]"),
         ("grep", "max_turns: 3"),
     ];
     let team = team_of(&scene, agents);
-    let config = format!("agents: {{ directories: ['{}'] }}", team.display());
+    let config =
+        format!("agents: {{ directories: ['{}'] }}\ntools: {{ exclude: [glob] }}", team.display());
     let runtime = scene.builder(&config).build().unwrap();
     let offered: Vec<String> =
         runtime.team().offered().iter().map(|agent| agent.name.clone()).collect();
-    assert_eq!(offered, ["alone", "codebase_investigator", "generalist", "grep"]);
-    assert_eq!(runtime.not_offered("toolless"), Some(convoke::NotOffered::NoTool));
+    assert_eq!(offered, ["alone", "codebase_investigator", "generalist", "grep", "less"]);
+    for name in ["toolless", "fitless", "kept"] {
+        assert_eq!(runtime.not_offered(name), Some(convoke::NotOffered::NoTool), "{name}");
+    }
     let warnings = runtime.agent_warnings_in_short();
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
-    assert!(warning.starts_with("`toolless` is not offered to the main agent"), "{warning}");
-    for (name, wrong) in [("toolless", true), ("alone", false), ("grep", false)] {
+    let expected = "`fitless`, `kept`, `toolless` are not offered to the main agent";
+    assert!(warning.starts_with(expected), "{warning}");
+    let wrong = ["toolless", "fitless", "kept"].map(|name| (name, true));
+    let right = ["less", "alone", "grep"].map(|name| (name, false));
+    for (name, wrong) in wrong.into_iter().chain(right) {
         let agent = runtime.known_agent(name).unwrap().agent;
         let remarks = runtime.review_agent(&agent, &std::collections::BTreeSet::new());
         assert!(!remarks.is_empty(), "{name}");

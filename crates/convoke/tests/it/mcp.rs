@@ -674,6 +674,19 @@ async fn a_project_does_not_take_the_name_of_a_server_of_the_user() {
     assert!(servers.warnings()[0].contains("`calc` of the project's configuration is not used"));
 }
 
+/// Bug: a project's server that is left out for a variable made that of the user count as left out.
+#[tokio::test]
+async fn a_server_of_the_user_is_not_left_out_for_one_of_a_project() {
+    let Some(scene) = Scene::new() else { return };
+    let theirs = r#"{"mcpServers": {"calc": {"command": "x", "args": ["${NOWHERE_SET}"]}}}"#;
+    scene.file(".mcp.json", theirs);
+    let own = format!("tools:\n  mcpServers: [{}]\n", scene.server(""));
+    for (config, is_left_out) in [(own, false), (String::new(), true)] {
+        let runtime = scene.builder(&config).mcp(scene.trusted()).build().unwrap();
+        assert_eq!(runtime.mcp().unwrap().is_left_out("calc"), is_left_out, "{config}");
+    }
+}
+
 /// `python3 -m` takes from the directory it starts in what it runs.
 #[tokio::test]
 async fn a_folder_does_not_choose_what_a_server_of_the_user_runs() {

@@ -7,6 +7,7 @@ use convoke_core::policy::{Rule, RuleError, RuleSpec};
 use convoke_mcp::client::address_problem;
 use convoke_sandbox::AllowedHost;
 
+use crate::config::discreet::address_without_keys;
 use crate::config::hook::HookConfig;
 use crate::config::key::Key;
 use crate::config::node::{Body, Node};
@@ -104,7 +105,10 @@ fn address(item: &Node, key: &Key, problems: &mut Vec<Problem>) {
     let begins = |text: &&str| text.starts_with("http://") || text.starts_with("https://");
     if let Some(why) = node.text().filter(begins).and_then(address_problem) {
         let message = match &node.template {
-            Some(written) => format!("what `{written}` stands for is no address: {why}"),
+            Some(written) => {
+                let written = address_without_keys(written);
+                format!("what `{written}` stands for is no address: {why}")
+            }
             None => format!("this is no address of a server: {why}"),
         };
         problems.push(Problem::new(&node.origin.place, &key.name("url"), message));

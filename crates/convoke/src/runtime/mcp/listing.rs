@@ -226,6 +226,10 @@ impl Listing<'_> {
             }
             is_new
         });
+        // One that is there is not left out, whatever a project says of that name.
+        for ListedServer { config, .. } in &self.listed {
+            self.unset.remove(&config.name);
+        }
     }
 }
 

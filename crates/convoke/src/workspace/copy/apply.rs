@@ -1,5 +1,6 @@
 //! Applying what a run changed in a copy to the original, file by file, and taking back what was applied before.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,20 +8,14 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt};
 use convoke_core::{Change, FileChange, RunId};
 
-use super::{Files, State, blocking, content, copy_file, is_link, side, state, touched};
-use crate::workspace::changes::Fit;
+use super::compare::{side, touched};
+use super::files::{Files, State, content, is_link, state};
+use super::{blocking, copy_file};
+use crate::workspace::changes::{Applied, Fit};
 use crate::workspace::diff::compare;
 use crate::workspace::known::AppliedFiles;
+use crate::workspace::room::{Place, look};
 use crate::workspace::{Apply, Known, WorkspaceError, Workspaces, part};
-
-/// What came of applying.
-pub(in crate::workspace) struct Applied {
-    pub(in crate::workspace) fit: Fit,
-    /// What the files are then.
-    pub(in crate::workspace) files: AppliedFiles,
-    /// What was applied before and is taken back.
-    pub(in crate::workspace) undone: Vec<FileChange>,
-}
 
 /// Applies what was changed: where the original is still what it was at the start, or what it became when changes were
 /// last applied. What was applied then and is as it was at the start is made so in the original too.
@@ -42,10 +37,21 @@ pub(in crate::workspace) async fn apply(
         let files: AppliedFiles =
             touched.iter().map(|path| (name(path), in_short(new.0.get(path)))).collect();
         let undone = undone(&applied, &files);
+        let changed: BTreeSet<&Path> =
+            touched.iter().chain(&undone).map(PathBuf::as_path).collect();
+        let is_changed = |path: &Path| changed.contains(path);
         let (mut conflicts, mut to_do) = (Vec::new(), Vec::new());
         for path in touched.iter().chain(&undone) {
-            let there = state(&target, path)
-                .map_err(WorkspaceError::files(source.join(path), "looked at"))?;
+            let looked_at = || WorkspaceError::files(source.join(path), "looked at");
+            let place = look(&target, path, new.0.contains_key(path), &is_changed);
+            let there = match place.map_err(looked_at())? {
+                Place::File => state(&target, path).map_err(looked_at())?,
+                Place::Free => None,
+                taken @ Place::Taken(..) => {
+                    conflicts.extend(taken.complaint(path));
+                    continue;
+                }
+            };
             let wanted = new.0.get(path);
             // Somebody did the same already: then there is nothing to do.
             if there.as_ref() == wanted {
@@ -75,9 +81,17 @@ pub(in crate::workspace) async fn apply(
         // What goes makes room: a directory may be in the place of a file, or the other way round.
         let (gone, others): (Vec<_>, Vec<_>) =
             to_do.into_iter().partition(|path| !new.0.contains_key(*path));
-        for path in gone.into_iter().chain(others) {
-            put(&from, &target, path, new.0.get(path))
-                .map_err(WorkspaceError::files(source.join(path), "written"))?;
+        let cannot = |path: &Path| WorkspaceError::files(source.join(path), "written");
+        for path in &gone {
+            remove(&target, path).map_err(cannot(path))?;
+        }
+        for path in others {
+            let Some(wanted) = new.0.get(path) else { continue };
+            put(&from, &target, path, wanted).map_err(cannot(path))?;
+        }
+        // Only now: a directory that is filled again stays the one it is.
+        for path in gone {
+            remove_emptied(&target, path);
         }
         Ok(Applied { fit, files, undone })
     })
@@ -115,34 +129,52 @@ fn taken_back(target: &Dir, new: &Files, path: &Path, was_there: bool) -> io::Re
     Ok(FileChange { path: name.into_owned(), from: None, change, added, removed })
 }
 
+fn remove(from: &Dir, path: &Path) -> io::Result<()> {
+    match from.remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A directory that is empty goes with its last file.
+fn remove_emptied(root: &Dir, path: &Path) {
+    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    above.take_while(|above| root.remove_dir(above).is_ok()).for_each(drop);
+}
+
+/// Removes a directory in which there are no files any more.
+fn clear_away(root: &Dir, path: &Path) -> io::Result<()> {
+    for entry in root.read_dir(path)? {
+        clear_away(root, &path.join(entry?.file_name()))?;
+    }
+    root.remove_dir(path)
+}
+
 /// Makes a path what it is in the workspace. A file appears whole or not at all.
-fn put(from: &Dir, to: &Dir, path: &Path, wanted: Option<&State>) -> io::Result<()> {
+fn put(from: &Dir, to: &Dir, path: &Path, wanted: &State) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new(""));
-    let Some(wanted) = wanted else {
-        match to.remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        // A directory that is empty now goes with its last file.
-        let mut empty = Some(parent).filter(|parent| !parent.as_os_str().is_empty());
-        while let Some(directory) = empty.filter(|directory| to.remove_dir(directory).is_ok()) {
-            empty = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-        }
-        return Ok(());
-    };
     if !parent.as_os_str().is_empty() {
         to.create_dir_all(parent)?;
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = parent.join(format!(".{name}.convoke-new"));
-    to.remove_file(&new).ok();
-    if is_link(wanted) {
-        to.symlink_contents(from.read_link_contents(path)?, &new)?;
+    let there = to.symlink_metadata(path).ok();
+    if there.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
+        clear_away(to, path)?;
+    }
+    // A name of which nobody has a file, and that is short enough everywhere.
+    let mut names = (0..u32::MAX).map(|number| parent.join(format!(".convoke-{number}")));
+    let new = names.find(|name| to.symlink_metadata(name).is_err());
+    let new = new.ok_or(io::ErrorKind::AlreadyExists)?;
+    let made = if is_link(wanted) {
+        from.read_link_contents(path).and_then(|target| to.symlink_contents(target, &new))
     } else {
-        let there = to.symlink_metadata(path).ok().filter(cap_std::fs::Metadata::is_file);
+        let there = there.filter(cap_std::fs::Metadata::is_file);
         let usual = if wanted.mode == "100755" { 0o755 } else { 0o644 };
         let bits = there.map_or(usual, |there| there.mode() & 0o666 | usual & 0o111);
-        copy_file(from, to, path, &new, bits)?;
+        copy_file(from, to, path, &new, bits)
+    };
+    let put = made.and_then(|()| to.rename(&new, to, path));
+    if put.is_err() {
+        to.remove_file(&new).ok();
     }
-    to.rename(&new, to, path)
+    put
 }

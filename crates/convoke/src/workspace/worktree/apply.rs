@@ -1,97 +1,134 @@
 //! Applying what a run changed to the user's files, and naming the files that do not take it.
 
-use convoke_core::{FileChange, RunId};
+use std::path::Path;
 
-use super::text;
-use crate::workspace::changes::Fit;
+use convoke_core::RunId;
+
+use super::compare::{APART, difference};
+use super::origin::{Origins, Trees, files, places, states, undone};
+use super::{hold, text};
+use crate::workspace::changes::{Applied, Fit};
 use crate::workspace::git::{Git, Rights};
-use crate::workspace::{Apply, Known, Repository, WorkspaceError, Workspaces, part};
+use crate::workspace::known::AppliedFiles;
+use crate::workspace::{Apply, Changes, Known, Repository, WorkspaceError, Workspaces, part};
 
 /// Spaces at the ends of lines are nobody's business here.
 const QUIETLY: &str = "--whitespace=nowarn";
+/// How the name ends of a difference that is needed only while something is applied.
+const SINCE: &str = ".since";
 
-/// A diff that was written to a file beside a workspace.
-pub(in crate::workspace) struct Patch<'a> {
-    /// How the name of the file ends.
-    pub(in crate::workspace) ending: &'static str,
-    /// What it changes.
-    pub(in crate::workspace) files: &'a [FileChange],
+/// What is applied, and where.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    workspaces: &'a Workspaces,
+    run: &'a RunId,
+    known: &'a Known,
+    repository: &'a Repository,
+    trees: Trees<'a>,
 }
 
-/// Applies a diff to the user's files. What is so there already is no conflict: it was taken over before the run
-/// went on.
+/// Applies what was changed to the user's files. What was applied before and is as it was at the start is made so
+/// there too.
 pub(in crate::workspace) async fn apply(
     workspaces: &Workspaces,
     run: &RunId,
     known: &Known,
     repository: &Repository,
-    Patch { ending, files }: Patch<'_>,
+    changes: &Changes,
     how: Apply,
-) -> Result<Fit, WorkspaceError> {
-    let path = workspaces.directory.join(part(run, ending));
-    let path = text(&path)?;
-    let rights = match how {
-        Apply::Check => Rights::default(),
-        Apply::Really => Rights(vec![known.source.clone()]),
-    };
-    let git = workspaces.git(rights, &known.source)?.repository(&repository.git_directory);
-    let git = git.files(&known.source).without_filters().await?;
-    let mut passed_over: Vec<String> = Vec::new();
-    let mut complaint = git.complaint(&["apply", "--check", QUIETLY, path]).await?;
-    if complaint.is_some() {
+) -> Result<Applied, WorkspaceError> {
+    let base = repository.base.as_str();
+    let applied = known.applied_tree.as_deref().unwrap_or(base);
+    let trees = Trees { base, applied, now: changes.content.as_deref().unwrap_or(base) };
+    let step = Step { workspaces, run, known, repository, trees };
+    let fitted = step.apply(how).await;
+    let store = workspaces.open_directory()?;
+    for ending in [SINCE, ".work-index"] {
+        store.remove_file(part(run, ending)).ok();
+    }
+    fitted
+}
+
+impl Step<'_> {
+    async fn apply(&self, how: Apply) -> Result<Applied, WorkspaceError> {
+        let Self { workspaces, run, known, repository, trees } = *self;
+        let objects = repository.common.join("objects");
+        let git = self.git(vec![objects, workspaces.directory.clone()]).await?;
+        let index = workspaces.directory.join(part(run, ".work-index"));
+        let git = git.index(&index);
+        let files = files(&git, trees).await?;
+        let undone = undone(&git, trees, &files).await?;
+        let there = places(&known.source, &files)?;
+        let states = states(&git, trees.now, &there).await?;
+        let origins =
+            Origins::choose(&files, &states, async |path| self.holds(&git, path).await).await?;
+        let done = |fit| Applied { fit, files: AppliedFiles::new(), undone };
+        if origins.is_empty() {
+            return Ok(done(Fit::Already));
+        }
+        let mut ending = ".diff";
+        if !origins.is_base {
+            let from = origins.tree(&git, trees.now).await?;
+            self.write(&git, &from, trees.now).await?;
+            ending = SINCE;
+        }
+        if !self.fits(&git, ending).await? {
+            return Ok(done(Fit::Already));
+        }
+        if how == Apply::Really {
+            hold(workspaces, repository, trees.now).await?;
+            let patch = workspaces.directory.join(part(run, ending));
+            let git = self.git(vec![known.source.clone()]).await?;
+            git.run(&["apply", QUIETLY, text(&patch)?]).await?;
+        }
+        Ok(done(Fit::Now))
+    }
+
+    /// Starts git with the user's files, and the right to write these.
+    async fn git(&self, writable: Vec<std::path::PathBuf>) -> Result<Git, WorkspaceError> {
+        let Self { workspaces, known, repository, .. } = *self;
+        let git = workspaces.git(Rights(writable), &known.source)?;
+        git.repository(&repository.git_directory).files(&known.source).without_filters().await
+    }
+
+    /// Writes how two trees differ beside the workspace.
+    async fn write(&self, git: &Git, from: &str, to: &str) -> Result<(), WorkspaceError> {
+        let Self { workspaces, run, .. } = *self;
+        let name = part(run, SINCE);
+        let diff = difference(git, APART, from, to).await?.diff;
+        let written = workspaces.open_directory()?.write(&name, diff);
+        written.map_err(WorkspaceError::files(workspaces.directory.join(&name), "written"))
+    }
+
+    /// Tells whether a file that the user changed still has what was applied to it.
+    async fn holds(&self, git: &Git, path: &Path) -> Result<bool, WorkspaceError> {
+        let Some(name) = path.to_str() else { return Ok(false) };
+        self.write(git, self.trees.base, self.trees.applied).await?;
+        let only = format!("--include={}", literally(name));
+        let patch = self.workspaces.directory.join(part(self.run, SINCE));
+        let undo = ["apply", "--check", "--reverse", QUIETLY, &only, text(&patch)?];
+        Ok(git.complaint(&undo).await?.is_none())
+    }
+
+    /// Tells whether a difference fits; not, where all of it is there already. If it neither fits nor is there, that
+    /// is a conflict.
+    async fn fits(&self, git: &Git, ending: &str) -> Result<bool, WorkspaceError> {
+        let path = self.workspaces.directory.join(part(self.run, ending));
+        let path = text(&path)?;
+        let Some(said) = git.complaint(&["apply", "--check", QUIETLY, path]).await? else {
+            return Ok(true);
+        };
         let undo = ["apply", "--check", "--reverse", QUIETLY, path];
         if git.complaint(&undo).await?.is_none() {
-            return Ok(Fit::Already);
+            return Ok(false);
         }
-    }
-    // Of what git says only the beginning is read, so it is asked again.
-    while let Some(said) = &complaint {
-        let more = there_already(&git, path, files, said, &passed_over).await?;
-        if more.is_empty() {
-            break;
-        }
-        passed_over.extend(more);
-        let rest = [&["apply", "--check", QUIETLY], &texts(&passed_over)[..], &[path]].concat();
-        complaint = git.complaint(&rest).await?;
-    }
-    if let Some(said) = complaint {
-        let (path, files) = (known.source.clone(), named(&said));
-        return Err(if files.is_empty() {
+        let (path, files) = (self.known.source.clone(), named(&said));
+        Err(if files.is_empty() {
             WorkspaceError::Git { command: "apply".to_owned(), said }
         } else {
             WorkspaceError::Conflict { path, files }
-        });
+        })
     }
-    if how == Apply::Really {
-        git.run(&[&["apply", QUIETLY], &texts(&passed_over)[..], &[path]].concat()).await?;
-    }
-    Ok(Fit::Now)
-}
-
-/// Returns the options that pass over files that git complains about and that are already as they are to become,
-/// but for those that are known.
-async fn there_already(
-    git: &Git,
-    patch: &str,
-    files: &[FileChange],
-    said: &str,
-    known: &[String],
-) -> Result<Vec<String>, WorkspaceError> {
-    let complained =
-        |name: &str| said.lines().any(|line| line.starts_with(&format!("error: {name}: ")));
-    let mut options = Vec::new();
-    for file in files {
-        if !complained(&file.path) && !file.from.as_deref().is_some_and(complained) {
-            continue;
-        }
-        let name = literally(&file.path);
-        let (only, without) = (format!("--include={name}"), format!("--exclude={name}"));
-        let undo = ["apply", "--check", "--reverse", QUIETLY, &only, patch];
-        if !known.contains(&without) && git.complaint(&undo).await?.is_none() {
-            options.push(without);
-        }
-    }
-    Ok(options)
 }
 
 /// Returns a pattern that only this name fits.
@@ -104,10 +141,6 @@ fn literally(name: &str) -> String {
         pattern.push(letter);
     }
     pattern
-}
-
-fn texts(options: &[String]) -> Vec<&str> {
-    options.iter().map(String::as_str).collect()
 }
 
 /// Finds the files that git names when a patch does not fit.

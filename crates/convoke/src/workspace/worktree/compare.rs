@@ -7,14 +7,13 @@ use convoke_core::{Change, FileChange, RunId};
 
 use super::index::{copy_with_time, take_in};
 use super::links::mend;
-use crate::workspace::changes::{Since, Undone};
 use crate::workspace::git::{Git, Rights};
 use crate::workspace::{Changes, Known, Repository, WorkspaceError, Workspaces, part};
 
 /// A file that is gone and one that is new with nearly the same content are one that moved.
 const MOVED: &str = "-M";
 /// What is applied further is told file by file: each may be so already.
-const APART: &str = "--no-renames";
+pub(super) const APART: &str = "--no-renames";
 
 /// Finds out what was changed.
 pub(in crate::workspace) async fn changes(
@@ -34,57 +33,32 @@ pub(in crate::workspace) async fn changes(
     let git = git.files(&known.tree).index(&index_path).without_filters().await?;
     notes.extend(take_in(&git, &known.tree, &[]).await?);
     let content = git.line(&["write-tree"]).await?;
-    let Since { files, diff } = difference(&git, MOVED, &repository.base, &content).await?;
-    let (mut since, mut undone) = (None, None);
-    if let Some(applied) = known.applied_tree.as_ref().filter(|applied| **applied != content) {
-        // Nobody holds on to that tree: git may have cleared it away.
-        since = difference(&git, APART, applied, &content).await.ok();
-        undone = taken_back(&git, &repository.base, applied, &content).await.ok().flatten();
-    }
+    let Difference { files, diff } = difference(&git, MOVED, &repository.base, &content).await?;
     store.remove_file(&index).ok();
-    let content = Some(content);
-    Ok(Changes { files, diff, notes, content, since, undone, ..Changes::default() })
+    Ok(Changes { files, diff, notes, content: Some(content), ..Changes::default() })
 }
 
-/// Finds what was applied and is now as it was at the start. All is then applied as the difference from a tree that has
-/// these files as they were applied, and all others as they were at the start.
-async fn taken_back(
+/// How two trees differ.
+pub(super) struct Difference {
+    pub(super) files: Vec<FileChange>,
+    /// All of it, as git writes it.
+    pub(super) diff: Vec<u8>,
+}
+
+/// Returns how two trees differ.
+pub(super) async fn difference(
     git: &Git,
-    base: &str,
-    applied: &str,
-    now: &str,
-) -> Result<Option<Undone>, WorkspaceError> {
-    let mut undone = entries(&compared(git, &[APART, "-z", "--raw"], base, applied).await?);
-    let changed = entries(&compared(git, &[APART, "-z", "--raw"], base, now).await?);
-    undone.retain(|path, _| !changed.contains_key(path));
-    if undone.is_empty() {
-        return Ok(None);
-    }
-    let mut input = Vec::new();
-    for (path, entry) in &undone {
-        input.extend_from_slice(entry.as_bytes());
-        input.push(b'\t');
-        input.extend_from_slice(path);
-        input.push(0);
-    }
-    git.run(&["read-tree", base]).await?;
-    git.feed(&["update-index", "-z", "--index-info"], input).await?;
-    let from = git.line(&["write-tree"]).await?;
-    let whole = difference(git, APART, &from, now).await?;
-    let is_undone = |file: &&FileChange| undone.contains_key(file.path.as_bytes());
-    let files = whole.files.iter().filter(is_undone).cloned().collect();
-    Ok(Some(Undone { files, whole }))
-}
-
-/// Returns how two trees differ: the files, and all of it as git writes it.
-async fn difference(git: &Git, moves: &str, from: &str, to: &str) -> Result<Since, WorkspaceError> {
+    moves: &str,
+    from: &str,
+    to: &str,
+) -> Result<Difference, WorkspaceError> {
     let mut files = names(&compared(git, &[moves, "-z", "--name-status"], from, to).await?);
     count(&compared(git, &[moves, "-z", "--numstat"], from, to).await?, &mut files);
     let how = [moves, "-p", "--binary", "--full-index", "--no-color"];
-    Ok(Since { files, diff: compared(git, &how, from, to).await? })
+    Ok(Difference { files, diff: compared(git, &how, from, to).await? })
 }
 
-async fn compared(
+pub(super) async fn compared(
     git: &Git,
     how: &[&str],
     from: &str,
@@ -94,16 +68,17 @@ async fn compared(
     git.run(&[&usual[..], how, &[from, to]].concat()).await
 }
 
-/// Reads what `--raw -z` prints: by the path, what is there then, as an index is told.
-fn entries(printed: &[u8]) -> BTreeMap<Vec<u8>, String> {
+/// Reads what `--raw -z` prints: by the path, what is there before and after, as an index is told.
+pub(super) fn entries(printed: &[u8]) -> BTreeMap<Vec<u8>, (String, String)> {
     let mut fields = printed.split(|byte| *byte == 0);
     let mut entries = BTreeMap::new();
     while let (Some(about), Some(path)) = (fields.next(), fields.next()) {
         // The modes before and after, the hashes before and after, and what happened.
         let about = String::from_utf8_lossy(about);
-        let mut words = about.split(' ');
-        if let (Some(mode), Some(hash)) = (words.nth(1), words.nth(1)) {
-            entries.insert(path.to_vec(), format!("{mode} {hash}"));
+        let words: Vec<&str> = about.trim_start_matches(':').split(' ').collect();
+        if let [mode, new_mode, hash, new_hash, _] = words[..] {
+            let after = format!("{new_mode} {new_hash}");
+            entries.insert(path.to_vec(), (format!("{mode} {hash}"), after));
         }
     }
     entries
@@ -152,10 +127,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_after_a_change_is_read() {
+    fn what_is_there_before_and_after_a_change_is_read() {
         let printed = b":100644 100755 aa bb M\0a b\0:100644 000000 cc 00 D\0gone\xff\0";
-        let expected = [(b"a b".to_vec(), "100755 bb"), (b"gone\xff".to_vec(), "000000 00")];
-        let expected = expected.map(|(path, entry)| (path, entry.to_owned()));
+        let expected = [
+            (b"a b".to_vec(), ("100644 aa", "100755 bb")),
+            (b"gone\xff".to_vec(), ("100644 cc", "000000 00")),
+        ];
+        let expected = expected.map(|(path, (one, two))| (path, (one.to_owned(), two.to_owned())));
         assert_eq!(entries(printed), BTreeMap::from(expected));
         assert_eq!(entries(b""), BTreeMap::new());
     }

@@ -11,13 +11,11 @@ use cap_std::fs::Dir;
 use convoke_core::RunId;
 
 use crate::workspace::git::Git;
-use crate::workspace::{WorkspaceError, Workspaces, part};
+use crate::workspace::{WorkspaceError, Workspaces, part, told};
 
 /// How much that git does not know yet may be carried over, or be the result of a run.
 const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
-/// How many names are told.
-const MOST_NAMES: usize = 5;
 
 /// Takes an index over, with what it knows about files: what did not change is not read again. One that is
 /// not there is empty.
@@ -59,39 +57,50 @@ pub(super) async fn take_in(
     root: &Path,
     kept_back: &[PathBuf],
 ) -> Result<Vec<String>, WorkspaceError> {
-    let changed = git.run(&["diff-files", "-z", "--name-only", "--ignore-submodules=all"]).await?;
+    let status = ["diff-files", "-z", "--name-status", "--no-renames", "--ignore-submodules=all"];
+    let changed = git.run(&status).await?;
     let new = git.run(&["ls-files", "-z", "--others", "--exclude-standard"]).await?;
-    let paths = |list: &[u8]| -> Vec<Vec<u8>> {
-        let all = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        let is_taken = |path: &&[u8]| {
-            let path = Path::new(OsStr::from_bytes(path));
-            !kept_back.iter().any(|kept| path.starts_with(kept))
-        };
-        all.filter(is_taken).map(<[u8]>::to_vec).collect()
+    let fields = |list: &[u8]| -> Vec<Vec<u8>> {
+        let all = list.split(|byte| *byte == 0).filter(|field| !field.is_empty());
+        all.map(<[u8]>::to_vec).collect()
     };
+    let is_taken = |path: &Vec<u8>| {
+        let path = Path::new(OsStr::from_bytes(path));
+        !kept_back.iter().any(|kept| path.starts_with(kept))
+    };
+    let (mut gone, mut input) = (Vec::new(), Vec::new());
+    for pair in fields(&changed).chunks_exact(2) {
+        if let [status, path] = pair
+            && is_taken(path)
+        {
+            let list = if status == b"D" { &mut gone } else { &mut input };
+            list.extend_from_slice(path);
+            list.push(0);
+        }
+    }
     // What ends with a slash is a repository of its own.
     let (nested, new): (Vec<_>, Vec<_>) =
-        paths(&new).into_iter().partition(|path| path.ends_with(b"/"));
+        fields(&new).into_iter().filter(is_taken).partition(|path| path.ends_with(b"/"));
     measure(root, &new)?;
-    let mut input = Vec::new();
-    for path in paths(&changed).into_iter().chain(new) {
+    for path in new {
         input.extend_from_slice(&path);
         input.push(0);
+    }
+    // What is gone is not looked at: a link may be in the place of its directory.
+    if !gone.is_empty() {
+        git.feed(&["update-index", "-z", "--force-remove", "--stdin"], gone).await?;
     }
     if !input.is_empty() {
         git.feed(&["update-index", "-z", "--add", "--remove", "--stdin"], input).await?;
     }
-    Ok(told("repositories inside of it are left out", &nested).into_iter().collect())
+    Ok(told("repositories inside of it are left out", &texts(&nested)).into_iter().collect())
 }
 
 /// Files that git does not know are put into its store, so there is a limit.
 fn measure(root: &Path, new: &[Vec<u8>]) -> Result<(), WorkspaceError> {
-    let too_much = |what: String, limit: String| {
-        Err(WorkspaceError::TooMuch { path: root.to_owned(), what, limit })
-    };
     if new.len() > MOST_FILES {
         let what = format!("{} new files that are not ignored", new.len());
-        return too_much(what, format!("{MOST_FILES} files"));
+        return Err(WorkspaceError::too_much(root, what, format!("{MOST_FILES} files")));
     }
     let size = |path: &Vec<u8>| {
         let path = root.join(String::from_utf8_lossy(path).as_ref());
@@ -100,10 +109,8 @@ fn measure(root: &Path, new: &[Vec<u8>]) -> Result<(), WorkspaceError> {
     let bytes: u64 = new.iter().map(size).sum();
     if bytes > MOST_BYTES {
         let mib = |bytes: u64| format!("{} MiB", bytes / (1024 * 1024));
-        return too_much(
-            format!("{} in new files that are not ignored", mib(bytes)),
-            mib(MOST_BYTES),
-        );
+        let what = format!("{} in new files that are not ignored", mib(bytes));
+        return Err(WorkspaceError::too_much(root, what, mib(MOST_BYTES)));
     }
     Ok(())
 }
@@ -114,13 +121,9 @@ pub(super) async fn submodules(git: &Git) -> Result<Option<String>, WorkspaceErr
     let name = |entry: &[u8]| entry.splitn(2, |byte| *byte == b'\t').nth(1).map(<[u8]>::to_vec);
     let entries = staged.split(|byte| *byte == 0).filter(is_submodule);
     let names: Vec<Vec<u8>> = entries.filter_map(name).collect();
-    Ok(told("submodules are empty directories in it", &names))
+    Ok(told("submodules are empty directories in it", &texts(&names)))
 }
 
-fn told(what: &str, names: &[Vec<u8>]) -> Option<String> {
-    let shown: Vec<_> =
-        names.iter().take(MOST_NAMES).map(|name| String::from_utf8_lossy(name)).collect();
-    let more = names.len().saturating_sub(MOST_NAMES);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    (!names.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+fn texts(names: &[Vec<u8>]) -> Vec<String> {
+    names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }

@@ -76,6 +76,21 @@ fn a_server_is_changed_by_its_name() {
     assert!(web.headers.is_empty());
 }
 
+/// Bug: a switch whose word is a variable was taken for a server that is not reached by anything.
+#[test]
+fn a_server_is_switched_by_a_variable() {
+    for (word, off) in [("false", &["s"][..]), ("true", &[])] {
+        let scene = Scene::new()
+            .user("tools: {mcpServers: [{name: s, enabled: '${USE_S}'}]}\n")
+            .variable("USE_S", word);
+        let config = scene.load().config;
+        assert_eq!(config.tools.mcp_servers, [], "{word}");
+        let runtime = convoke::Runtime::builder(scene.project_directory()).config(config);
+        let runtime = runtime.build().unwrap();
+        assert_eq!(runtime.servers_switched_off_elsewhere().collect::<Vec<_>>(), off, "{word}");
+    }
+}
+
 #[test]
 fn a_command_tool_has_sensible_defaults() {
     let scene = Scene::new().project(

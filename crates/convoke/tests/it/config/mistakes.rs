@@ -135,17 +135,19 @@ fn addresses_of_servers_that_cannot_be_are_told_why() {
             "tools:\n  mcpServers:\n  - {name: a, url: 'http://[::1'}\n  \
              - {name: b, url: 'http://me:hush@h:99999/x'}\n  - {name: c, url: 'http://'}\n  \
              - {name: d, url: 'http://exa mple/x'}\n  - {name: e, url: 'ws://x/y'}\n  \
-             - {name: f, url: 'https://h:${PORT}/x'}\n  - {name: g, url: 'https://h:80/x'}\n",
+             - {name: f, url: 'https://h:${PORT}/x'}\n  - {name: g, url: 'https://h:80/x'}\n  \
+             - {name: h, url: 'https://me:hush@h:${PORT}/x?key=hush'}\n",
         )
         .variable("PORT", "4444444");
     assert_snapshot!(scene.readable(&scene.fail()), @r#"
-    the configuration has 6 mistakes
+    the configuration has 7 mistakes
     [root]/home/user.yml:3:20: tools.mcpServers[0].url: this is no address of a server: what stands in `[…]` is not an IPv6 address: write it as http://[::1]:PORT/PATH
     [root]/home/user.yml:4:20: tools.mcpServers[1].url: this is no address of a server: its port is not a number from 1 to 65535
     [root]/home/user.yml:5:20: tools.mcpServers[2].url: this is no address of a server: it names no host: write it as https://HOST/PATH
     [root]/home/user.yml:6:20: tools.mcpServers[3].url: this is no address of a server: there is a space or a control character in its host
     [root]/home/user.yml:7:20: tools.mcpServers[4].url: expected text that matches `^https?://`, found the text "ws://x/y"
     [root]/home/user.yml:8:20: tools.mcpServers[5].url: what `https://h:${PORT}/x` stands for is no address: its port is not a number from 1 to 65535
+    [root]/home/user.yml:10:20: tools.mcpServers[7].url: what `https://h:${PORT}/x?…` stands for is no address: its port is not a number from 1 to 65535
     "#);
 }
 

@@ -120,9 +120,11 @@ async fn an_approved_call_waits_for_its_server_and_is_made_once() {
 
     scene.leave(Letter::yes(id.clone(), call, fingerprint, now(&scene)));
     let broken = server.replace("server.py", "nowhere.py");
+    let unset = server.replace("name: calc,", "name: calc, env: {KEY: '${NOWHERE_SET}'},");
     for (server, why) in [
         (switched_off(&server), "`convoke mcp enable calc` switches it on"),
         (broken, "MCP server `calc` could not be started"),
+        (unset, "`convoke mcp get calc` says which"),
     ] {
         let (events, report) = scene.go_on(&id, &server, &model([])).await;
         assert_eq!(report.outcome.status, Status::Parked, "{why}: {:?}", report.outcome);

@@ -61,47 +61,6 @@ async fn what_was_changed_in_a_copy_is_found_and_can_be_taken_over() {
 }
 
 #[tokio::test]
-async fn what_the_user_changed_meanwhile_is_named_and_nothing_is_written() {
-    let scene = scene();
-    let workspace = scene.copy("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("a.txt"), "mine\n");
-    write(&root.join("gone.txt"), "mine\n");
-    write(&root.join("new.txt"), "mine\n");
-    scene.write("a.txt", "yours\n");
-    scene.write("new.txt", "yours\n");
-    let error = apply(&workspace).await.unwrap_err();
-    let WorkspaceError::Conflict { files, .. } = &error else { panic!("{error:?}") };
-    assert_eq!(*files, ["a.txt", "new.txt"]);
-    assert_eq!((scene.read("a.txt"), scene.read("gone.txt")), ("yours\n".into(), "1\n".into()));
-}
-
-#[tokio::test]
-async fn what_is_taken_back_is_not_removed_through_a_link() {
-    let scene = scene();
-    let workspace = scene.copy("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("sub/x.txt"), "x\n");
-    apply(&workspace).await.unwrap();
-    fs::remove_dir_all(root.join("sub")).unwrap();
-    fs::rename(scene.project().join("sub"), scene.root.join("elsewhere")).unwrap();
-    symlink(scene.root.join("elsewhere"), scene.project().join("sub")).unwrap();
-    assert!(apply(&workspace).await.is_err());
-    assert_eq!(files(&scene.root.join("elsewhere")), ["x.txt"]);
-}
-
-#[tokio::test]
-async fn a_link_put_in_the_way_leads_nothing_out() {
-    let scene = scene();
-    let workspace = scene.copy("r1").await.unwrap();
-    write(&workspace.root().unwrap().join("sub/x.txt"), "x\n");
-    fs::create_dir(scene.root.join("elsewhere")).unwrap();
-    symlink(scene.root.join("elsewhere"), scene.project().join("sub")).unwrap();
-    assert!(apply(&workspace).await.is_err());
-    assert_eq!(files(&scene.root.join("elsewhere")), [""; 0]);
-}
-
-#[tokio::test]
 async fn what_is_too_much_is_refused_and_nothing_is_left() {
     let scene = scene();
     let (run, kind) = (RunId::new("r1"), WorkspaceKind::Copy);

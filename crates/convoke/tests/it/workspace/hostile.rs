@@ -26,12 +26,23 @@ fn booby_trapped() -> Scene {
         scene.git(&["config", key, &canary(name)]);
     }
     scene.git(&["config", "filter.evil.required", "true"]);
+    // These are there only on the branch of a worktree, and only in the repository's directory for one.
+    for (name, condition) in
+        [("branch", "onbranch:convoke/**"), ("place", "gitdir:**/worktrees/**")]
+    {
+        let smudge = format!("[filter \"{name}\"]\n\tsmudge = \"{}\"\n", canary(name));
+        write(&scene.project().join(format!(".git/{name}.config")), smudge);
+        scene.git(&["config", &format!("includeIf.{condition}.path"), &format!("{name}.config")]);
+    }
     for hook in ["post-checkout", "post-index-change", "reference-transaction", "pre-commit"] {
         let path = scene.project().join(".git/hooks").join(hook);
         write(&path, format!("#!/bin/sh\n{}\n", canary(hook)));
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
-    scene.write(".gitattributes", "* filter=evil diff=evil\n");
+    scene.write(
+        ".gitattributes",
+        "* filter=evil diff=evil\n/src/* filter=branch\n.gitignore filter=place\n",
+    );
     scene.write("a.txt", "changed\n");
     scene
 }
@@ -67,8 +78,37 @@ async fn nothing_that_a_repository_configures_runs() {
 fn git_alone_would_run_it() {
     let scene = booby_trapped();
     let place = scene.root.join("plain");
-    scene.git(&["worktree", "add", "--quiet", place.to_str().unwrap()]);
-    assert!(!canaries(&scene).is_empty());
+    scene.git(&["add", ".gitattributes"]);
+    scene.git(&["commit", "--quiet", "-m", "second"]);
+    let place = place.to_str().unwrap();
+    scene.git(&["worktree", "add", "--quiet", "-b", "convoke/plain", place]);
+    for name in ["smudge", "branch", "place"] {
+        assert!(canaries(&scene).contains(&format!("canary-{name}")), "{:?}", canaries(&scene));
+    }
+}
+
+/// Bug: a filter was overruled by a name that was made text, which is another one.
+#[tokio::test]
+async fn a_filter_whose_name_is_no_text_is_refused() {
+    for mode in ["auto", "off"] {
+        let scene = booby_trapped();
+        let mut settings = fs::read(scene.project().join(".git/config")).unwrap();
+        settings.extend_from_slice(b"[filter \"\xff\"]\n\tclean = ");
+        settings.extend_from_slice(
+            format!("\"touch {}/canary-name; cat\"\n", scene.store().display()).as_bytes(),
+        );
+        fs::write(scene.project().join(".git/config"), settings).unwrap();
+        scene.write(".gitattributes", b"* filter=\xff\n");
+        let mut config = Config::default();
+        config.sandbox.mode = serde_json::from_value(mode.into()).unwrap();
+        let workspaces = scene.workspaces().sandbox(config.sandbox);
+        let (kind, run) = (convoke_core::WorkspaceKind::Worktree, "r1".into());
+        let made = workspaces.prepare(kind, &run, &scene.project()).await;
+        assert_eq!(canaries(&scene), [""; 0], "sandbox {mode}");
+        let error = made.map(drop).unwrap_err();
+        assert!(matches!(error, WorkspaceError::NoRepository { .. }), "{error:?}");
+        assert!(error.to_string().contains("filter"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -178,6 +178,21 @@ async fn submodules_and_repositories_inside_are_told() {
     assert_eq!(changes(&workspace).await, [""; 0]);
 }
 
+/// Bug: git gave up where it met a worktree that another run was just making.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_worktrees_are_made_at_once() {
+    let scene = std::sync::Arc::new(Scene::repository());
+    let mut made = tokio::task::JoinSet::new();
+    for number in 0..12 {
+        let scene = std::sync::Arc::clone(&scene);
+        made.spawn(async move { scene.worktree(&format!("r{number}")).await.map(drop) });
+    }
+    while let Some(made) = made.join_next().await {
+        made.unwrap().unwrap();
+    }
+    assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 13);
+}
+
 #[tokio::test]
 async fn two_runs_at_once_do_not_know_of_each_other() {
     let scene = Scene::repository();
@@ -194,58 +209,6 @@ async fn two_runs_at_once_do_not_know_of_each_other() {
     assert!(matches!(error, WorkspaceError::InUse { .. }), "{error:?}");
     let error = scene.workspaces().remove(&RunId::new("r1")).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::InUse { .. }), "{error:?}");
-}
-
-#[tokio::test]
-async fn what_the_user_changed_meanwhile_is_not_overwritten() {
-    let scene = Scene::repository();
-    let workspace = scene.worktree("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("a.txt"), "ONE\ntwo\nthree\n");
-    write(&root.join("src/b.rs"), "fn b() { b() }\n");
-    write(&root.join("new.txt"), "mine\n");
-    scene.write("a.txt", "eins\nzwei\ndrei\n");
-    scene.write("new.txt", "yours\n");
-    let error = apply(&workspace).await.unwrap_err();
-    let WorkspaceError::Conflict { files, .. } = &error else { panic!("{error:?}") };
-    assert_eq!(
-        *files,
-        ["a.txt (patch does not apply)", "new.txt (already exists in working directory)"]
-    );
-    assert_eq!(scene.read("src/b.rs"), "fn b() {}\n", "all or nothing");
-    assert!(workspace.is_needed().await.unwrap());
-    // A change elsewhere is in nobody's way.
-    scene.write("a.txt", "one\ntwo\nthree\n");
-    fs::remove_file(scene.project().join("new.txt")).unwrap();
-    scene.write("other.txt", "yours\n");
-    assert_eq!(apply(&workspace).await.unwrap().len(), 3);
-    assert_eq!(scene.read("other.txt"), "yours\n");
-}
-
-/// Bug: what was taken over before a run went on was in the way of what came after.
-#[tokio::test]
-async fn what_was_taken_over_before_is_no_conflict() {
-    let scene = Scene::repository();
-    let workspace = scene.worktree("r1").await.unwrap();
-    let root = workspace.root().unwrap().to_owned();
-    write(&root.join("new[1].txt"), "first\n");
-    write(&root.join("a.txt"), "ONE\ntwo\nthree\n");
-    assert_eq!(apply(&workspace).await.unwrap().len(), 2);
-    write(&root.join("new2.txt"), "second\n");
-    let checked = workspace.apply(Apply::Check).await.unwrap();
-    assert!(!checked.already && !scene.project().join("new2.txt").exists());
-    assert_eq!(apply(&workspace).await.unwrap().len(), 3);
-    assert_eq!(scene.read("new[1].txt"), "first\n");
-    assert_eq!(scene.read("a.txt"), "ONE\ntwo\nthree\n");
-    assert_eq!(scene.read("new2.txt"), "second\n");
-    // What somebody changed is still in the way, and named alone.
-    write(&root.join("new3.txt"), "third\n");
-    write(&root.join("new2.txt"), "second\nthird\n");
-    scene.write("new2.txt", "yours\n");
-    let error = apply(&workspace).await.unwrap_err();
-    let WorkspaceError::Conflict { files, .. } = &error else { panic!("{error:?}") };
-    assert_eq!(*files, ["new2.txt (patch does not apply)"]);
-    assert!(!scene.project().join("new3.txt").exists(), "all or nothing");
 }
 
 /// Bug: the copy of the index was younger than the index, so git took a file for unchanged that was changed
@@ -281,4 +244,43 @@ async fn what_a_killed_process_leaves_is_found_and_cleared_away() {
     assert_eq!(scene.git(&["branch", "--list", "convoke/*"]), "");
     assert_eq!(scene.git(&["worktree", "list"]).lines().count(), 1);
     assert!(matches!(workspaces.open(&run), Err(WorkspaceError::Gone { .. })));
+}
+
+/// Bug: what was taken over came a second time into a file that the user had changed elsewhere.
+#[tokio::test]
+async fn what_was_taken_over_is_known_again_beside_what_the_user_changed() {
+    let file = |top: &str, lines: usize| format!("{top}\n{}", "x\n".repeat(lines));
+    let scene = Scene::repository();
+    scene.write("same.txt", file("top", 6));
+    let workspace = scene.worktree("r1").await.unwrap();
+    let own = workspace.root().unwrap().join("same.txt");
+    write(&own, file("top", 7));
+    apply(&workspace).await.unwrap();
+    scene.write("same.txt", file("TOP", 7));
+    assert!(workspace.apply(Apply::Really).await.unwrap().already);
+    assert_eq!(scene.read("same.txt"), file("TOP", 7));
+    write(&own, file("top", 8));
+    apply(&workspace).await.unwrap();
+    assert_eq!(scene.read("same.txt"), file("TOP", 8));
+    // It is taken back there as well.
+    write(&own, file("top", 6));
+    apply(&workspace).await.unwrap();
+    assert_eq!(scene.read("same.txt"), file("TOP", 6));
+}
+
+/// Bug: what was applied could not be taken back after git had cleared its store.
+#[tokio::test]
+async fn git_keeps_what_was_taken_over() {
+    let scene = Scene::repository();
+    let workspace = scene.worktree("r1").await.unwrap();
+    let root = workspace.root().unwrap().to_owned();
+    write(&root.join("made.txt"), "x\n");
+    apply(&workspace).await.unwrap();
+    fs::remove_file(root.join("made.txt")).unwrap();
+    scene.git(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(apply(&workspace).await.unwrap(), ["deleted made.txt +0 -1"]);
+    assert!(!scene.project().join("made.txt").exists());
+    workspace.discard().await.unwrap();
+    assert_eq!(scene.git(&["for-each-ref", "refs/convoke"]), "");
+    assert_eq!(scene.git(&["branch", "--list", "convoke/*"]), "");
 }
