@@ -108,7 +108,7 @@ fn a_file_that_is_read_only_stays() {
     let path = scene.root().join("home/.config/convoke/convoke.yml");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
     let ran = scene.run(&["mcp", "add", "x", "--", "true"]);
-    assert!(ran.code == Some(1) && ran.stderr.contains("it is read-only"), "{ran:?}");
+    assert!(ran.code == Some(9) && ran.stderr.contains("it is read-only"), "{ran:?}");
     assert_eq!(own_file(&scene), "# mine\n");
 }
 
@@ -126,6 +126,25 @@ fn a_server_is_left_out_whole() {
         (rows.as_array().unwrap().len(), &find(&rows, "s")["state"]),
         (1, &json!("left_out"))
     );
+}
+
+/// Regression: servers that are left out counted as working, and lacked the keys of others.
+#[test]
+fn a_server_that_is_left_out_does_not_work() {
+    let lacking = "tools:\n  mcpServers:\n    - name: lacking\n      command: \"${NOT_SET}\"\n";
+    let off = "    - {name: off, command: x, enabled: false}\n";
+    for scene in [Scene::new().user(lacking), Scene::new().user(&format!("{lacking}{off}"))] {
+        for words in [&["mcp", "list", "--check"][..], &["mcp", "test"]] {
+            let ran = scene.run(words);
+            assert_eq!(ran.code, Some(1), "{words:?}: {ran:?}");
+        }
+        assert_eq!(scene.run(&["mcp", "list"]).code, Some(0), "nobody wanted to know");
+        let rows = scene.json(&["mcp", "list", "--json"]);
+        assert_eq!(find(&rows, "lacking")["enabled"], false, "{rows}");
+        let keys = |row: &Value| row.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let rows = rows.as_array().unwrap();
+        assert!(rows.iter().all(|row| keys(row) == keys(&rows[0])), "{rows:?}");
+    }
 }
 
 /// What was said of its tools, in rules for instance, was not said of a project's.
@@ -507,6 +526,22 @@ fn a_server_of_the_project_says_how_it_is_switched() {
     assert!(on.contains("`jj` is in use already") && !on.contains("off"), "{on}");
 }
 
+/// Regression: all that a project said of a server went with the switch.
+#[test]
+fn what_is_said_beside_a_switch_stays_when_it_is_switched_on() {
+    let servers = "tools:\n  mcpServers:\n    - name: files\n";
+    let limits = "      exclude: [write_file]\n      timeout: 5s\n";
+    let scene =
+        Scene::new().file("convoke.yml", format!("{servers}      enabled: false\n{limits}"));
+    let ran = scene.run(&["mcp", "enable", "files", "--project"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(scene.read("convoke.yml"), format!("{servers}{limits}"));
+    let scene = Scene::new().file("convoke.yml", format!("{servers}      enabled: false\n"));
+    let ran = scene.run(&["mcp", "enable", "files", "--project"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!scene.read("convoke.yml").contains("files"), "{}", scene.read("convoke.yml"));
+}
+
 /// The project's files are everybody's; who does not want a server says so in their own.
 #[test]
 fn a_server_of_the_project_is_switched_off_for_oneself_and_on_again() {
@@ -612,6 +647,19 @@ fn servers_that_failed_are_not_everything_that_works() {
     assert!(ran.code == Some(1) && ran.stdout.contains("Something does not work: "), "{ran:?}");
     let lines = ran.stdout.lines().filter(|line| line.trim_start().starts_with("dead: "));
     assert_eq!(lines.count(), 1, "one line a server: {ran:?}");
+}
+
+/// Regression: that it was not tried was said, and not why.
+#[test]
+fn why_a_server_was_not_tried_is_said() {
+    let scene = Scene::new();
+    let ran = scene.run(&["mcp", "add", "x", "--test", "--", "true", "${NOT_SET}"]);
+    let why = "it was not tried: the MCP server `x` is left out: it asks for a variable";
+    assert!(ran.code == Some(1) && ran.stderr.contains(why), "{ran:?}");
+    assert!(ran.stderr.contains("hint: the warning above says which"), "{ran:?}");
+    let ran = scene.run(&["mcp", "add", "y", "--project", "--test", "--", "true"]);
+    let why = "it was not tried: what the project's file says now is not trusted";
+    assert!(ran.code == Some(1) && ran.stderr.contains(why), "{ran:?}");
 }
 
 #[test]
