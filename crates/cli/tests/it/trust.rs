@@ -119,6 +119,17 @@ fn servers_of_listed_files_are_shown_however_the_files_are_named() {
 }
 
 #[test]
+fn listed_files_that_nobody_can_tell_are_not_kept_quiet_about() {
+    let text = "tools:\n  exclude: [\"${NOT_SET}\"]\n  mcpFiles: [x.json]\n";
+    let scene = Scene::new().file("convoke.yml", text).file("below/.mcp.json", SPOOFS);
+    let ran = scene.run(&["config", "trust", "--yes"]);
+    let said = "which files with MCP servers are used as well cannot be told:\n  [root]/home/project/convoke.yml:2:";
+    assert!(ran.code == Some(0) && ran.stderr.contains(said), "{ran:?}");
+    let ran = scene.run(&["config", "trust", "below", "--yes"]);
+    assert!(ran.code == Some(0) && !ran.stderr.contains("convoke.yml:"), "{ran:?}");
+}
+
+#[test]
 fn on_a_terminal_no_server_writes_outside_the_margin() {
     let scene = spoofing();
     let words = ["config", "trust", "--color", "never"];

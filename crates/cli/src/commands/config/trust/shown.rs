@@ -74,6 +74,11 @@ impl ServerFiles {
     /// Finds them, as whoever loads the configuration does.
     pub(super) fn of(file: &Path, session: &Session<'_>) -> Result<Self, Failure> {
         let folder = file.parent().unwrap_or(file);
+        let usual = folder.join(PROJECT_SERVERS);
+        // One further up is another project's.
+        if !file.exists() {
+            return Ok(Self { usual, listed: Ok(Vec::new()) });
+        }
         let mut all = session.sources()?;
         (all.project_directory, all.trust) = (Some(folder.to_owned()), Trust::Trusted);
         // What the user says today may stand in the way of what the project lists, and may not tomorrow.
@@ -88,7 +93,7 @@ impl ServerFiles {
             files.map(|(path, _)| path.to_owned()).collect()
         });
         let listed = listed.map_err(|error| error.problems().to_vec());
-        Ok(Self { usual: folder.join(PROJECT_SERVERS), listed })
+        Ok(Self { usual, listed })
     }
 
     /// Tells whether there are any, or may be.
