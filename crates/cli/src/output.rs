@@ -17,7 +17,9 @@ use crate::environment::Environment;
 pub(crate) use stream::{Size, Stream};
 pub(crate) use style::{Colour, Style};
 pub(crate) use table::Table;
-pub(crate) use text::{columns, cut, first_sentence, folded, harmless, spelled, word, wrap};
+pub(crate) use text::{
+    columns, cut, filled, filled_from_end, first_sentence, folded, harmless, spelled, word, wrap,
+};
 
 /// How much is said beside the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

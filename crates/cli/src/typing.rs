@@ -17,6 +17,8 @@ use self::keyboard::Keyboard;
 pub(crate) struct Typing {
     keyboard: Option<Keyboard>,
     draft: Draft,
+    /// Whether what is typed stays in the draft, complete or not.
+    is_held: bool,
     /// When a key was last pressed.
     pressed: Option<Instant>,
 }
@@ -30,11 +32,23 @@ impl Typing {
         typing
     }
 
+    /// Takes in something as if it was typed now.
+    #[cfg(test)]
+    pub(crate) fn press(&mut self, keys: &str) -> Vec<String> {
+        self.take_in(keys.as_bytes())
+    }
+
     /// Listens from now on, if there is a terminal to listen to.
     pub(crate) fn listen(&mut self) {
+        self.is_held = false;
         if self.keyboard.is_none() {
             self.keyboard = Keyboard::open();
         }
+    }
+
+    /// Keeps everything in the draft until it listens anew: nobody sees what is typed meanwhile.
+    pub(crate) const fn hold(&mut self) {
+        self.is_held = true;
     }
 
     /// Lets go of the terminal. Returns the lines that were completed in the last moment.
@@ -55,6 +69,10 @@ impl Typing {
     fn take_in(&mut self, bytes: &[u8]) -> Vec<String> {
         if !bytes.is_empty() {
             self.pressed = Some(Instant::now());
+        }
+        if self.is_held {
+            self.draft.keep(bytes);
+            return Vec::new();
         }
         self.draft.take_in(bytes)
     }

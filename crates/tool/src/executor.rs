@@ -37,6 +37,7 @@ use crate::record::{NullSink, Recorder};
 use crate::turns::Turns;
 use crate::view::ToolView;
 
+pub use ask::UNANSWERED_IN_TIME;
 pub(crate) use end::for_event;
 pub(crate) use entered::Entered;
 pub use limits::Limits;

@@ -94,6 +94,7 @@ pub use convoke_core::{Permission, ToolError};
 pub use environment::{SessionEnvironment, Variable, looks_like_credential};
 pub use executor::{
     CallOptions, Decided, ExecutorBuilder, Grants, Limits, PreparedCall, ToolExecutor,
+    UNANSWERED_IN_TIME,
 };
 pub use file_error::file_error;
 pub use form::{Choice, Field, FieldKind, Form};

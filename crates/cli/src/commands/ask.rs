@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use super::run::approve::forget_what_was_typed;
+use super::run::approve::Keys;
 use crate::output::Output;
 
 /// Tells whether somebody can be asked.
@@ -15,7 +15,7 @@ pub(super) fn yes(question: &str, output: &Output) -> Option<bool> {
     if !can_be_asked(output) {
         return None;
     }
-    forget_what_was_typed();
+    Keys::Terminal.forget();
     output.err.text(format_args!("{} [y/N] ", output.err.printable(question)));
     output.err.flush();
     let mut line = String::new();

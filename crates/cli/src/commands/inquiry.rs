@@ -2,10 +2,11 @@
 //! that is opened. Nothing is sent before the person has seen all of it and said yes.
 //!
 //! While fields are asked for, whatever is typed is what goes into the field, an `n` included; an empty line takes
-//! what stands in brackets. The end of input and Ctrl-C decline. What the server says is marked as its own. What goes
-//! into a field for passwords is not seen while it is typed.
+//! what stands in brackets. The end of input and Ctrl-C decline, or leave a question of another process open. What the
+//! server says is marked as its own, behind a bar that none of it can leave. What goes into a field for passwords is not
+//! seen while it is typed, by whoever reads the line.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use convoke::journal::OpenQuestion;
 use convoke_core::event::Wanted;
@@ -13,8 +14,8 @@ use convoke_tool::{Field, Form, Inquiry};
 use serde_json::{Map, Value};
 use url::{Host, Url};
 
-use super::run::approve::Unseen;
-use crate::output::{Stream, Style, columns, harmless, wrap};
+use super::run::approve::Typed;
+use crate::output::{Stream, Style, folded, harmless, wrap};
 use crate::view::brief::one_line;
 
 /// How many lines of a stranger's words are shown.
@@ -23,6 +24,9 @@ const MAX_LINES: usize = 40;
 const NAME: usize = 60;
 const HOW: &str = "An empty line takes what is in [brackets]; Ctrl-C declines, and stops all of it if it \
 comes again. You see everything before it is sent.";
+/// The same, where another process asks.
+const HOW_ELSEWHERE: &str = "An empty line takes what is in [brackets]; Ctrl-C and Ctrl-D leave the question open. \
+You see everything before it is sent.";
 
 /// An inquiry that is being answered.
 #[derive(Debug)]
@@ -33,10 +37,8 @@ pub(super) struct Answering {
     entered: Map<String, Value>,
     /// Which field is asked for; behind the last one, whether all of it is sent.
     at: usize,
-    /// Whether what is secret is typed unseen: where a Ctrl-C does not end the process before the terminal is as it was.
-    hides: bool,
-    /// Held while it is.
-    unseen: Mutex<Option<Unseen>>,
+    /// Whether another process asks: then who leaves has said nothing to it.
+    is_elsewhere: bool,
 }
 
 /// What a line came to.
@@ -54,7 +56,7 @@ impl Answering {
     pub(super) fn new(inquiry: Arc<Inquiry>) -> Self {
         // A form that cannot be read was put to nobody.
         let form = Form::wanted(&inquiry.wanted).ok().flatten();
-        Self { inquiry, form, entered: Map::new(), at: 0, hides: true, unseen: Mutex::default() }
+        Self { inquiry, form, entered: Map::new(), at: 0, is_elsewhere: false }
     }
 
     /// Begins to answer what another process asked.
@@ -69,7 +71,7 @@ impl Answering {
             calls: Vec::new(),
         };
         let answering = Self::new(Arc::new(asked.recorded_for(question.reason)));
-        Some(Self { hides: false, ..answering })
+        Some(Self { is_elsewhere: true, ..answering })
     }
 
     pub(super) const fn form(&self) -> Option<&Form> {
@@ -94,12 +96,14 @@ impl Answering {
         stream.line(format_args!("{who} asks, during {}:", stream.printable(&during)));
         self.lines(stream).iter().for_each(|line| stream.line(line));
         if let Some(problem) = &inquiry.problem {
-            let problem = stream.printable(problem);
-            let line = format!("  the last answer did not fit: {problem}");
-            stream.line(stream.paint(Style::Warn, line));
+            let problem = format!("the last answer did not fit: {problem}");
+            for line in set_off("  ", &problem, stream) {
+                stream.line(stream.paint(Style::Warn, line));
+            }
         }
         let reason = format!("It is asked because {}.", stream.printable(reason));
-        let how = (!self.fields().is_empty()).then(|| HOW.to_owned());
+        let how = if self.is_elsewhere { HOW_ELSEWHERE } else { HOW };
+        let how = (!self.fields().is_empty()).then(|| how.to_owned());
         for line in std::iter::once(reason).chain(how).flat_map(|text| wrap(&text, stream.width()))
         {
             stream.line(stream.paint(Style::Dim, line));
@@ -114,18 +118,17 @@ impl Answering {
 
     /// Returns what is asked: the words of whoever asks, and where a page leads.
     pub(super) fn lines(&self, stream: &Stream) -> Vec<String> {
-        let bar = if stream.shows_unicode() { "\u{2502}" } else { "|" };
         let words: Vec<&str> = self.inquiry.message.lines().collect();
         let mut lines: Vec<String> = Vec::new();
         for line in words.iter().take(MAX_LINES) {
-            lines.extend(fitting(line, stream).iter().map(|line| format!("  {bar} {line}")));
+            lines.extend(set_off(&bar(stream), line, stream));
         }
         if let Some(more) = words.len().checked_sub(MAX_LINES).filter(|more| *more > 0) {
             lines.push(format!("  {} {more} more lines", stream.ellipsis()));
         }
         if let Wanted::Visit { url } = &self.inquiry.wanted {
             lines.push("  It wants you to open this page:".to_owned());
-            lines.push(format!("    {}", harmless(url)));
+            lines.extend(set_off("    ", url, stream));
             let (host, warnings) = leads_to(url);
             let host = stream.paint(Style::Emphasis, harmless(&host)).to_string();
             lines.push(format!("  It is a page of {host}"));
@@ -141,32 +144,25 @@ impl Answering {
         self.fields().iter().map(Field::told).collect()
     }
 
-    /// Shows what is typed from now on, or does not.
-    fn show_typing(&self, shows: bool) {
-        let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
-        *unseen = None;
-        if !shows {
-            *unseen = Unseen::begin();
-        }
+    /// Tells whether the next line is seen while it is typed.
+    pub(super) fn typed(&self) -> Typed {
+        let is_secret = self.fields().get(self.at).is_some_and(Field::is_secret);
+        if is_secret { Typed::Unseen } else { Typed::Seen }
     }
 
     /// Asks for the next line.
     pub(super) fn prompt(&self, stream: &Stream) {
-        let is_secret = self.fields().get(self.at).is_some_and(Field::is_secret);
-        self.show_typing(!(is_secret && self.hides));
         let count = self.fields().len();
         match self.fields().get(self.at) {
             Some(field) => {
-                let described = field.described();
-                let described = stream.printable(&described);
-                let described = format!("({}/{count}) {described}", self.at + 1);
-                for line in wrap(&described, stream.width()) {
+                let described = format!("({}/{count}) {}", self.at + 1, field.described());
+                for line in set_off("", &described, stream) {
                     stream.line(line);
                 }
                 let before = self.entered.get(&field.name).or(field.default.as_ref());
                 let before = before.map(|value| format!(" [{}]", shown(field, value)));
                 let asked = one_line(&field.name, NAME) + &before.unwrap_or_default();
-                stream.text(format_args!("{}: ", stream.printable(&asked)));
+                stream.text(set_off("", &asked, stream).join("\n") + ": ");
             }
             None => self.ask_to_send(stream),
         }
@@ -184,7 +180,9 @@ impl Answering {
             let value = self.entered.get(&field.name).map(|value| shown(field, value));
             let value = value.unwrap_or_else(|| "(nothing)".to_owned());
             let told = format!("{}: {value}", one_line(&field.name, NAME));
-            stream.line(format_args!("  {}", stream.printable(&told)));
+            for line in set_off("  ", &told, stream) {
+                stream.line(line);
+            }
         }
         let change = if self.fields().is_empty() { "" } else { ", [c]hange" };
         stream.text(format_args!("Send it? [y]es, [n]o{change}: "));
@@ -192,7 +190,6 @@ impl Answering {
 
     /// Takes in a line; none at the end of input.
     pub(super) fn hear(&mut self, line: Option<&str>, stream: &Stream) -> Step {
-        self.show_typing(true);
         let Some(line) = line else { return Step::Decline };
         let fields = self.form.as_ref().map(Form::fields).unwrap_or_default();
         let Some(field) = fields.get(self.at) else { return self.hear_whether(line, stream) };
@@ -228,16 +225,27 @@ impl Answering {
     }
 }
 
-/// Returns a line of somebody else's as lines that fit, also where they go into a file: what was laid out stays so
-/// as long as there is room for it.
-fn fitting(line: &str, stream: &Stream) -> Vec<String> {
+/// Returns what stands before words of somebody else's.
+fn bar(stream: &Stream) -> String {
+    let bar = if stream.shows_unicode() { "\u{2502}" } else { "|" };
+    format!("  {bar} ")
+}
+
+/// Returns words of somebody else's as lines that fit, also where they go into a file: the first behind this, the others
+/// behind a bar. The terminal has nothing to break, so none of them can look like a line of ours. What was laid out
+/// stays so as long as there is room for it.
+fn set_off(first: &str, words: &str, stream: &Stream) -> Vec<String> {
     const BEFORE: usize = 4;
-    let line = harmless(line);
-    let room = stream.width().map(|width| width.saturating_sub(BEFORE));
-    match room {
-        Some(room) if columns(&line) > room => wrap(&line, Some(room)),
-        _ => vec![line],
-    }
+    // A tab takes as many columns as the terminal likes.
+    let words = harmless(words).replace('\t', "    ");
+    // The last column is left free, in which some terminals break a line already.
+    let room = stream.width_now().map_or(usize::MAX, |width| width.saturating_sub(BEFORE + 1));
+    let lines = words.lines().flat_map(|line| folded(line, room)).map(str::trim_end);
+    let bar = bar(stream);
+    let before = std::iter::once(first).chain(std::iter::repeat(bar.as_str()));
+    let lines: Vec<String> =
+        before.zip(lines).map(|(before, line)| format!("{before}{line}")).collect();
+    if lines.is_empty() { vec![first.to_owned()] } else { lines }
 }
 
 /// Returns a value as a person would enter it, unless others must not see it.
@@ -361,9 +369,36 @@ mod tests {
         form.show("t", None, &stream);
         form.prompt(&stream);
         let shown = stream.contents();
-        assert!(shown.lines().all(|line| columns(line) <= 40), "{shown}");
+        assert!(shown.lines().all(|line| crate::output::columns(line) <= 40), "{shown}");
         let words = shown.replace("\n  \u{2502} ", " ").replace('\n', " ");
         assert!(words.contains(message) && words.contains(HOW), "{shown}");
+    }
+
+    /// Regression: a word that was longer than a line went on at the left, where our own lines are.
+    #[test]
+    fn no_word_of_a_server_leaves_its_margin() {
+        let stream = Stream::on_terminal(60).without_colour();
+        let gap = "\u{2800}".repeat(200);
+        let forged = format!("x{gap}Send\u{2800}it?\u{2800}[y]es\t{gap}y\nmcp:bank\u{2800}asks");
+        let property = json!({ "type": "string", "description": forged, "default": forged });
+        let schema = json!({ "properties": { (forged.as_str()): property } });
+        let mut inquiry = Inquiry::clone(&answering(Wanted::Form { schema }).inquiry);
+        (inquiry.message, inquiry.problem) = (forged.clone(), Some(forged.clone()));
+        let mut form = Answering::new(Arc::new(inquiry));
+        form.show("t", None, &stream);
+        say(&mut form, "", &stream);
+        stream.line("");
+        form.prompt(&stream);
+        stream.line("");
+        let page = Wanted::Visit { url: format!("https://x.example/{forged}") };
+        answering(page).show("t", None, &stream);
+        let shown = stream.contents();
+        assert!(shown.lines().all(|line| crate::output::columns(line) <= 60), "{shown}");
+        for part in ["Send\u{2800}it", "mcp:bank"] {
+            let forged: Vec<&str> = shown.lines().filter(|line| line.contains(part)).collect();
+            assert!(!forged.is_empty(), "{shown}");
+            assert!(forged.iter().all(|line| line.starts_with("  \u{2502} ")), "{forged:?}");
+        }
     }
 
     #[test]

@@ -74,6 +74,47 @@ pub(crate) fn folded(text: &str, width: usize) -> Vec<&str> {
     }
 }
 
+/// Breaks a text into pieces of at most `width` columns, anywhere. All but the last are full.
+pub(crate) fn filled(text: &str, width: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    loop {
+        let piece = prefix(rest, width.max(20));
+        pieces.push(piece);
+        rest = rest.get(piece.len()..).unwrap_or_default();
+        if rest.is_empty() {
+            return pieces;
+        }
+    }
+}
+
+/// Does the same from the end: all but the first are full.
+pub(crate) fn filled_from_end(text: &str, width: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    loop {
+        let begins = suffix(rest, width.max(20));
+        pieces.push(rest.get(begins..).unwrap_or_default());
+        rest = rest.get(..begins).unwrap_or_default();
+        if rest.is_empty() {
+            pieces.reverse();
+            return pieces;
+        }
+    }
+}
+
+/// Returns where the longest end begins that takes at most `width` columns.
+fn suffix(text: &str, width: usize) -> usize {
+    let mut taken = 0;
+    for (index, letter) in text.char_indices().rev() {
+        taken += letter.width().unwrap_or(0);
+        if taken > width {
+            return index + letter.len_utf8();
+        }
+    }
+    0
+}
+
 /// Returns the first sentence of a text, on one line.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let line = text.trim().lines().next().unwrap_or_default();
@@ -210,6 +251,16 @@ mod tests {
         assert!(pieces.iter().all(|piece| columns(piece) <= 20), "{pieces:?}");
         assert_eq!(pieces.first(), Some(&"one two three four "));
         assert_eq!(folded("", 20), [""]);
+    }
+
+    #[test]
+    fn filled_pieces_are_whole_from_both_ends() {
+        let text = format!("{}漢{}é", "x".repeat(19), "y".repeat(30));
+        let (one, other) = (filled(&text, 20), filled_from_end(&text, 20));
+        assert!(one.concat() == text && other.concat() == text);
+        assert_eq!(one.iter().map(|piece| columns(piece)).collect::<Vec<_>>(), [19, 20, 13]);
+        assert_eq!(other.iter().map(|piece| columns(piece)).collect::<Vec<_>>(), [12, 20, 20]);
+        assert_eq!((filled("", 20), filled_from_end("", 20)), (vec![""], vec![""]));
     }
 
     #[test]

@@ -35,18 +35,33 @@ impl Draft {
     pub(crate) fn take_in(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut lines = Vec::new();
         for byte in bytes {
-            self.begun.push(*byte);
-            match Key::of(&self.begun) {
-                None => continue,
-                Some(Key::Enter) if !self.is_paste && !self.goes_on() => {
-                    lines.push(self.take_text());
-                }
-                Some(key) => self.press(key),
+            let Some(key) = self.key(*byte) else { continue };
+            match key {
+                Key::Enter if !self.is_paste && !self.goes_on() => lines.push(self.take_text()),
+                key => self.press(key),
             }
-            self.begun.clear();
         }
         lines.retain(|line| !line.trim().is_empty());
         lines
+    }
+
+    /// Takes in what was typed, and completes nothing: lines stay below each other.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            let Some(key) = self.key(*byte) else { continue };
+            let says_nothing = self.text.trim().is_empty() || self.text.ends_with('\n');
+            if key != Key::Enter || self.is_paste || !says_nothing {
+                self.press(key);
+            }
+        }
+    }
+
+    /// Returns the key that this byte completes.
+    fn key(&mut self, byte: u8) -> Option<Key> {
+        self.begun.push(byte);
+        let key = Key::of(&self.begun)?;
+        self.begun.clear();
+        Some(key)
     }
 
     /// A backslash at the end of a line means that the line goes on.
@@ -136,6 +151,18 @@ mod tests {
     fn enter_completes_a_line_and_the_rest_stays() {
         assert_eq!(typed(b"one\ntwo\r three"), (vec!["one".into(), "two".into()], " three".into()));
         assert_eq!(typed(b"\n  \n"), (vec![], String::new()));
+    }
+
+    #[test]
+    fn what_is_kept_completes_nothing() {
+        let mut draft = Draft::default();
+        assert_eq!(draft.take_in(b"and say ye"), [""; 0]);
+        draft.keep(b"s\n\n then");
+        draft.keep(b" more\x7f\x1b[200~\n\nx\x1b[201~\n");
+        assert_eq!(draft.text(), "and say yes\n then mor\n\nx\n");
+        draft.take_text();
+        draft.keep(b"\n \n");
+        assert_eq!(draft.text(), " ");
     }
 
     #[test]

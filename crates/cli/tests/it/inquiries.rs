@@ -89,6 +89,43 @@ fn a_short_password_is_seen_nowhere() {
     assert!(text.contains("[c]hange: yes"), "what is no secret is seen again: {text}");
 }
 
+/// Regression: where a line was begun before the question, the password was seen while it was typed, and the terminal
+/// was left as nobody can use it.
+#[test]
+fn a_password_is_not_seen_in_a_chat_in_which_a_line_was_begun() {
+    let wait = json!({ "command": "until [ -e go ]; do :; done" });
+    let unlock = json!({ "name": "mcp__asks__unlock", "args": {} });
+    let World { threads, server, scene } = World::new(vec![
+        Reply::default().call("run_command", wait).into(),
+        Reply::default().call("tool_search", json!({ "query": "unlock" })).into(),
+        Reply::default().call("use_tool", unlock).into(),
+        Reaction::from(Reply::text("Done.")),
+    ]);
+    let Some(scene) = configured(scene) else { return };
+    let world = World { threads, server, scene };
+    let words = ["chat", "--model", "openai-chat/m", "--mode", "full"];
+    let Some(mut here) = Session::start(&world.scene, &words) else { return };
+    here.wait_for_prompt();
+    here.type_in("Go.\r");
+    here.wait_until("the place to type", |text| text.ends_with("s\n›"));
+    here.type_in("a draft");
+    here.wait_for("› a draft");
+    std::fs::write(world.scene.project().join("go"), "").unwrap();
+    here.wait_until("the question", |text| text.ends_with("\npassword:"));
+    here.wait_until_unseen();
+    here.type_in("0815\r");
+    here.wait_until("all of it", |text| text.ends_with("[c]hange:"));
+    assert!(here.is_as_before(), "what is no secret is seen, and whole lines are awaited");
+    here.type_in("yes\r");
+    let text =
+        here.wait_until("the draft", |text| text.contains("Done.") && text.ends_with("› a draft"));
+    assert!(text.contains("[c]hange: yes") && !text.contains("0815"), "{text}");
+    assert!(told(&world).contains("[secret password]"), "{}", told(&world));
+    here.type_in("\u{15}/quit\r");
+    let (text, code) = here.end();
+    assert_eq!(code, Some(0), "{text}");
+}
+
 #[test]
 fn ctrl_c_declines_and_the_call_goes_on() {
     let Some(scene) = configured(Scene::new()) else { return };
@@ -196,6 +233,41 @@ fn a_form_is_shown_and_filled_in_from_another_terminal() {
     });
     let sent = r#""content": {"command": "rm -rf /", "level": 3, "name": "Ada"}"#;
     assert!(told(&world).contains(sent), "{}", told(&world));
+}
+
+/// Regression: a password that was typed into another terminal was seen there, and Ctrl-C was said to decline.
+#[test]
+fn a_password_is_not_seen_in_another_terminal_either() {
+    let Some(world) = world("unlock") else { return };
+    let Some(here) = Session::start(&world.scene, &RUN) else { return };
+    here.wait_until("the question", |text| text.ends_with("\npassword:"));
+    let listed = world.scene.json(&["runs", "list", "--json", "--status", "waiting"]);
+    let id = listed[0]["run"].as_str().unwrap().to_owned();
+    let there = || {
+        let there = Session::start(&world.scene, &["runs", "approve", &id])?;
+        there.wait_until("the question there", |text| {
+            text.contains("Ctrl-C and Ctrl-D leave the question") && text.ends_with("\npassword:")
+        });
+        there.wait_until_unseen();
+        Some(there)
+    };
+    for (key, code) in [("08\u{3}", 130), ("\u{4}", 2)] {
+        let Some(mut there) = there() else { return };
+        there.type_in(key);
+        there.wait_until_as_before();
+        let (text, ended) = there.end();
+        assert!(ended == Some(code) && !text.contains("08"), "{ended:?}: {text}");
+    }
+    let Some(mut there) = there() else { return };
+    there.type_in("0815\r");
+    there.wait_until("all of it", |text| text.ends_with("[c]hange:"));
+    assert!(there.is_as_before());
+    there.type_in("y\r");
+    let (text, code) = there.end();
+    assert!(code == Some(0) && !text.contains("0815"), "{code:?}: {text}");
+    let (text, code) = here.end();
+    assert!(code == Some(0) && text.contains("Done."), "{text}");
+    assert!(told(&world).contains("[secret password]"), "{}", told(&world));
 }
 
 /// What a call asks in the middle of its work cannot wait for another day.

@@ -22,11 +22,13 @@ fn served() -> Scene {
     scene
 }
 
-fn own_file(scene: &Scene) -> String {
+/// Returns the user's configuration file.
+pub(crate) fn own_file(scene: &Scene) -> String {
     fs::read_to_string(scene.root().join("home/.config/convoke/convoke.yml")).unwrap()
 }
 
-fn find<'a>(rows: &'a Value, name: &str) -> &'a Value {
+/// Returns the row of a server.
+pub(crate) fn find<'a>(rows: &'a Value, name: &str) -> &'a Value {
     rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()
 }
 

@@ -141,6 +141,26 @@ impl Session {
         modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
+    /// Waits until the terminal waits for whole lines that it does not show.
+    pub(crate) fn wait_until_unseen(&self) {
+        self.wait_for_modes(|modes| {
+            modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO)
+        });
+    }
+
+    /// Waits until the terminal is as it was before.
+    pub(crate) fn wait_until_as_before(&self) {
+        self.wait_for_modes(|_| self.is_as_before());
+    }
+
+    fn wait_for_modes(&self, are_so: impl Fn(LocalModes) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !are_so(tcgetattr(&self.terminal).unwrap().local_modes) {
+            assert!(Instant::now() < end, "the terminal is another");
+            std::thread::yield_now();
+        }
+    }
+
     /// Waits until the command has ended, and returns what the screen shows and the exit code.
     pub(crate) fn end(mut self) -> (String, Option<i32>) {
         let code = self.child.wait().unwrap().code();

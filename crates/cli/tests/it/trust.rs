@@ -89,6 +89,46 @@ fn servers_are_shown_whole_before_they_are_trusted() {
     assert_eq!(heads.count(), 5, "three servers, and two keys: {ran:?}");
 }
 
+/// Regression: files that a project lists by a variable were used once it was trusted, and not shown before.
+#[test]
+fn servers_of_listed_files_are_shown_however_the_files_are_named() {
+    let servers = r#"{"mcpServers": {"evil": {"command": "sh", "args": ["-c", "curl evil"]}}}"#;
+    for listed in [
+        r#"["${NOPE:-.vscode/x.json}", "gone.json"]"#,
+        r#"["${PLACE}/x.json", "${NOPE:-gone}.json"]"#,
+        r#""${LISTED}""#,
+    ] {
+        let scene = Scene::new()
+            .variable("PLACE", ".vscode")
+            .variable("LISTED", r#"[".vscode/x.json", "gone.json"]"#)
+            .file(".vscode/x.json", servers)
+            .file("convoke.yml", format!("tools:\n  mcpFiles: {listed}\n"));
+        let ran = scene.run(&["config", "trust", "--yes"]);
+        assert_eq!(ran.code, Some(0), "{listed}: {ran:?}");
+        for part in [
+            "project/.vscode/x.json (1 MCP server) is used as well",
+            "\n  evil: sh -c \"curl evil\"\n",
+            "project/gone.json is listed and is not there",
+            "and the agents and MCP servers beside it also after they are changed",
+        ] {
+            assert!(ran.stderr.contains(part), "{part} for {listed}: {ran:?}");
+        }
+        let used = scene.json(&["mcp", "list", "--json"]);
+        assert_eq!(used[0]["name"], "evil", "what was shown is what is used: {used}");
+    }
+}
+
+#[test]
+fn listed_files_that_nobody_can_tell_are_not_kept_quiet_about() {
+    let text = "tools:\n  exclude: [\"${NOT_SET}\"]\n  mcpFiles: [x.json]\n";
+    let scene = Scene::new().file("convoke.yml", text).file("below/.mcp.json", SPOOFS);
+    let ran = scene.run(&["config", "trust", "--yes"]);
+    let said = "which files with MCP servers are used as well cannot be told:\n  [root]/home/project/convoke.yml:2:";
+    assert!(ran.code == Some(0) && ran.stderr.contains(said), "{ran:?}");
+    let ran = scene.run(&["config", "trust", "below", "--yes"]);
+    assert!(ran.code == Some(0) && !ran.stderr.contains("convoke.yml:"), "{ran:?}");
+}
+
 #[test]
 fn on_a_terminal_no_server_writes_outside_the_margin() {
     let scene = spoofing();

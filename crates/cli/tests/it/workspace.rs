@@ -394,6 +394,9 @@ fn what_a_run_undid_after_it_was_applied_is_taken_back() {
             let ran = world.scene.run(&["runs", "resume", "--last", message]);
             assert_eq!(ran.code, Some(0), "{ran:?}");
         }
+        let ran = world.scene.run(&["runs", "apply", "--last", "--check"]);
+        let said = "  would be taken back, because it was undone after it was applied: 1 file";
+        assert!(ran.stderr.contains(said), "nothing is done yet: {ran:?}");
         let ran = world.scene.run(&["runs", "apply", "--last"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "M a.txt  +1 -1\n"), "{ran:?}");
         assert!(ran.stderr.contains("undone after it was applied: 1 file"), "{ran:?}");

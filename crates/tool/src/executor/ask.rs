@@ -61,6 +61,9 @@ impl Matter {
     }
 }
 
+/// What the answer to a question ends with in the events, where nobody gave one in time.
+pub const UNANSWERED_IN_TIME: &str = "nobody answered in time";
+
 /// How a question ended.
 pub(super) enum Heard {
     Answer(Answer),
@@ -137,7 +140,7 @@ impl ToolExecutor {
                 return Once::Ended(Asked::Deferred(prepared.ticket.deferred(why)));
             }
             Heard::Answer(Answer::Nobody) => format!("{reason}, and nobody can be asked here"),
-            Heard::Silence => format!("{reason}, and nobody answered in time"),
+            Heard::Silence => format!("{reason}, and {UNANSWERED_IN_TIME}"),
         };
         match self.0.limits.unanswered {
             Unanswered::Park => {
@@ -181,7 +184,7 @@ impl ToolExecutor {
             Heard::Answer(Answer::Yes(consent)) => (true, None, consent.by),
             Heard::Answer(Answer::No(objection)) => (false, objection.message, objection.by),
             Heard::Answer(Answer::Nobody) => (false, Some("nobody could be asked".into()), None),
-            Heard::Silence => (false, Some("nobody answered in time".into()), None),
+            Heard::Silence => (false, Some(UNANSWERED_IN_TIME.into()), None),
             Heard::Stopped => (false, Some("the run was stopped".into()), None),
         };
         let answered = EventBody::ApprovalAnswered {

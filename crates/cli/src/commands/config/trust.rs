@@ -5,12 +5,11 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use convoke::PROJECT_SERVERS;
 use convoke::agent::files::{list, usual_directories};
 use convoke::config::{PROJECT_FILE_NAMES, Trust as State, grants};
 use convoke_core::ExitCode;
 
-use self::shown::tell;
+use self::shown::{ServerFiles, tell};
 use crate::commands::ask;
 use crate::failure::Failure;
 use crate::output::{Output, spelled};
@@ -82,11 +81,13 @@ impl Trust {
             say(output, &format!("{shown} is trusted already"));
             return Ok(ExitCode::Done);
         }
-        if let Some(folder) = folder {
-            refuse_nothing(folder)?;
+        let servers = ServerFiles::of(&file, session)?;
+        let has_others = file.parent().is_some_and(has_agents) || servers.is_some();
+        if let Some(folder) = folder.filter(|_| !has_others) {
+            return Err(nothing_in(folder));
         }
         if !(self.yes && output.is_quiet()) {
-            tell(&file, &grants, output);
+            tell(&file, &grants, &servers, output);
         }
         let question = match folder {
             None => format!("Trust {shown} as it is now?"),
@@ -104,7 +105,7 @@ impl Trust {
         say(
             output,
             &match folder {
-                None if file.parent().is_some_and(has_others) => format!(
+                None if has_others => format!(
                     "trusted {shown} as it is now, and the agents and MCP servers beside it also after they are changed"
                 ),
                 None => format!("trusted {shown} as it is now"),
@@ -117,21 +118,15 @@ impl Trust {
     }
 }
 
-/// Tells whether there are agents or MCP servers in files of their own.
-fn has_others(folder: &Path) -> bool {
-    let has_agents =
-        usual_directories(Some(folder), None, None).iter().any(|at| !list(at).is_empty());
-    has_agents || folder.join(PROJECT_SERVERS).exists()
+/// Tells whether there are agents in files of their own.
+fn has_agents(folder: &Path) -> bool {
+    usual_directories(Some(folder), None, None).iter().any(|at| !list(at).is_empty())
 }
 
 /// Says no to a folder in which there is nothing that trust is needed for.
-fn refuse_nothing(folder: &Path) -> Result<(), Failure> {
-    if has_others(folder) {
-        return Ok(());
-    }
+fn nothing_in(folder: &Path) -> Failure {
     let message = format!("there is nothing in `{}` that has to be trusted", folder.display());
-    Err(Failure::usage(message)
-        .hint("that would be a convoke.yml, files of agents, or a .mcp.json"))
+    Failure::usage(message).hint("that would be a convoke.yml, files of agents, or a .mcp.json")
 }
 
 /// Asks whoever sits at the terminal.

@@ -44,7 +44,8 @@ Examples:
   convoke mcp test files
 
 Exit codes:
-  0 it was added, 1 it was added, and the test you asked for failed";
+  0 it was added, 1 it was added, and the test you asked for failed or could not be made, 2 called wrongly,
+  7 the file is not right, 9 it cannot be changed";
 
 const AFTER_JSON: &str = "\
 Takes what other programs have in a file for one server: what stands behind its name in `mcpServers`.
@@ -54,7 +55,8 @@ Examples:
   convoke mcp add-json tracker '{\"type\": \"http\", \"url\": \"https://mcp.example.com/mcp\"}'
 
 Exit codes:
-  0 it was added, 1 it was added, and the test you asked for failed";
+  0 it was added, 1 it was added, and the test you asked for failed or could not be made, 2 called wrongly,
+  7 the file is not right, 9 it cannot be changed";
 
 /// Add a server
 #[derive(Debug, Args)]
@@ -345,28 +347,51 @@ fn finish(
     place.warn(output);
     let name = &server.name;
     let is_watched = output.err.is_terminal() && !output.is_quiet();
-    let works = if is_wanted || is_watched { try_out(name, session, output)? } else { None };
-    if works.is_none() {
-        if is_wanted {
-            failure::doubt(output, "it was not tried");
+    let tried = (is_wanted || is_watched).then(|| try_out(name, place, session, output));
+    let works = match tried.transpose()? {
+        Some(Tried::Works) => true,
+        Some(Tried::Fails) => false,
+        untried => {
+            if let Some(Tried::Not(why)) = untried.filter(|_| is_wanted) {
+                failure::doubt(output, &format!("it was not tried: {why}"));
+                why.hints().for_each(|hint| failure::hint(output, hint));
+            }
+            failure::hint(output, &format!("`convoke mcp test {name}` says whether it works"));
+            false
         }
-        failure::hint(output, &format!("`convoke mcp test {name}` says whether it works"));
-    }
+    };
     // It is there in any case; a script that has it tried goes by how that went.
-    let has_failed = is_wanted && works != Some(true);
-    Ok(if has_failed { ExitCode::Failed } else { ExitCode::Done })
+    Ok(if is_wanted && !works { ExitCode::Failed } else { ExitCode::Done })
 }
 
-/// Starts a server that was just added, and says what it offers. That it does not work undoes nothing. Tells whether
-/// it works, if it could be tried: one of a project that is not trusted cannot, nor one that lacks a variable.
+/// What came of trying a server.
+enum Tried {
+    Works,
+    Fails,
+    /// It could not be tried: one of a project that is not trusted cannot, nor one that lacks a variable.
+    Not(Failure),
+}
+
+/// Starts a server that was just added, and says what it offers. That it does not work undoes nothing.
 fn try_out(
     name: &str,
+    place: PlaceFlag,
     session: &Session<'_>,
     output: &mut Output,
-) -> Result<Option<bool>, Failure> {
+) -> Result<Tried, Failure> {
     const PATIENCE: Duration = Duration::from_secs(20);
-    let Ok(runtime) = runtime_for(name, session, output) else { return Ok(None) };
-    let Ok((servers, listed)) = find(name, &runtime) else { return Ok(None) };
+    let runtime = match runtime_for(name, session, output) {
+        Ok(runtime) => runtime,
+        Err(why) => return Ok(Tried::Not(why)),
+    };
+    let (servers, listed) = match find(name, &runtime) {
+        Ok(found) => found,
+        Err(_) if place.is_projects() && !runtime.is_server_left_out(name) => {
+            let why = "what the project's file says now is not trusted";
+            return Ok(Tried::Not(Failure::configuration(why)));
+        }
+        Err(why) => return Ok(Tried::Not(why)),
+    };
     if !output.is_quiet() {
         let seconds = PATIENCE.as_secs();
         output.err.line(format_args!("asking it what it offers, for at most {seconds} s"));
@@ -388,7 +413,7 @@ fn try_out(
             );
         }
     }
-    Ok(Some(looked.result.is_ok()))
+    Ok(if looked.result.is_ok() { Tried::Works } else { Tried::Fails })
 }
 
 /// Says whether a server can have this name.

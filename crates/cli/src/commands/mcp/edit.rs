@@ -42,7 +42,8 @@ impl<'a> Edit<'a> {
         environment: BTreeMap<String, String>,
     ) -> Result<Self, Failure> {
         let held = files::hold(path).map_err(|error| {
-            Failure::failed(format!("{} cannot be changed now", path.display())).because(&error)
+            let message = format!("{} cannot be changed now", path.display());
+            Failure::new(Cause::State, message).because(&error)
         })?;
         Ok(Self { held: Some(held), ..Self::look(path, environment)? })
     }
@@ -53,8 +54,9 @@ impl<'a> Edit<'a> {
         environment: BTreeMap<String, String>,
     ) -> Result<Self, Failure> {
         let shown = path.display();
-        let before = files::read_if_there(path)
-            .map_err(|error| Failure::failed(format!("{shown} cannot be read")).because(&error))?;
+        let before = files::read_if_there(path).map_err(|error| {
+            Failure::new(Cause::State, format!("{shown} cannot be read")).because(&error)
+        })?;
         let reader = Reader::new(environment).map_err(|error| {
             Failure::new(Cause::State, "the change cannot be tried out").because(&error)
         })?;
@@ -94,12 +96,14 @@ impl<'a> Edit<'a> {
         self.put(&entry::switch(name))
     }
 
-    /// Tells whether all that the file says of a server is that it is not used.
+    /// Tells whether all that the file says of a server is that it is not used: its name, and that, and nothing else.
     pub(super) fn only_switches(&self, name: &str) -> Result<bool, Failure> {
-        let is_reached =
-            |server: &Value| ["command", "url"].iter().any(|key| server.get(key).is_some());
+        let is_off = |server: &Value| {
+            let keys = server.as_object().map_or(0, serde_json::Map::len);
+            keys == 2 && server.get("enabled") == Some(&Value::Bool(false))
+        };
         let servers = servers_in(&self.tree()?);
-        Ok(servers.iter().any(|server| is_called(server, name) && !is_reached(server)))
+        Ok(servers.iter().any(|server| is_called(server, name) && is_off(server)))
     }
 
     fn put(&mut self, lines: &[String]) -> Result<(), Failure> {
@@ -196,10 +200,11 @@ impl<'a> Edit<'a> {
         let shown = path.display();
         if files::read_if_there(path).ok() != Some(before) {
             let message = format!("{shown} was changed meanwhile, and is left as it is");
-            return Err(Failure::failed(message).hint("run the command again"));
+            return Err(Failure::new(Cause::State, message).hint("run the command again"));
         }
-        files::rewrite(path, &text)
-            .map_err(|error| Failure::failed(format!("{shown} cannot be written")).because(&error))
+        files::rewrite(path, &text).map_err(|error| {
+            Failure::new(Cause::State, format!("{shown} cannot be written")).because(&error)
+        })
     }
 
     /// Reads the file as it is now.

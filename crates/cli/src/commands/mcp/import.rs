@@ -34,7 +34,8 @@ Examples:
   curl -s https://example.org/mcp.json | convoke mcp import -
 
 Exit codes:
-  0 all were taken, 1 some were left out";
+  0 all were taken, 1 some were left out, 2 called wrongly, 7 the file is not right, 9 it cannot be
+  changed";
 
 /// Take over the servers of another program
 #[derive(Debug, Args)]

@@ -33,7 +33,7 @@ Examples:
   convoke mcp list --json | jq -r '.[].name'
 
 Exit codes:
-  0 done, 1 with --check, if a server does not work";
+  0 done, 1 with --check, if a server does not work or is left out";
 
 /// Why a server is left out that the configuration has.
 pub(super) const LEFT_OUT: &str = "it asks for a variable that it does not get";
@@ -70,9 +70,9 @@ impl List {
         Session::warn_of_places(|_| true, &runtime, output);
         let left_out: Vec<&str> = runtime.servers_left_out().collect();
         let Some(servers) = runtime.mcp() else {
-            let code = nothing(&left_out, self.json, output);
+            nothing(&left_out, self.json, output);
             self.tell_switches(&runtime, output);
-            return Ok(code);
+            return Ok(self.code(&[], &left_out));
         };
         let looked = if self.check { check(servers, self.timeout.duration())? } else { Vec::new() };
         let statuses = servers.servers().status();
@@ -99,8 +99,13 @@ impl List {
             }
         }
         self.tell_switches(&runtime, output);
-        let failed = looked.iter().any(|looked| looked.result.is_err());
-        Ok(if failed { ExitCode::Failed } else { ExitCode::Done })
+        Ok(self.code(&looked, &left_out))
+    }
+
+    /// Whoever wants all of them to work wants those that are left out to work as well.
+    fn code(&self, looked: &[Looked], left_out: &[&str]) -> ExitCode {
+        let fails = looked.iter().any(|looked| looked.result.is_err()) || !left_out.is_empty();
+        if self.check && fails { ExitCode::Failed } else { ExitCode::Done }
     }
 
     /// Says what is switched off and does not stand in the list.
@@ -128,12 +133,30 @@ fn add_left_out(names: &[&str], table: &mut Table, output: &Output) {
     }
 }
 
+/// Has the keys that every other server has: all that is known is its name.
 fn left_out_json(name: &str) -> Value {
-    json!({ "name": name, "state": "left_out", "reason": LEFT_OUT })
+    json!({
+        "name": name,
+        "source": null,
+        "path": null,
+        "reached": null,
+        "enabled": false,
+        "state": "left_out",
+        "reason": LEFT_OUT,
+        "durationMs": null,
+        "revision": null,
+        "software": null,
+        "askedAt": null,
+        "tools": null,
+        "resources": null,
+        "prompts": null,
+        "unusable": [],
+        "setback": null,
+    })
 }
 
 /// Lists what there is where no server can be used.
-fn nothing(left_out: &[&str], json: bool, output: &mut Output) -> ExitCode {
+fn nothing(left_out: &[&str], json: bool, output: &mut Output) {
     if json {
         output.json(&left_out.iter().copied().map(left_out_json).collect::<Vec<_>>());
     } else if !left_out.is_empty() {
@@ -143,7 +166,6 @@ fn nothing(left_out: &[&str], json: bool, output: &mut Output) -> ExitCode {
     } else if !output.is_quiet() {
         output.err.line("there are no MCP servers; `convoke mcp add` adds one");
     }
-    ExitCode::Done
 }
 
 /// Starts all servers that are used, and ends them again.

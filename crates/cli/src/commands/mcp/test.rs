@@ -30,7 +30,7 @@ Examples:
   convoke mcp test --timeout 5s
 
 Exit codes:
-  0 it works, 1 it does not, 2 there is no such server";
+  0 it works, 1 it does not, 2 there is no such server, 7 it is left out, or configuration wrong";
 
 /// Start a server, and show what it says
 #[derive(Debug, Args)]

@@ -11,9 +11,7 @@ use async_trait::async_trait;
 use convoke_tool::{Answer, Approver, Question};
 use tokio::sync::{mpsc, oneshot};
 
-pub(in crate::commands) use self::keyboard::{
-    Awaited, Said, Unseen, forget_what_was_typed, terminal,
-};
+pub(in crate::commands) use self::keyboard::{Awaited, Keys, Said, Typed, terminal};
 pub(super) use self::question::{Asked, Unanswered};
 pub(crate) use self::save::save;
 use crate::environment::Environment;
@@ -35,6 +33,7 @@ pub(in crate::commands) struct Approvals {
 /// What the person uses to answer.
 #[derive(Clone, Debug)]
 struct Tools {
+    keys: Keys,
     pager: Option<Pager>,
     editor: Option<edit::Editor>,
     /// Where rules are saved.
@@ -45,9 +44,12 @@ impl Approvals {
     /// Finds out whether there is somebody to ask.
     pub(in crate::commands) fn new(output: &Output, session: &Session<'_>) -> Self {
         let somebody = output.err.is_terminal() && terminal().is_some();
-        Self::of(somebody, session.environment(), session.rules_file())
+        let mut approvals = Self::of(somebody, session.environment(), session.rules_file());
+        approvals.tools.keys = Keys::Terminal;
+        approvals
     }
 
+    /// Has no terminal to read answers from.
     pub(super) fn of(
         somebody: bool,
         environment: &Environment,
@@ -56,12 +58,17 @@ impl Approvals {
         let (sender, receiver) = mpsc::unbounded_channel();
         let pager = somebody.then(|| Pager::find(environment)).flatten();
         let editor = somebody.then(|| edit::Editor::find(environment)).flatten();
-        let tools = Tools { pager, editor, rules };
+        let tools = Tools { keys: Keys::Nowhere, pager, editor, rules };
         Self { sender, receiver: Some(receiver), waiting: VecDeque::new(), somebody, tools }
     }
 
     pub(in crate::commands) fn approver(&self) -> AskAtTerminal {
         AskAtTerminal { sender: self.somebody.then(|| self.sender.clone()) }
+    }
+
+    /// Returns where answers are typed.
+    pub(super) const fn keys(&self) -> Keys {
+        self.tools.keys
     }
 
     /// Returns how many more questions wait.

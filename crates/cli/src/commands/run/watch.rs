@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use self::quiet::Quiet;
-use super::approve::{Approvals, Asked, Awaited, Said, Unanswered, forget_what_was_typed};
+use super::approve::{Approvals, Asked, Awaited, Keys, Said, Unanswered};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::{Declined, Signals};
@@ -196,11 +196,11 @@ impl<'a> Watch<'a> {
                     if !self.view.is_fresh() {
                         output.err.gap();
                     }
-                    let question = question.seen_in(&self.view).before(self.approvals.waiting());
+                    let waiting = self.approvals.waiting();
+                    let mut question = question.seen_in(&self.view).before(waiting);
                     question.show(&output.err);
                     (open.question, open.is_put) = (Some((question, None)), false);
-                    let person = open.person.as_ref();
-                    open.quiet = person.and_then(|person| person.quiet(Instant::now()));
+                    open.begin_to_settle(Instant::now());
                     if open.quiet.is_none() {
                         let lines = open.go_on(self.approvals, output);
                         open.hear(lines, &handle);
@@ -300,6 +300,15 @@ impl Open<'_> {
         }
     }
 
+    /// Begins to wait until nobody types on. What is typed until then is not seen, so nothing of it is sent.
+    fn begin_to_settle(&mut self, now: Instant) {
+        let Some(person) = &mut self.person else { return };
+        self.quiet = person.quiet(now);
+        if self.quiet.is_some() {
+            person.typing.hold();
+        }
+    }
+
     /// Waits until nobody types on, where a question came in the middle of a line. What is typed belongs to the
     /// draft.
     async fn settle(&mut self) -> Option<Heard> {
@@ -331,21 +340,23 @@ impl Open<'_> {
             self.quiet =
                 person.and_then(|person| Quiet::before_an_answer(person.typing.draft(), now));
         }
-        let lines = if self.quiet.is_none() { self.take_terminal() } else { Vec::new() };
+        let is_quiet = self.quiet.is_none();
+        let lines = if is_quiet { self.take_terminal(approvals.keys()) } else { Vec::new() };
         let Some((question, line)) = &mut self.question else { return lines };
+        // The terminal is nobody else's now, and what is secret is unseen from the first letter on.
+        if is_quiet {
+            *line = question.line(approvals);
+        }
         if !std::mem::replace(&mut self.is_put, true) {
             question.put(approvals, &output.err);
-        }
-        if self.quiet.is_none() {
-            *line = Awaited::line();
         }
         lines
     }
 
     /// Makes the terminal ready for an answer: what was typed before is none.
-    fn take_terminal(&mut self) -> Vec<String> {
+    fn take_terminal(&mut self, keys: Keys) -> Vec<String> {
         let lines = self.let_go();
-        forget_what_was_typed();
+        keys.forget();
         lines
     }
 

@@ -143,8 +143,9 @@ impl Apply {
         }
         if !taken_back.is_empty() && !already {
             let count = amounts::count(taken_back.len() as u64, "file");
+            let would_be = if self.check { "would be " } else { "" };
             output.err.line(format_args!(
-                "  taken back, because it was undone after it was applied: {count}"
+                "  {would_be}taken back, because it was undone after it was applied: {count}"
             ));
         }
     }

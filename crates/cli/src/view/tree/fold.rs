@@ -11,6 +11,7 @@ use convoke_core::{
     Cause, Display, DisplayFormat, Ending, Event, EventBody, Limit, Message, Millis, Money,
     Outcome, Part, RunId, StopReason, Timestamp, ToolError, Usage,
 };
+use convoke_tool::UNANSWERED_IN_TIME;
 use serde_json::Value;
 
 use super::activity::{Activity, Tail, retry};
@@ -84,7 +85,7 @@ impl Tree {
                 self.totals.refused += 1;
             }
             EventBody::ApprovalAnswered { approved: false, message: Some(message), .. }
-                if message.ends_with("nobody answered in time") =>
+                if message.ends_with(UNANSWERED_IN_TIME) =>
             {
                 self.totals.unanswered += 1;
             }

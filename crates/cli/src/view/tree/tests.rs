@@ -1,6 +1,11 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads best where it is given away")]
 
-use convoke_core::Event;
+use std::sync::Arc;
+
+use convoke::Runtime;
+use convoke::config::Timeout;
+use convoke_core::{Event, ToolCall};
+use convoke_tool::{Answer, MemorySink, Recorder, SystemClock, ask_with};
 use serde_json::{Value, json};
 
 use super::*;
@@ -22,6 +27,26 @@ fn response(tokens: u64, cost: Option<&str>) -> Value {
         "purpose": "main", "stop": "done", "message": { "role": "assistant", "parts": [] },
         "usage": { "inputTokens": tokens, "outputTokens": 0, "cost": cost },
     })
+}
+
+/// What is written there is read here.
+#[tokio::test]
+async fn a_question_that_nobody_answered_in_time_is_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = convoke::config::Config::default();
+    config.policy.approval_timeout = Timeout::from_millis(1);
+    let runtime = Runtime::builder(directory.path()).config(config).build().unwrap();
+    let (sink, clock) = (Arc::new(MemorySink::default()), Arc::new(SystemClock));
+    let nobody = ask_with(|_| std::future::pending::<Answer>());
+    let recorder = Recorder::new("r", sink.clone(), clock);
+    let executor = runtime.executor().approver(nobody).recorder(recorder).build();
+    let arguments = json!({ "path": "a.txt", "content": "x" });
+    executor.execute(ToolCall::new("c", "write_file", arguments)).await;
+    let mut tree = Tree::default();
+    for event in sink.events() {
+        tree.fold(&event);
+    }
+    assert_eq!((tree.totals().unanswered, tree.totals().denied), (1, 1));
 }
 
 #[test]

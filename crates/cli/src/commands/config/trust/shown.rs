@@ -8,18 +8,20 @@ use std::path::{Path, PathBuf};
 
 use convoke::PROJECT_SERVERS;
 use convoke::agent::files::{list, usual_directories};
-use convoke::config::{Grant, Grants};
+use convoke::config::{Author, Grant, Grants, Problem, Sources, Trust, VARIABLE_PREFIX, load};
 use convoke::mcp::client::{ServerConfig, Transport, import};
 
+use crate::failure::{Failure, headline};
 use crate::files;
 use crate::output::{Output, folded, spelled, word};
+use crate::session::Session;
 use crate::view::amounts;
 
 /// What stands before all of a text but its beginning, where it takes more than a line of the terminal.
 const MARGIN: &str = "    | ";
 
 /// Says what the file decides once it is trusted.
-pub(super) fn tell(file: &Path, grants: &Grants, output: &Output) {
+pub(super) fn tell(file: &Path, grants: &Grants, servers: &ServerFiles, output: &Output) {
     let shown = file.display();
     let line = |text: &str| {
         for part in parts(text, output.err.width_now()) {
@@ -37,9 +39,7 @@ pub(super) fn tell(file: &Path, grants: &Grants, output: &Output) {
             ));
         }
     }
-    for told in server_files(file, grants).iter().flat_map(|path| servers(path)) {
-        line(&told);
-    }
+    servers.told().iter().for_each(|told| line(told));
     if !file.exists() {
         return line("there is no convoke.yml; one that comes later is not trusted with it");
     }
@@ -61,22 +61,75 @@ fn parts(text: &str, width: Option<usize>) -> Vec<String> {
     pieces.iter().zip(margins).map(|(piece, margin)| format!("{margin}{piece}")).collect()
 }
 
-/// Returns the files with MCP servers that are read once the project is trusted: the usual one, and those that
-/// the project lists.
-fn server_files(file: &Path, grants: &Grants) -> Vec<PathBuf> {
-    let root = file.parent().unwrap_or(file);
-    let listed = grants.granted.iter().filter(|grant| grant.key.starts_with("tools.mcpFiles["));
-    let listed = listed.filter_map(|grant| grant.value.as_str()).map(|path| root.join(path));
-    std::iter::once(root.join(PROJECT_SERVERS)).chain(listed).collect()
+/// The files with MCP servers that are read once a project is trusted.
+#[derive(Debug)]
+pub(super) struct ServerFiles {
+    /// The one that is read without being listed.
+    usual: PathBuf,
+    /// Those that the project lists, with its variables replaced as they are now; or why nobody can tell.
+    listed: Result<Vec<PathBuf>, Vec<Problem>>,
 }
 
-/// Says which MCP servers the project has in a file of their own.
-fn servers(path: &Path) -> Vec<String> {
+impl ServerFiles {
+    /// Finds them, as whoever loads the configuration does.
+    pub(super) fn of(file: &Path, session: &Session<'_>) -> Result<Self, Failure> {
+        let folder = file.parent().unwrap_or(file);
+        let usual = folder.join(PROJECT_SERVERS);
+        // One further up is another project's.
+        if !file.exists() {
+            return Ok(Self { usual, listed: Ok(Vec::new()) });
+        }
+        let mut all = session.sources()?;
+        (all.project_directory, all.trust) = (Some(folder.to_owned()), Trust::Trusted);
+        // What the user says today may stand in the way of what the project lists, and may not tomorrow.
+        let mut alone = Sources::new(folder);
+        (alone.home, alone.trust) = (all.home.clone(), Trust::Trusted);
+        alone.environment.clone_from(&all.environment);
+        alone.environment.retain(|name, _| !name.starts_with(VARIABLE_PREFIX));
+        let loaded = load(&alone).or_else(|_| load(&all));
+        let listed = loaded.map(|loaded| {
+            let files = loaded.config.server_files_by_author();
+            let files = files.filter(|(_, author)| *author == Author::Project);
+            files.map(|(path, _)| path.to_owned()).collect()
+        });
+        let listed = listed.map_err(|error| error.problems().to_vec());
+        Ok(Self { usual, listed })
+    }
+
+    /// Tells whether there are any, or may be.
+    pub(super) fn is_some(&self) -> bool {
+        self.usual.exists() || self.listed.as_ref().map_or(true, |listed| !listed.is_empty())
+    }
+
+    /// Says which servers are in them, or that they are not there.
+    fn told(&self) -> Vec<String> {
+        let mut told = servers(&self.usual).unwrap_or_default();
+        match &self.listed {
+            Ok(listed) => told.extend(listed.iter().flat_map(|path| {
+                servers(path).unwrap_or_else(|| {
+                    let shown = path.display();
+                    vec![format!(
+                        "{shown} is listed and is not there; once it is, it is used as well"
+                    )]
+                })
+            })),
+            Err(problems) => {
+                told.push(
+                    "which files with MCP servers are used as well cannot be told:".to_owned(),
+                );
+                told.extend(problems.iter().map(|problem| format!("  {}", headline(problem))));
+            }
+        }
+        told
+    }
+}
+
+/// Says which MCP servers the project has in a file of their own, if it is there.
+fn servers(path: &Path) -> Option<Vec<String>> {
     let shown = path.display();
     let text = match files::read_if_there(path) {
-        Ok(Some(text)) => text,
-        Ok(None) => return Vec::new(),
-        Err(error) => return vec![format!("{shown} cannot be read: {error}")],
+        Ok(text) => text?,
+        Err(error) => return Some(vec![format!("{shown} cannot be read: {error}")]),
     };
     let servers = import(&text).servers;
     let count = amounts::count(servers.len() as u64, "MCP server");
@@ -84,7 +137,7 @@ fn servers(path: &Path) -> Vec<String> {
         "{shown} ({count}) is used as well, also after it was changed; its programs run confined, and its \
          addresses are asked where sandbox.network lets programs go:"
     );
-    std::iter::once(head).chain(servers.iter().flat_map(server)).collect()
+    Some(std::iter::once(head).chain(servers.iter().flat_map(server)).collect())
 }
 
 /// Says how a server is reached and what it gets. Nothing is masked: a project has no secrets of the user's, and a

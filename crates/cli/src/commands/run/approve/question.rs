@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use self::look::{All, indented};
-use super::keyboard::{Awaited, Said};
+use super::keyboard::{Awaited, Said, Typed};
 use super::save::save;
 use super::{Approvals, Tools};
 use crate::commands::inquiry::{Answering, Step};
@@ -42,6 +42,8 @@ pub(in crate::commands::run) struct Asked {
     agent: Option<String>,
     /// What was entered so far, where it is an inquiry.
     answering: Option<Answering>,
+    /// Whether something of what a call would do was shown to nobody yet.
+    is_hidden: bool,
     /// How many more questions wait.
     more: usize,
 }
@@ -84,7 +86,7 @@ impl Meaning {
 impl Asked {
     pub(super) fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
         let answering = question.inquiry.clone().map(Answering::new);
-        Self { question, answer, edited: None, agent: None, answering, more: 0 }
+        Self { question, answer, edited: None, agent: None, answering, is_hidden: false, more: 0 }
     }
 
     /// Calls the agent that asks by the name it has in this view.
@@ -120,13 +122,15 @@ impl Asked {
     }
 
     /// Shows what it is about.
-    pub(in crate::commands::run) fn show(&self, stream: &Stream) {
+    pub(in crate::commands::run) fn show(&mut self, stream: &Stream) {
         let question = &self.question;
         let agent = self.agent.as_deref().unwrap_or(question.agent.as_str());
         let agent = Some(agent).filter(|_| !question.agent.is_root());
-        match &self.answering {
-            Some(answering) => answering.show(&question.tool_name, agent, stream),
-            None => look::show(question, agent, stream),
+        if let Some(answering) = &self.answering {
+            answering.show(&question.tool_name, agent, stream);
+        } else {
+            look::show(question, agent, stream);
+            self.is_hidden = look::is_cut(question, stream);
         }
         if self.more > 0 {
             let more = count(self.more as u64, "more question");
@@ -141,6 +145,12 @@ impl Asked {
             Some(answering) => answering.prompt(stream),
             None => self.ask(&approvals.tools, stream),
         }
+    }
+
+    /// Begins to wait for an answer. The terminal has to be free.
+    pub(in crate::commands::run) fn line(&self, approvals: &Approvals) -> Option<Awaited> {
+        let typed = self.answering.as_ref().map_or(Typed::Seen, Answering::typed);
+        approvals.tools.keys.line(typed)
     }
 
     fn ask(&self, tools: &Tools, stream: &Stream) {
@@ -199,10 +209,18 @@ impl Asked {
             stream.line("");
         }
         if self.answering.is_some() {
-            return self.hear_entered(line.as_deref(), stream);
+            return self.hear_entered(line.as_deref(), tools, stream);
         }
         let rules = self.question.rules.clone();
         match Meaning::of(line.as_deref()) {
+            // Nobody agrees to what nobody saw.
+            Meaning::Once | Meaning::Always | Meaning::Save if self.is_hidden => {
+                indented(
+                    stream,
+                    "not all of it was shown; here it is whole, and you are asked again",
+                );
+                Some(self.view(tools, stream))
+            }
             Meaning::Once => match self.edited.clone() {
                 Some(arguments) => self.answer(Answer::with_arguments(arguments)),
                 None => self.answer(Answer::yes()),
@@ -243,12 +261,18 @@ impl Asked {
     }
 
     /// Takes in what goes into a form, or whether it is sent.
-    fn hear_entered(mut self, line: Option<&str>, stream: &Stream) -> Option<Unanswered> {
+    fn hear_entered(
+        mut self,
+        line: Option<&str>,
+        tools: &Tools,
+        stream: &Stream,
+    ) -> Option<Unanswered> {
         let answering = self.answering.as_mut()?;
         match answering.hear(line, stream) {
             Step::Ask => {
+                let line = tools.keys.line(answering.typed());
                 answering.prompt(stream);
-                Some((self, Awaited::line()))
+                Some((self, line))
             }
             Step::Send(entered) => self.answer(Answer::with_arguments(Value::Object(entered))),
             Step::Decline => self.answer(Answer::no()),
@@ -265,7 +289,7 @@ impl Asked {
     fn with(mut self, arguments: Value, tools: &Tools, stream: &Stream) -> Unanswered {
         self.question.preview = None;
         self.question.arguments = Arc::new(arguments.clone());
-        self.edited = Some(arguments);
+        (self.edited, self.is_hidden) = (Some(arguments), false);
         let changed = format!("it would run with:\n{}", look::what(&self.question));
         self.again(&changed, tools, stream)
     }
@@ -274,15 +298,18 @@ impl Asked {
     fn again(self, problem: &str, tools: &Tools, stream: &Stream) -> Unanswered {
         indented(stream, problem);
         self.ask(tools, stream);
-        (self, Awaited::line())
+        (self, tools.keys.line(Typed::Seen))
     }
 
     /// Shows everything, and asks again.
-    fn view(self, tools: &Tools, stream: &Stream) -> Unanswered {
+    fn view(mut self, tools: &Tools, stream: &Stream) -> Unanswered {
+        self.is_hidden = false;
         let all = All::of(&self.question, tools, stream).and(self.always(tools, stream));
-        let (prompt, stream) = (self.prompt(tools, stream), stream.clone());
-        let line = Awaited::line_after(move || {
+        let (prompt, stream, keys) = (self.prompt(tools, stream), stream.clone(), tools.keys);
+        let line = tools.keys.line_after(move || {
             all.show(io::stderr().as_fd().try_clone_to_owned().map(Stdio::from));
+            // What was typed before somebody saw it is no answer.
+            keys.forget();
             stream.text(&prompt);
             stream.flush();
             None
@@ -297,7 +324,7 @@ impl Asked {
         };
         let arguments = self.question.arguments.clone();
         let (prompt, stream) = (self.prompt(tools, stream), stream.clone());
-        let line = Awaited::line_after(move || match editor.edit(&arguments) {
+        let line = tools.keys.line_after(move || match editor.edit(&arguments) {
             Ok(changed) => Some(Said::Edited(changed)),
             Err(problem) => {
                 indented(&stream, &problem);

@@ -37,8 +37,10 @@ async fn a_question_is_put_when_nobody_types_any_more() {
     let output = Output::in_memory();
     let (mut typing, mut listener, start) = (Typing::begun("and say ye"), Deaf, Instant::now());
     let person = Person { typing: &mut typing, listener: &mut listener };
-    let (quiet, question) = (person.quiet(start), Some((question, None)));
-    let mut open = Open { question, quiet, is_put: false, leaving: None, person: Some(person) };
+    let question = Some((question, None));
+    let mut open =
+        Open { question, quiet: None, is_put: false, leaving: None, person: Some(person) };
+    open.begin_to_settle(start);
     let waited = || start.elapsed().as_millis();
     let shown = || output.err.contents();
     assert!(matches!(open.next().await, Heard::Quiet));
@@ -55,8 +57,11 @@ async fn a_question_is_put_when_nobody_types_any_more() {
     assert!(open.quiet.is_none(), "from now on, what is typed is the answer");
     assert_eq!(shown(), asked, "it was put before");
 
-    let draft = open.person.as_mut().map(|person| person.typing.take_draft());
-    assert_eq!(draft.as_deref(), Some("and say ye"));
+    let draft = open.person.as_mut().map(|person| {
+        assert!(person.typing.press("s\n").is_empty(), "nobody saw it, so it is not sent");
+        person.typing.take_draft()
+    });
+    assert_eq!(draft.as_deref(), Some("and say yes\n"));
     open.is_put = false;
     open.go_on(&approvals, &output);
     assert!(open.quiet.is_none(), "who only looks on can answer at once");

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::ask::is_yes;
 use crate::commands::inquiry::{Answering, Step};
-use crate::commands::run::approve::{Awaited, Said, forget_what_was_typed, terminal};
+use crate::commands::run::approve::{Keys, Said, terminal};
 use crate::output::{Stream, Style};
 
 /// Who answered, as events have it.
@@ -98,11 +98,12 @@ impl AskAtTerminal {
         let declined = CancellationToken::new();
         self.open.set(Some(declined.clone()));
         let _close = Close(&self.open);
-        forget_what_was_typed();
+        Keys::Terminal.forget();
         answering.show(tool_name, None, &self.stream);
         loop {
+            let line = Keys::Terminal.line(answering.typed());
             answering.prompt(&self.stream);
-            let Some(mut line) = Awaited::line() else { return Answer::Nobody };
+            let Some(mut line) = line else { return Answer::Nobody };
             let said = tokio::select! {
                 said = line.next() => said,
                 () = declined.cancelled() => {
@@ -110,6 +111,7 @@ impl AskAtTerminal {
                     return Answer::no().by(BY);
                 }
             };
+            drop(line);
             let line = match &said {
                 Said::Line(line) => line.as_deref(),
                 Said::Edited(_) => None,
@@ -137,7 +139,7 @@ impl Approver for AskAtTerminal {
         if !self.stream.is_terminal() || !io::stdin().is_terminal() {
             return Answer::Nobody;
         }
-        forget_what_was_typed();
+        Keys::Terminal.forget();
         let name = self.stream.paint(Style::Name, self.stream.printable(&question.tool_name));
         let wants = match question.kind {
             Kind::Execute => "wants to run a program",

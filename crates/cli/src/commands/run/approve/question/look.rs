@@ -9,7 +9,7 @@ use convoke_core::{DisplayFormat, Kind};
 use convoke_tool::Question;
 
 use super::super::Tools;
-use crate::output::{Stream, Style, columns, cut, wrap};
+use crate::output::{Stream, Style, cut, filled, filled_from_end, folded, wrap};
 use crate::pager::Pager;
 use crate::view::diff;
 
@@ -69,50 +69,74 @@ const fn wants(kind: Kind) -> &'static str {
 
 /// Tells whether there is more to a call than somebody can be expected to read at once, or than is shown.
 pub(super) fn is_long(question: &Question, stream: &Stream) -> bool {
-    let (text, is_cut) = if let Some(preview) = &question.preview {
-        (preview.text.clone(), false)
-    } else {
-        let text = what(question);
-        let (_, is_cut) = excerpt(&harmless_lines(&text, stream), stream);
-        (text, is_cut)
-    };
-    is_cut || text.lines().count() > LONG || text.lines().any(|line| line.len() > WIDE)
+    let text = question.preview.as_ref().map_or_else(|| what(question), |all| all.text.clone());
+    let is_long = text.lines().count() > LONG || text.lines().any(|line| line.len() > WIDE);
+    is_long || is_cut(question, stream)
 }
 
-/// Returns as much of these lines as leaves in sight who asks, with a mark where something is missing, and whether
-/// something is.
+/// Tells whether something of what a call would do is not shown. A change of a file is shown as such, and says so itself.
+pub(super) fn is_cut(question: &Question, stream: &Stream) -> bool {
+    question.preview.is_none() && excerpt(&harmless_lines(&what(question), stream), stream).1
+}
+
+/// Returns as much of these lines as leaves in sight who asks, in rows of the window, and whether something is missing.
+/// Then the beginning and the end are there, with all of their spaces, and between them how much is not: nothing can
+/// be put where nobody looks.
 fn excerpt(lines: &[String], stream: &Stream) -> (Vec<String>, bool) {
-    let (rows, width) = match stream.screen() {
+    let (most, width) = match stream.screen() {
         Some(size) => (size.rows.saturating_sub(AROUND).clamp(FEW, LONG), size.columns.max(20)),
         None => (LONG, usize::MAX),
     };
-    let (mut shown, mut left) = (Vec::new(), rows);
-    for line in lines {
-        let Some(rest) = left.checked_sub(rows_of(line, width)) else { break };
-        left = rest;
-        shown.push(line.clone());
+    let width = width.saturating_sub(INDENT);
+    let texts = |rows: &[Row<'_>]| rows.iter().map(|(_, row)| (*row).to_owned()).collect();
+    for breaks in [folded, filled] {
+        let rows = lines.iter().enumerate();
+        let rows: Vec<Row<'_>> = rows.flat_map(|line| in_rows(line, width, breaks)).collect();
+        if rows.len() <= most {
+            return (texts(&rows), false);
+        }
     }
-    let Some(next) = lines.get(shown.len()) else { return (shown, false) };
+    let begins = lines.iter().enumerate().flat_map(|line| in_rows(line, width, filled));
+    let begins: Vec<Row<'_>> = begins.take(most - 1 - most / 3).collect();
+    let ends = lines.iter().enumerate().rev();
+    let ends = ends.flat_map(|line| in_rows(line, width, filled_from_end).rev());
+    let mut ends: Vec<Row<'_>> = ends.take(most / 3).collect();
+    ends.reverse();
     let mark = stream.ellipsis();
-    let room = |rows: usize| rows.saturating_mul(width).saturating_sub(INDENT);
-    if left > 0 {
-        shown.push(cut(next, room(left), mark));
-    } else if rows == FEW
-        && let Some(last) = shown.last_mut()
-    {
-        // Another row for the mark alone would be one too many.
-        *last = cut(&format!("{last} {mark}"), room(rows_of(last, width)), mark);
-    }
-    let more = lines.len() - shown.len();
-    if rows > FEW && more > 0 {
-        shown.push(format!("{mark} {}", count(more as u64, "more line")));
-    }
+    let gap = format!("{mark} {} {mark}", missing(lines, &[begins.as_slice(), &ends].concat()));
+    let mut shown: Vec<String> = texts(&begins);
+    shown.push(cut(&gap, width, mark));
+    shown.extend::<Vec<String>>(texts(&ends));
     (shown, true)
 }
 
-/// Returns how many rows of a window a line takes.
-fn rows_of(line: &str, width: usize) -> usize {
-    (columns(line) + INDENT).div_ceil(width).max(1)
+/// A row of the window, and the number of the line that it is of.
+type Row<'a> = (usize, &'a str);
+
+/// Breaks a line with its number into rows.
+fn in_rows<'a>(
+    (number, line): (usize, &'a String),
+    width: usize,
+    breaks: fn(&'a str, usize) -> Vec<&'a str>,
+) -> impl DoubleEndedIterator<Item = Row<'a>> {
+    breaks(line, width).into_iter().map(move |row| (number, row))
+}
+
+/// Says how much there is that is not in these rows.
+fn missing(lines: &[String], shown: &[Row<'_>]) -> String {
+    let letters = |text: &str| text.chars().count();
+    let all: usize = lines.iter().map(|line| letters(line)).sum();
+    let shown_letters: usize = shown.iter().map(|(_, row)| letters(row)).sum();
+    let left = all.saturating_sub(shown_letters) as u64;
+    let is_missing = |(number, line): &(usize, &String)| {
+        let rows = shown.iter().filter(|(of, _)| of == number);
+        let bytes = rows.map(|(_, row)| row.len()).reduce(|one, other| one + other);
+        bytes.is_none_or(|bytes| bytes < line.len())
+    };
+    match lines.iter().enumerate().filter(is_missing).count() {
+        0 | 1 => count(left, "more character"),
+        lines => format!("{} with {}", count(lines as u64, "more line"), count(left, "character")),
+    }
 }
 
 /// What a call would do, as a person reads it: a command whole, and everything else that is said with it.
@@ -143,7 +167,13 @@ impl All {
                 diff::whole(&preview.text, stream)
             }
             Some(preview) => harmless_lines(&preview.text, stream),
-            None => harmless_lines(&what(question), stream),
+            // A pager may be told to cut what is too wide for the window.
+            None => {
+                let width = stream.screen().map_or(usize::MAX, |size| size.columns);
+                let width = width.saturating_sub(INDENT);
+                let lines = harmless_lines(&what(question), stream);
+                lines.iter().flat_map(|line| folded(line, width)).map(str::to_owned).collect()
+            }
         };
         Self { lines, stream: stream.clone(), pager: tools.pager.clone() }
     }
@@ -189,5 +219,6 @@ pub(super) fn indented(stream: &Stream, text: &str) {
 }
 
 fn harmless_lines(text: &str, stream: &Stream) -> Vec<String> {
-    text.lines().map(|line| stream.printable(line).to_string()).collect()
+    // A tab takes as many columns as the terminal likes.
+    text.lines().map(|line| stream.printable(line).to_string().replace('\t', "    ")).collect()
 }
