@@ -25,7 +25,7 @@ use super::handler::{Dirty, Handler};
 use super::http::{CUT_OFF, HttpFailure};
 use super::lines::Notes;
 use super::manifest::Facts;
-use super::task::{Background, leave};
+use super::task::{Background, Farewells};
 
 pub(super) use open::{OpenFailure, open};
 
@@ -49,6 +49,8 @@ pub(super) struct Connection {
     over_http: bool,
     /// What is noticed of a program's output.
     notes: Option<Arc<Notes>>,
+    /// What it is told before it ends.
+    farewells: Farewells,
     _keeper: Background,
 }
 
@@ -163,7 +165,7 @@ impl Connection {
             Err(error) => return Err(self.failure(error).await),
         };
         call.is_known_by(handle.id.clone(), handle.progress_token.clone());
-        let mut waiting = Waiting(Some(handle));
+        let mut waiting = Waiting(Some(handle), self.farewells.clone());
         let outcome = self.wait(&mut waiting, call, terms, begun).await;
         match outcome {
             Ok(answer) => {
@@ -323,7 +325,7 @@ impl Drop for Connection {
 }
 
 /// A request that was sent. If it is dropped before it was answered, the server is told.
-struct Waiting(Option<RequestHandle<RoleClient>>);
+struct Waiting(Option<RequestHandle<RoleClient>>, Farewells);
 
 impl Waiting {
     fn answered(&mut self) {
@@ -334,7 +336,7 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         if let Some(handle) = self.0.take() {
-            leave(async move {
+            self.1.say(async move {
                 let told = handle.cancel(Some("nobody waits for it any more".to_owned()));
                 // A server that is gone needs not be told.
                 drop(tokio::time::timeout(CANCEL_PATIENCE, told).await);

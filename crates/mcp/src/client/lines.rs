@@ -17,6 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 
 use super::message::read_message;
+use super::task::leave;
 
 /// The longest message that is read.
 pub(super) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -182,6 +183,22 @@ fn understand_value(value: Value) -> Option<ServerJsonRpcMessage> {
     id.filter(|_| answers).map(|id| ServerJsonRpcMessage::error(error, Some(id)))
 }
 
+/// A program that still answers when nobody listens any more is let finish: it would die of a closed output, and with it
+/// what it had yet to read or to keep. Once it has ended, or was ended, there is nothing left to read.
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if self.notes.broken().is_some() {
+            return;
+        }
+        let nothing: Box<dyn AsyncRead + Send + Unpin> = Box::new(tokio::io::empty());
+        let mut rest = std::mem::replace(self.reader.get_mut(), nothing);
+        leave(async move {
+            // What goes wrong with what nobody reads is nobody's business.
+            drop(tokio::io::copy(&mut rest, &mut tokio::io::sink()).await);
+        });
+    }
+}
+
 impl Transport<RoleClient> for Lines {
     type Error = io::Error;
 
@@ -288,6 +305,16 @@ mod tests {
             panic!("an answer that cannot be read fails its request");
         };
         assert_eq!(error.id, Some(RequestId::Number(2)));
+    }
+
+    /// Bug: a server that was still answering when it was stopped died of its closed output, before it had read that a
+    /// call was taken back.
+    #[tokio::test]
+    async fn what_a_program_writes_after_the_end_is_read() {
+        let (mut program, stdout) = duplex(64);
+        let (_, stdin) = duplex(64);
+        drop(Lines::new(Box::new(stdout), Box::new(stdin), Arc::default()));
+        program.write_all(&[b'x'; 10_000]).await.unwrap();
     }
 
     #[tokio::test]

@@ -12,7 +12,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::client::handler::Handler;
 use crate::client::lines::Notes;
 use crate::client::stderr::Stderr;
+use crate::client::task::Farewells;
 
+/// How long what the other side is still to be told may take.
+const FAREWELL_GRACE: Duration = Duration::from_secs(1);
 /// How long a program may take to end once its input is closed.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 /// How long it may take once it was asked to.
@@ -26,6 +29,8 @@ pub(super) struct Keeping {
     /// Ends the service, and with it the program's input.
     pub(super) service: CancellationToken,
     pub(super) stop: CancellationToken,
+    /// What it is told before it ends.
+    pub(super) farewells: Farewells,
     pub(super) end: watch::Sender<Option<Arc<str>>>,
     pub(super) given_up: Arc<OnceLock<String>>,
     pub(super) other: OtherSide,
@@ -41,13 +46,21 @@ pub(super) enum OtherSide {
 
 /// Watches until the connection has ended, and says how.
 pub(super) async fn keep(keeping: Keeping) {
-    let Keeping { running, service, stop, end, given_up, other } = keeping;
+    let Keeping { running, service, stop, farewells, end, given_up, other } = keeping;
+    let stops = async {
+        stop.cancelled().await;
+        // Who is of no use any more is told nothing.
+        if given_up.get().is_some() {
+            return;
+        }
+        drop(tokio::time::timeout(FAREWELL_GRACE, farewells.said()).await);
+    };
     let mut served = Box::pin(running.waiting());
     let how = match other {
         OtherSide::Remote(_exchanges) => {
             tokio::select! {
                 _ = &mut served => "it closed the connection".to_owned(),
-                () = stop.cancelled() => {
+                () = stops => {
                     service.cancel();
                     // The session is given back if that can be done soon.
                     drop(tokio::time::timeout(CLOSE_GRACE, &mut served).await);
@@ -68,7 +81,7 @@ pub(super) async fn keep(keeping: Keeping) {
                     Some(why) => Some(why.to_owned()),
                     None => exit(process.as_mut()).await,
                 },
-                () = stop.cancelled() => {
+                () = stops => {
                     service.cancel();
                     // Closing its input is how a program of this kind is told to end.
                     drop(tokio::time::timeout(CLOSE_GRACE, process.wait()).await);

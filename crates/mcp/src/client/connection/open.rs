@@ -33,7 +33,7 @@ use crate::client::negotiate::{Disagreement, Opening, negotiate};
 use crate::client::offer::cut;
 use crate::client::stderr::{LogFile, Stderr};
 use crate::client::surroundings::Surroundings;
-use crate::client::task::Background;
+use crate::client::task::{Background, Farewells};
 
 /// How long what a program said last may take to arrive.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -186,9 +186,28 @@ where
         OtherSide::Program(_, _, notes) => Some(Arc::clone(notes)),
         OtherSide::Remote(_) => None,
     };
-    let keeping = Keeping { running, service, stop: kept_stop, end, given_up: why, other };
-    let keeper = Background::spawn(keep(keeping));
-    Connection { peer, handler, facts, ended, stop, given_up, over_http, notes, _keeper: keeper }
+    let farewells = Farewells::default();
+    let keeper = Background::spawn(keep(Keeping {
+        running,
+        service,
+        stop: kept_stop,
+        farewells: farewells.clone(),
+        end,
+        given_up: why,
+        other,
+    }));
+    Connection {
+        peer,
+        handler,
+        facts,
+        ended,
+        stop,
+        given_up,
+        over_http,
+        notes,
+        farewells,
+        _keeper: keeper,
+    }
 }
 
 async fn open_http(

@@ -15,7 +15,6 @@ use crate::client::failure::Failure;
 use crate::client::in_call::Asker;
 use crate::client::offer::cut;
 use crate::client::rounds::{MAX_ROUNDS, too_many, visited};
-use crate::client::task::leave;
 
 /// How often a task is asked after, where the server does not say, and within which bounds it may say.
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
@@ -177,7 +176,7 @@ impl Drop for Task {
         }
         let (connection, request) =
             (Arc::clone(&self.connection), request("tasks/cancel", self.named()));
-        leave(async move {
+        self.connection.farewells.say(async move {
             let terms = Terms { idle: CANCEL_PATIENCE, total: CANCEL_PATIENCE, context: None };
             // A server that is gone, or cannot take it back, needs no more.
             drop(connection.request(request, terms).await);
