@@ -69,7 +69,12 @@ fn found(
     // What worked in the background is taken up without another call.
     let is_callable = || team.callable(granted, lineage).iter().any(|one| one.name == child.name);
     if !child.background && !is_callable() {
-        return Err("it may not be called here".to_owned());
+        return Err(match lineage.last() {
+            Some(caller) => format!(
+                "`{caller}`, which called it, may not call it any more: its `agents` do not name it"
+            ),
+            None => "it may not be called here any more".to_owned(),
+        });
     }
     Ok(found)
 }

@@ -140,11 +140,23 @@ impl Form {
 
 /// Tells whether a field of this name takes a password, or a key. A short one is asked for in forms only.
 fn is_secret_name(name: &str) -> bool {
-    const SHORT: [&str; 4] = ["PIN", "PASSCODE", "OTP", "CVV"];
     let apart = with_words_apart(name);
-    let upper = apart.to_uppercase();
-    let mut words = upper.split(|letter: char| !letter.is_alphanumeric());
-    [name, &apart].into_iter().any(looks_like_credential) || words.any(|word| SHORT.contains(&word))
+    [name, &apart].into_iter().any(looks_like_credential) || has_word(&apart, &SHORT)
+}
+
+/// Tells whether a sentence speaks of a password: a field with any name may be one for it. Words that mean much else,
+/// as `key` and `token` do, do not count in a sentence.
+fn speaks_of_secret(sentence: &str) -> bool {
+    const LONG: [&str; 4] = ["PASSWORD", "PASSPHRASE", "PASSWD", "SECRET"];
+    has_word(sentence, &SHORT) || has_word(sentence, &LONG)
+}
+
+/// What short secrets are called.
+const SHORT: [&str; 4] = ["PIN", "PASSCODE", "OTP", "CVV"];
+
+fn has_word(text: &str, wanted: &[&str]) -> bool {
+    let upper = text.to_uppercase();
+    upper.split(|letter: char| !letter.is_alphanumeric()).any(|word| wanted.contains(&word))
 }
 
 /// Returns a name with a line between words that only a capital letter tells apart: `userPin` is `user_Pin`.
@@ -252,6 +264,22 @@ mod tests {
         let hidden = ["api_token", "a", "b", "c", "d"].map(|name| form.hides(name));
         assert_eq!(hidden, [true, true, true, true, false]);
         assert!(form.hides("password"), "also where there is no such field");
+    }
+
+    /// Bug: what a field with a harmless name is for was said in its description alone, and not heeded.
+    #[test]
+    fn what_a_description_calls_a_password_is_one() {
+        let field = |description: &str, kind: Value| {
+            let mut property = json!({ "description": description });
+            property.as_object_mut().unwrap().extend(kind.as_object().unwrap().clone());
+            form(&json!({ "code": property }), &[]).hides("code")
+        };
+        let text = json!({ "type": "string" });
+        assert!(field("Your one-time password", text.clone()));
+        assert!(field("the PIN of your card", json!({ "type": "integer" })));
+        assert!(!field("Which key of the table?", text));
+        let choice = json!({ "type": "string", "enum": ["yes", "no"] });
+        assert!(!field("Save the password?", choice), "what is chosen is seen");
     }
 
     /// Regression: short secrets were known by names with underscores only.

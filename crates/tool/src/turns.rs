@@ -17,6 +17,8 @@ pub struct Turns {
     permits: Arc<Semaphore>,
     /// Held for writing by a call that wants to be alone, for reading by all others.
     quiet: Arc<RwLock<()>>,
+    /// Whether a call that wants to be alone is.
+    lets_be_alone: bool,
 }
 
 /// What a call holds while it runs. It is taken in this order, so nobody who holds a permit waits for
@@ -35,7 +37,14 @@ pub(crate) enum Turn {
 impl Turns {
     /// Lets so many calls run at once: at least one.
     pub fn new(at_once: usize) -> Self {
-        Self { permits: Arc::new(Semaphore::new(at_once.max(1))), quiet: Arc::default() }
+        let permits = Arc::new(Semaphore::new(at_once.max(1)));
+        Self { permits, quiet: Arc::default(), lets_be_alone: true }
+    }
+
+    /// Lets so many calls of strangers run at once: nobody is alone, since nobody knows what the others do. A path still
+    /// has one writer.
+    pub fn of_strangers(at_once: usize) -> Self {
+        Self { lets_be_alone: false, ..Self::new(at_once) }
     }
 
     /// Waits for the turn of a call that writes these paths.
@@ -51,12 +60,12 @@ impl Turns {
         // The semaphore is never closed; without a permit the call would still be in order.
         let permit = async || Arc::clone(&self.permits).acquire_owned().await.ok();
         match concurrency {
-            Concurrency::Exclusive => {
+            Concurrency::Exclusive if self.lets_be_alone => {
                 let quiet = Arc::clone(&self.quiet).write_owned().await;
                 let paths = locks.hold(writes.to_vec()).await;
                 Turn::Alone(quiet, paths, permit().await)
             }
-            Concurrency::Shared => {
+            Concurrency::Exclusive | Concurrency::Shared => {
                 let quiet = Arc::clone(&self.quiet).read_owned().await;
                 let paths = locks.hold(writes.to_vec()).await;
                 Turn::Shared(quiet, paths, permit().await)
@@ -98,6 +107,16 @@ mod tests {
         drop(reading);
         let alone = execute();
         assert!(alone.is_some() && read().is_none() && execute().is_none());
+    }
+
+    /// Bug: a command that one client of a server ran held up everybody else's calls.
+    #[test]
+    fn strangers_do_not_wait_for_each_other() {
+        let turns = Turns::of_strangers(3);
+        let execute = || take(&turns, Kind::Execute, Concurrency::Exclusive);
+        let running = (execute(), execute());
+        assert!(running.0.is_some() && running.1.is_some());
+        assert!(take(&turns, Kind::Read, Concurrency::Shared).is_some());
     }
 
     #[test]

@@ -117,16 +117,17 @@ async fn a_run_that_found_no_model_is_not_taken_up_without_an_agent_that_is_gone
         let (events, report) = read(main.start_as(RunId::new("r"), "go")).await;
         assert_eq!(report.outcome.cause, Cause::ModelUnavailable);
         let kept = durable(&events);
-        for (team, absent) in [
-            (vec![agent("a")], "boss"),
-            (vec![boss(&["a"])], "a"),
-            (vec![boss(&[]), agent("a")], "a"),
+        for (team, absent, said) in [
+            (vec![agent("a")], "boss", "there is no agent of that name"),
+            (vec![boss(&["a"])], "a", "there is no agent of that name"),
+            (vec![boss(&[]), agent("a")], "a", "`boss`, which called it, may not call it any more"),
         ] {
             let model = Cast::new().says("main", [Turn::text("ok")]).model();
             let main = main_with(&model, team).build().unwrap();
             let refused = main.resume(lost_after(&kept, kept.len()), None).unwrap_err();
-            let NotResumable::Absent { agent, .. } = &refused else { panic!("{refused}") };
+            let NotResumable::Absent { agent, why, .. } = &refused else { panic!("{refused}") };
             assert_eq!(agent, absent, "{refused}");
+            assert!(why.starts_with(said), "{why}");
             assert_eq!(model.requests().len(), 0);
             let with_more = main.resume(lost_after(&kept, kept.len()), Some(Task::new("go on")));
             let (_, report) = read(with_more.unwrap()).await;

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use convoke_agent::check::{MAIN, check};
 use convoke_agent::definition::AgentDefinition;
 use convoke_agent::files::{AgentOrigin, AgentSource, tool_here};
-use convoke_agent::shipped;
+use convoke_agent::{DELEGATE_TO_AGENT, shipped};
 use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::{Kind, Mode};
 use convoke_journal::export::amounts;
@@ -156,6 +156,11 @@ impl Runtime {
         }
         if self.known_agent(name).is_ok() {
             return format!("`{name}` is an agent, not a tool; write `agents: [{name}]`");
+        }
+        if name == DELEGATE_TO_AGENT {
+            return format!(
+                "an agent that may call others names them, and not `{name}`; write `agents: [NAME]`"
+            );
         }
         if let Some(here) = tool_here(name).filter(|here| here != name) {
             return format!("there is no tool `{name}` here; did you mean `{here}`?");

@@ -853,7 +853,7 @@ async fn an_agent_that_is_off_is_known_and_not_run() {
 #[tokio::test]
 async fn an_agent_is_reviewed_against_the_configuration() {
     let scene = Scene::new();
-    let mut wide = agent("wide", &["read_file", "reed_file", "nothing_*"]);
+    let mut wide = agent("wide", &["read_file", "reed_file", "delegate_to_agent", "nothing_*"]);
     wide.agents = ["wide", "main", "beside", "nobody"].map(str::to_owned).into();
     wide.run.max_turns = Some(80);
     wide.run.max_tokens = Some(5);
@@ -868,6 +868,10 @@ async fn an_agent_is_reviewed_against_the_configuration() {
             (
                 true,
                 "there is no tool `reed_file` here; did you mean `read_file`, `edit_file` or `move_file`?"
+            ),
+            (
+                true,
+                "an agent that may call others names them, and not `delegate_to_agent`; write `agents: [NAME]`"
             ),
             (true, "no tool fits `nothing_*` here"),
             (false, "`wide` is left out: an agent cannot call itself"),

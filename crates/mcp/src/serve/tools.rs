@@ -55,10 +55,10 @@ impl ToolOffer {
         Self { executors, watch, calls: AtomicU64::new(0) }.at_once(AT_ONCE)
     }
 
-    /// Lets so many calls run at once. The others wait.
+    /// Lets so many calls run at once. The others wait. None is alone: each may be of another client.
     #[must_use]
     pub fn at_once(mut self, calls: usize) -> Self {
-        self.executors = self.executors.turns(Turns::new(calls));
+        self.executors = self.executors.turns(Turns::of_strangers(calls));
         self
     }
 

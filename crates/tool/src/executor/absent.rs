@@ -21,8 +21,8 @@ pub(crate) struct Absent {
     pub(super) ticket: Ticket,
     pub(super) call: ToolCall,
     pub(super) options: CallOptions,
-    /// Who may bring the tool.
-    pub(super) arrivals: Arc<dyn Arrivals>,
+    /// Who may bring the tool, if anybody.
+    pub(super) arrivals: Option<Arc<dyn Arrivals>>,
 }
 
 /// A call whose tool is on its way, or not: that turns out.
@@ -30,7 +30,7 @@ pub(super) struct Awaited {
     ticket: Ticket,
     call: ToolCall,
     options: CallOptions,
-    bringing: Contained<Result<(), ToolError>>,
+    bringing: Option<Contained<Result<(), ToolError>>>,
 }
 
 impl Absent {
@@ -38,7 +38,10 @@ impl Absent {
     pub(super) fn summoned(self) -> Awaited {
         let Self { ticket, call, options, arrivals } = self;
         let name = call.name.clone();
-        let bringing = Contained::spawn(async move { arrivals.bring(&name).await });
+        let bring = |arrivals: Arc<dyn Arrivals>| {
+            Contained::spawn(async move { arrivals.bring(&name).await })
+        };
+        let bringing = arrivals.map(bring);
         Awaited { ticket, call, options, bringing }
     }
 }
@@ -56,6 +59,10 @@ impl ToolExecutor {
     /// Waits for the tool of a call, and decides about the call then.
     pub(super) async fn wait_for(&self, awaited: Awaited) -> Decided {
         let Awaited { ticket, call, options, bringing } = awaited;
+        let Some(bringing) = bringing else {
+            let unknown = self.0.view.unknown(&call.name);
+            return self.not_here(ticket, unknown).await;
+        };
         let brought = tokio::select! {
             biased;
             () = self.0.context.cancelled() => Err(ToolError::cancelled("the run was stopped")),
@@ -68,7 +75,7 @@ impl ToolExecutor {
             }
             Ok(()) => {
                 let unknown = self.0.view.not_brought(&call.name);
-                Decided::Answered(ticket.answered(unknown))
+                self.not_here(ticket, unknown).await
             }
         }
     }

@@ -135,7 +135,7 @@ impl ToolExecutor {
         self.hooked(decided).await
     }
 
-    /// Decides about a call, before hooks have had their say; not yet, if its tool is not here and may come.
+    /// Decides about a call, before hooks have had their say; not yet, if its tool is not here.
     pub(crate) fn decide_first(
         &self,
         call: ToolCall,
@@ -149,9 +149,8 @@ impl ToolExecutor {
             Ok(ticket) => ticket,
             Err(result) => return Ok(Decided::Answered(result)),
         };
-        if self.0.view.entry(&call.name).is_none()
-            && let Some(arrivals) = self.0.view.arrivals_of(&call.name)
-        {
+        if self.0.view.entry(&call.name).is_none() {
+            let arrivals = self.0.view.arrivals_of(&call.name);
             return Err(Box::new(Absent { ticket, call, options, arrivals }));
         }
         Ok(settled(self.decide(ticket, call, options)))

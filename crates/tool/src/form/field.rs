@@ -4,7 +4,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use super::choice::{chosen, plain};
-use super::{FieldKind, cut, is_secret_name, validator};
+use super::{FieldKind, cut, is_secret_name, speaks_of_secret, validator};
 
 /// A field of a form.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ impl Field {
         };
         let secret = is_secret_name(name)
             || text("title").is_some_and(|title| is_secret_name(&title))
+            || (kind.is_typed() && text("description").is_some_and(|text| speaks_of_secret(&text)))
             || text("format").is_some_and(|format| format == "password")
             || property.get("writeOnly") == Some(&Value::Bool(true));
         // What the field itself would not take is no default.

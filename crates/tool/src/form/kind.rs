@@ -43,6 +43,11 @@ pub enum FieldKind {
 }
 
 impl FieldKind {
+    /// Tells whether somebody types what stands in it, and does not choose it.
+    pub(super) const fn is_typed(&self) -> bool {
+        matches!(self, Self::Text | Self::Integer | Self::Number | Self::Texts)
+    }
+
     /// Forms have no forms inside them; a choice of several words is a list of words.
     pub(super) fn of(property: &Value) -> Option<Self> {
         if let Some(choices) = choices(property) {

@@ -190,11 +190,16 @@ async fn a_tool_that_does_not_come_ends_the_call_unless_somebody_was_asked_about
             "the user said no: not today",
         ),
     ] {
-        let bench = bench(empty());
-        let _far = far(&bench, Some("it is off"));
-        let executor = bench.builder.approver(Before(before)).build();
-        let results = executor.execute_batch(vec![call(NAME, json!({}))]).await;
-        assert!(results[0].text().contains(said), "{}", results[0].text());
-        assert_eq!(types(&bench.sink.events()), expected);
+        // Bug: where nobody was there to bring it, as in a folder that is not trusted any more, the answer was used up.
+        for is_far in [true, false] {
+            let bench = bench(empty());
+            let _far = is_far.then(|| far(&bench, Some("it is off")));
+            let executor = bench.builder.approver(Before(before.clone())).build();
+            let results = executor.execute_batch(vec![call(NAME, json!({}))]).await;
+            let said = if is_far { said } else { said.strip_prefix("it is off").unwrap_or(said) };
+            let said = if said.is_empty() { "not found" } else { said };
+            assert!(results[0].text().contains(said), "{}", results[0].text());
+            assert_eq!(types(&bench.sink.events()), expected);
+        }
     }
 }
