@@ -4,9 +4,9 @@
 //! providers take, a description, inputs that can be told apart, schemas that are schemas, rules that can
 //! be read, and texts whose gaps are inputs.
 
-use convoke_core::USE_TOOL;
 use convoke_core::policy::Rule;
 use convoke_core::run::COMPLETE_TASK;
+use convoke_core::{SERVER_TOOL_PREFIX, USE_TOOL};
 use convoke_tool::catalogue::TOOL_SEARCH;
 use serde_json::Value;
 
@@ -26,9 +26,6 @@ pub const MAIN: &str = "main";
 
 /// The tools by which agents are called and tools are found: nobody else can have their names.
 const TAKEN: &[&str] = &[DELEGATE_TO_AGENT, BACKGROUND_AGENTS, TOOL_SEARCH, USE_TOOL];
-
-/// How the names of tools of MCP servers begin.
-const SERVERS: &str = "mcp__";
 
 /// The longest name of an agent.
 pub const MAX_NAME_BYTES: usize = 64;
@@ -146,10 +143,10 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if TAKEN.contains(&name) {
         return Err(format!("`{name}` is a tool that models know by this name; use another name"));
     }
-    if name.starts_with(SERVERS) {
+    if name.starts_with(SERVER_TOOL_PREFIX) {
         return Err(format!(
             "`{name}` would be taken for a tool of an MCP server; write `name: {}`",
-            suggest_name(name.trim_start_matches(SERVERS))
+            suggest_name(name.trim_start_matches(SERVER_TOOL_PREFIX))
         ));
     }
     if starts && plain && name.len() <= MAX_NAME_BYTES {

@@ -61,7 +61,7 @@ pub use effect::{Access, EffectRules, Effects, Resource};
 pub use error::{ErrorKind, ToolError};
 pub use event::{Event, EventBody, Position};
 pub use id::{AgentPath, CallId, RunId, TaskId, UserId};
-pub use message::{Message, Part, Role, StopReason, ToolCall, USE_TOOL};
+pub use message::{Message, Part, Role, SERVER_TOOL_PREFIX, StopReason, ToolCall, USE_TOOL};
 pub use outcome::{Cause, ExitCode, Outcome, Status};
 pub use permission::{Mode, Permission};
 pub use result::{Artifact, CallOutcome, Display, DisplayFormat, ToolResult, Truncation};

@@ -202,6 +202,9 @@ const ARGS: &str = "args";
 /// The tool through which tools are called that the model was not told of.
 pub const USE_TOOL: &str = "use_tool";
 
+/// How the names begin by which models know the tools of MCP servers.
+pub const SERVER_TOOL_PREFIX: &str = "mcp__";
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -4,6 +4,7 @@
 //! wrote it believes that something is denied or allowed, so they are told.
 
 use super::{RuleError, RuleSpec};
+use crate::message::SERVER_TOOL_PREFIX;
 use crate::nearest::{did_you_mean, nearest};
 use crate::permission::Permission;
 use crate::spec::{Category, Kind, ToolSpec};
@@ -53,7 +54,7 @@ impl RuleSpec {
     ) -> Vec<RuleError> {
         let (KnownTools::All(tools) | KnownTools::Some(tools)) = known;
         let are_all = matches!(known, KnownTools::All(_));
-        let named = |name: &&str| !name.contains('*') && !name.starts_with("mcp__");
+        let named = |name: &&str| !name.contains('*') && !name.starts_with(SERVER_TOOL_PREFIX);
         let name =
             self.tool.as_deref().map(str::trim).filter(named).filter(|name| !name.is_empty());
         let tool = name.and_then(|name| tools.iter().find(|tool| tool.name == name));

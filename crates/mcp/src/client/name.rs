@@ -7,11 +7,11 @@
 //! What is said of all tools of a server is said of how their names begin, so no server's names begin like those of
 //! another: the server's part of a name never holds `__`, and neither begins nor ends with `_`.
 
+use convoke_core::SERVER_TOOL_PREFIX as PREFIX;
 use sha2::{Digest, Sha256};
 
 /// What providers take.
 const MAX_BYTES: usize = 64;
-const PREFIX: &str = "mcp__";
 /// Hexadecimal digits of the hash: forty bits.
 const HASH_DIGITS: usize = 10;
 /// An odd server name is cut to leave room for the tool's.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use convoke::mcp::client::McpTool;
 use convoke::{ListedServer, McpServers, Runtime};
 use convoke_core::nearest::{did_you_mean, nearest};
-use convoke_core::{Category, ToolSpec};
+use convoke_core::{Category, SERVER_TOOL_PREFIX, ToolSpec};
 use convoke_tool::Tool;
 
 use super::super::mcp::{Looked, end_all, look_at};
@@ -17,8 +17,6 @@ use crate::output::Output;
 const SHORT: Duration = Duration::from_secs(5);
 /// How long one may take that is needed.
 const LONG: Duration = Duration::from_mins(1);
-/// How models know the tools of servers.
-const PREFIX: &str = "mcp__";
 
 /// Returns the server that a tool belongs to.
 pub(super) fn server_of(spec: &ToolSpec, runtime: &Runtime) -> Option<String> {
@@ -75,7 +73,7 @@ pub(in crate::commands) fn known_name(name: &str, runtime: &Runtime) -> Result<S
     let Some((server, tool)) = split(name, servers) else { return Ok(name.to_owned()) };
     match find(&server, &tool, name, servers) {
         Some(known) => Ok(known),
-        None if name.starts_with(PREFIX) => Ok(name.to_owned()),
+        None if name.starts_with(SERVER_TOOL_PREFIX) => Ok(name.to_owned()),
         None => {
             Err(Failure::usage(format!("no tool `{tool}` of the MCP server `{server}` is known"))
                 .hint(format!("`convoke mcp tools {server}` asks it, and shows them all")))
