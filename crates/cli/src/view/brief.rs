@@ -16,6 +16,8 @@ use crate::output::{columns, cut, harmless};
 const ARGUMENTS: usize = 100;
 /// How long a remark is, in columns.
 pub(crate) const REMARK: usize = 300;
+/// How long a line of several is, in columns.
+pub(super) const LONGEST: usize = 2_000;
 /// How long a result is that is shown itself and not described.
 const RESULT: usize = 60;
 
@@ -33,7 +35,6 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
 
 /// Returns a harmless text of several lines, without those beyond a limit.
 pub(crate) fn some_lines(text: &str, limit: usize, look: Look) -> Vec<String> {
-    const LONGEST: usize = 2_000;
     let mut rest = text.lines();
     let mut lines: Vec<String> = rest
         .by_ref()

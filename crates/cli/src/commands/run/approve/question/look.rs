@@ -74,9 +74,12 @@ pub(super) fn is_long(question: &Question, stream: &Stream) -> bool {
     is_long || is_cut(question, stream)
 }
 
-/// Tells whether something of what a call would do is not shown. A change of a file is shown as such, and says so itself.
+/// Tells whether something of what a call would do is not shown.
 pub(super) fn is_cut(question: &Question, stream: &Stream) -> bool {
-    question.preview.is_none() && excerpt(&harmless_lines(&what(question), stream), stream).1
+    match &question.preview {
+        Some(preview) => preview.format == DisplayFormat::Diff && diff::is_cut(&preview.text),
+        None => excerpt(&harmless_lines(&what(question), stream), stream).1,
+    }
 }
 
 /// Returns as much of these lines as leaves in sight who asks, in rows of the window, and whether something is missing.
