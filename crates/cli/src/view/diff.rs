@@ -21,9 +21,8 @@ pub(crate) fn diff(text: &str, limit: usize, stream: &Stream) -> Vec<String> {
     lines.into_iter().enumerate().map(paint).collect()
 }
 
-/// Returns all of a diff. Long lines go on in the next row: a pager may be told to cut what is too wide for the window.
-pub(crate) fn whole(text: &str, stream: &Stream) -> Vec<String> {
-    let width = stream.screen().map_or(usize::MAX, |size| size.columns).saturating_sub(INDENT);
+/// Returns all of a diff, in rows of at most this many columns.
+pub(crate) fn whole(text: &str, width: usize, stream: &Stream) -> Vec<String> {
     let mut rows = Vec::new();
     for line in text.lines().map(one_row) {
         let style = style(&line);
@@ -113,7 +112,7 @@ mod tests {
             show(&stream, &text);
             assert_eq!(is_cut(&text), expected);
             assert_eq!(stream.contents().contains("..."), expected, "{}", text.len());
-            assert_eq!(whole(&text, &stream).join("\n") + "\n", harmless(&text));
+            assert_eq!(whole(&text, usize::MAX, &stream).join("\n") + "\n", harmless(&text));
         }
     }
 

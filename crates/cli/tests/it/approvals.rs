@@ -275,6 +275,43 @@ fn at_a_terminal_each_question_is_shown_and_answered() {
     assert!(!world.scene.project().join("b.txt").exists());
 }
 
+/// Regression: a call that was named was approved without having been shown.
+#[test]
+fn at_a_terminal_what_is_named_is_shown_whole_before_it_is_approved() {
+    let text: String = (0..300).map(|line| format!("line {line}\n")).collect();
+    let command = format!("echo {}; touch made", "x".repeat(400));
+    let run = Reply::default().call("run_command", json!({ "command": command }));
+    for (wanted, end) in [(write(&text), "+line 299"), (run.into(), "; touch made")] {
+        let world = World::new(vec![wanted, say("Done.")]);
+        let world = World { scene: world.scene.variable("PAGER", "cat"), ..world };
+        let id = parked(&world);
+        for (answer, code) in [("n\r", 2), ("y\r", 0)] {
+            let words = ["runs", "approve", &id, "call"];
+            let Some(mut here) = Session::start(&world.scene, &words) else { return };
+            let shown = here.wait_for("Approve it? [y/N]");
+            assert!(shown.contains(end), "{shown}");
+            here.type_in(answer);
+            let (screen, ended) = here.end();
+            assert_eq!(ended, Some(code), "{screen}");
+        }
+    }
+}
+
+#[test]
+fn what_is_cut_off_of_a_question_is_told_and_shown_on_demand() {
+    let command = format!("echo {}; touch made", "x".repeat(400));
+    let run = Reply::default().call("run_command", json!({ "command": command }));
+    let world = World::new(vec![run.into()]);
+    let id = parked(&world);
+    let waits = |words: &[&str]| {
+        let shown = world.scene.run(&[&["runs", "show", &id], words].concat()).stdout;
+        shown.split_once("It waits for an answer:").unwrap().1.to_owned()
+    };
+    let (usual, full) = (waits(&[]), waits(&["--full"]));
+    assert!(usual.contains(" more characters\n") && !usual.contains("x; touch"), "{usual}");
+    assert!(full.contains("x; touch made\"\n"), "{full}");
+}
+
 #[test]
 fn what_was_typed_before_the_question_approves_nothing() {
     let world = World::new(vec![write("x"), say("Written.")]);

@@ -165,15 +165,15 @@ pub(super) struct All {
 
 impl All {
     pub(super) fn of(question: &Question, tools: &Tools, stream: &Stream) -> Self {
+        // A pager may be told to cut what is too wide for the window.
+        let width = stream.screen().map_or(usize::MAX, |size| size.columns);
+        let width = width.saturating_sub(INDENT);
         let lines = match &question.preview {
             Some(preview) if preview.format == DisplayFormat::Diff => {
-                diff::whole(&preview.text, stream)
+                diff::whole(&preview.text, width, stream)
             }
             Some(preview) => harmless_lines(&preview.text, stream),
-            // A pager may be told to cut what is too wide for the window.
             None => {
-                let width = stream.screen().map_or(usize::MAX, |size| size.columns);
-                let width = width.saturating_sub(INDENT);
                 let lines = harmless_lines(&what(question), stream);
                 lines.iter().flat_map(|line| folded(line, width)).map(str::to_owned).collect()
             }
