@@ -140,6 +140,11 @@ impl View {
         self
     }
 
+    /// Says that what the run waits for has an answer already.
+    pub(crate) const fn answered(&mut self) {
+        self.tree.answered();
+    }
+
     /// Takes in what happened in a run before it was taken up again, and shows nothing of it.
     pub(crate) fn recall(&mut self, events: &[Event]) {
         for event in events {

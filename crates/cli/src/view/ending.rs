@@ -163,6 +163,10 @@ pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
                 .to_owned()
         }
         Cause::Configuration => "`convoke config check` says where".to_owned(),
+        Cause::AwaitsApproval if totals.is_kept && totals.is_answered => format!(
+            "it has its answer; `convoke runs resume {}` goes on, once what it waits for is there",
+            totals.run
+        ),
         Cause::AwaitsApproval if totals.is_kept => {
             let run = &totals.run;
             format!(

@@ -312,6 +312,24 @@ fn what_is_cut_off_of_a_question_is_told_and_shown_on_demand() {
     assert!(full.contains("x; touch made\"\n"), "{full}");
 }
 
+/// Regression: a run that had its answer was said to wait for one.
+#[test]
+fn a_run_that_cannot_use_its_answer_yet_asks_for_no_other() {
+    let call = json!({ "name": "mcp__self__read_file", "args": { "path": "a.txt" } });
+    let search = Reply::default().call("tool_search", json!({ "query": "read_file" }));
+    let world = World::new(vec![search.into(), Reply::default().call("use_tool", call).into()]);
+    let convoke = env!("CARGO_BIN_EXE_convoke");
+    let add = ["mcp", "add", "self", "--", convoke, "mcp", "serve"];
+    assert_eq!(world.scene.run(&add).code, Some(0));
+    let id = parked(&world);
+    assert_eq!(world.scene.run(&["mcp", "disable", "self"]).code, Some(0));
+    assert_eq!(world.scene.run(&["runs", "approve", &id, "call"]).code, Some(0));
+    let ran = resume(&world, &id);
+    assert_eq!(ran.code, Some(8), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("`convoke runs resume {id}` goes on")), "{ran:?}");
+    assert!(!ran.stderr.contains("runs approve"), "{ran:?}");
+}
+
 #[test]
 fn what_was_typed_before_the_question_approves_nothing() {
     let world = World::new(vec![write("x"), say("Written.")]);

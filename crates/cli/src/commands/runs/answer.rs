@@ -13,8 +13,8 @@ use convoke_core::policy::RuleSpec;
 use convoke_core::{Cause, ExitCode};
 use serde_json::Value;
 
-pub(super) use self::meant::{name, whole};
 use self::meant::{Meant, described};
+pub(super) use self::meant::{name, whole};
 use super::super::inquiry::Answering;
 use super::super::run::approve::save;
 use crate::failure::Failure;
