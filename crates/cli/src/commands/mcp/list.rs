@@ -90,7 +90,7 @@ impl List {
         } else {
             let mut table = titled();
             for row in &rows {
-                row.add(&mut table, now, &runtime, output);
+                row.add(&mut table, now, &runtime);
             }
             add_left_out(&left_out, &mut table);
             table.print(&output.out);
@@ -190,7 +190,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn add(&self, table: &mut Table, now: Timestamp, runtime: &Runtime, output: &Output) {
+    fn add(&self, table: &mut Table, now: Timestamp, runtime: &Runtime) {
         let (state, style) = self.state(now, runtime);
         let how = reached(&self.listed.config, runtime);
         table.row([
