@@ -13,7 +13,7 @@ use convoke::RuntimeError;
 use convoke::config::{ConfigError, Problem};
 use convoke_core::{Cause, ExitCode};
 
-use crate::output::{Output, Stream, Style, wrap};
+use crate::output::{Output, Stream, Style, harmless, wrap};
 
 /// A command that could not do what it was asked.
 #[derive(Debug)]
@@ -226,7 +226,8 @@ fn labelled(stream: &Stream, style: Style, label: &str, text: &str) {
 
 /// Returns `label: text`; further lines of the text, and what does not fit, are indented.
 fn labelled_lines(stream: &Stream, style: Style, label: &str, text: &str) -> Vec<String> {
-    let text = stream.printable(text).to_string();
+    // Where it is kept in a file, somebody looks at it later.
+    let text = harmless(text);
     let room = stream.width().map(|width| width.saturating_sub(label.len() + 2));
     let mut lines = wrap(&text, room).into_iter();
     let label = stream.paint(style, format!("{label}:"));
@@ -250,6 +251,13 @@ mod tests {
             output.err.contents(),
             "error: nothing was\n  written\ncause: disk full\nhint: make room\n"
         );
+    }
+
+    #[test]
+    fn what_others_wrote_steers_no_terminal_also_where_it_is_read_later() {
+        let mut output = Output::in_memory();
+        warning(&mut output, "`a\u{1b}[2J` is left out");
+        assert_eq!(output.err.contents(), "warning: `a\\u{1b}[2J` is left out\n");
     }
 
     #[test]

@@ -140,6 +140,11 @@ impl View {
         self
     }
 
+    /// Says that what the run waits for has an answer already.
+    pub(crate) const fn answered(&mut self) {
+        self.tree.answered();
+    }
+
     /// Takes in what happened in a run before it was taken up again, and shows nothing of it.
     pub(crate) fn recall(&mut self, events: &[Event]) {
         for event in events {
@@ -271,6 +276,11 @@ impl View {
     /// Ends the view: prints the answer or the report, and what the run used. Returns how it ended.
     pub(crate) fn close(&mut self, output: &mut Output) -> Option<(Totals, Outcome)> {
         self.abandon();
+        let ended = self.tree.ended()?;
+        let doubt = ending::not_completed(self.tree.totals(), &ended.outcome);
+        if let Some(doubt) = &doubt {
+            self.tree.warn(doubt);
+        }
         let report = self.report()?;
         match (self.format, &report.answer, &report.partial) {
             (Format::Text, Some(answer), _) => self.answer(answer),
@@ -294,6 +304,9 @@ impl View {
             for agent in &report.agents {
                 workspace::tell_of_agent(agent, &output.err);
             }
+        }
+        if let Some(doubt) = &doubt {
+            failure::doubt(output, doubt);
         }
         let ended = self.tree.ended()?;
         Some((self.totals(), ended.outcome.clone()))

@@ -21,6 +21,7 @@ mod unanswered;
 
 pub(super) use self::export::Format;
 pub(super) use self::goes_on::{journals, refuse_served};
+pub(super) use self::unanswered::is_answered;
 use clap::Subcommand;
 use convoke_core::ExitCode;
 

@@ -16,6 +16,8 @@ use crate::output::{columns, cut, harmless};
 const ARGUMENTS: usize = 100;
 /// How long a remark is, in columns.
 pub(crate) const REMARK: usize = 300;
+/// How long a line of several is, in columns.
+pub(super) const LONGEST: usize = 2_000;
 /// How long a result is that is shown itself and not described.
 const RESULT: usize = 60;
 
@@ -24,16 +26,17 @@ const MARK: &str = "...";
 
 /// Returns a text as one harmless line of at most `width` columns.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    // A letter takes a column or none; four times as many letters are more than enough.
-    let bounded: String = text.chars().take(width.saturating_mul(4).max(64)).collect();
-    let words: Vec<&str> = bounded.split_whitespace().collect();
-    let rest = if bounded.len() < text.len() { MARK } else { "" };
-    cut(&(harmless(&words.join(" ")) + rest), width, MARK)
+    // A letter takes a column or none; four times as many letters are more than enough. Spaces are joined before: they
+    // hide nothing.
+    let words = text.split_whitespace();
+    let mut letters = words.flat_map(|word| std::iter::once(' ').chain(word.chars())).skip(1);
+    let bounded: String = letters.by_ref().take(width.saturating_mul(4).max(64)).collect();
+    let rest = if letters.next().is_some() { MARK } else { "" };
+    cut(&(harmless(&bounded) + rest), width, MARK)
 }
 
 /// Returns a harmless text of several lines, without those beyond a limit.
 pub(crate) fn some_lines(text: &str, limit: usize, look: Look) -> Vec<String> {
-    const LONGEST: usize = 2_000;
     let mut rest = text.lines();
     let mut lines: Vec<String> = rest
         .by_ref()
@@ -128,6 +131,12 @@ mod tests {
         assert_eq!(some_lines("a\n\tb\nc\nd", 2, look), ["a", "    b", "… 2 more lines"]);
         assert_eq!(some_lines("a\nb", 2, look), ["a", "b"]);
         assert_eq!(some_lines("a\nb\u{7}\nc", 2, look), ["a", "b\\u{7}", "… 1 more line"]);
+    }
+
+    #[test]
+    fn spaces_hide_nothing() {
+        let command = format!("echo hello{}; touch made", " ".repeat(4_000));
+        assert_eq!(one_line(&command, 100), "echo hello ; touch made");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! A unified diff, coloured, and no longer than is good to read.
 
-use super::brief::some_lines;
+use super::brief::{LONGEST, some_lines};
 use super::look::Look;
-use crate::output::{Stream, Style, harmless};
+use crate::output::{Stream, Style, columns, folded, harmless};
 
 /// How many lines somebody gets to see who has to judge a change.
 const MAX_JUDGED: usize = 200;
+/// How far a diff is set off from what we say.
+const INDENT: usize = 2;
 
 /// Returns the lines of a diff, at most `limit` of them and a line that says how many are missing.
 pub(crate) fn diff(text: &str, limit: usize, stream: &Stream) -> Vec<String> {
@@ -19,22 +21,34 @@ pub(crate) fn diff(text: &str, limit: usize, stream: &Stream) -> Vec<String> {
     lines.into_iter().enumerate().map(paint).collect()
 }
 
-/// Returns all of a diff, long lines and all.
-pub(crate) fn whole(text: &str, stream: &Stream) -> Vec<String> {
-    let painted = |line: &str| {
-        let line = harmless(&line.replace('\t', "    "));
-        match style(&line) {
-            Some(style) => stream.paint(style, line).to_string(),
-            None => line,
-        }
-    };
-    text.lines().map(painted).collect()
+/// Returns all of a diff, in rows of at most this many columns.
+pub(crate) fn whole(text: &str, width: usize, stream: &Stream) -> Vec<String> {
+    let mut rows = Vec::new();
+    for line in text.lines().map(one_row) {
+        let style = style(&line);
+        let painted = |row: &str| match style {
+            Some(style) => stream.paint(style, row).to_string(),
+            None => row.to_owned(),
+        };
+        rows.extend(folded(&line, width).into_iter().map(painted));
+    }
+    rows
+}
+
+/// Tells whether somebody who has to judge a diff does not see all of it: some lines, or the end of one.
+pub(crate) fn is_cut(text: &str) -> bool {
+    let is_wide = |line| columns(&one_row(line)) > LONGEST;
+    text.lines().nth(MAX_JUDGED).is_some() || text.lines().any(is_wide)
+}
+
+fn one_row(line: &str) -> String {
+    harmless(&line.replace('\t', "    "))
 }
 
 /// Writes a diff somebody has to judge, indented.
 pub(crate) fn show(stream: &Stream, text: &str) {
     for line in diff(text, MAX_JUDGED, stream) {
-        stream.line(format_args!("  {line}"));
+        stream.line(format_args!("{:INDENT$}{line}", ""));
     }
 }
 
@@ -83,6 +97,23 @@ mod tests {
         let shown = stream.contents();
         assert_eq!(shown.lines().filter(|line| *line == "  +x").count(), MAX_JUDGED);
         assert!(shown.ends_with("  ... 1 more line\n"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_change_is_known_and_all_of_it_is_in_the_whole() {
+        for (text, expected) in [
+            ("+x\n".repeat(200), false),
+            ("+x\n".repeat(201), true),
+            (format!("+{}\n", "x".repeat(1_999)), false),
+            (format!("+{}; the end\n", "x".repeat(2_000)), true),
+            (format!("+{}\n", "\u{7}".repeat(400)), true),
+        ] {
+            let stream = Stream::in_memory();
+            show(&stream, &text);
+            assert_eq!(is_cut(&text), expected);
+            assert_eq!(stream.contents().contains("..."), expected, "{}", text.len());
+            assert_eq!(whole(&text, usize::MAX, &stream).join("\n") + "\n", harmless(&text));
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How a run ended that did not reach its goal, in words: the same for every cause, every time.
 
+use std::collections::BTreeSet;
+
 use convoke_core::{Cause, Limit, Millis, Outcome, Status};
 use serde_json::Value;
 
@@ -29,6 +31,18 @@ pub(crate) fn of_agent(cause: Cause) -> String {
         _ => "did not complete its task",
     };
     format!("{how} ({})", word(cause))
+}
+
+/// Says how many agents of a run that reached its goal did not reach theirs: its answer may lack what they were to find.
+pub(crate) fn not_completed(totals: &Totals, outcome: &Outcome) -> Option<String> {
+    let left = totals.agents.iter().filter(|agent| agent.status != Status::Completed);
+    let causes: Vec<String> = left.map(|agent| word(agent.cause)).collect();
+    if outcome.cause != Cause::Goal || causes.is_empty() {
+        return None;
+    }
+    let all = amounts::count(totals.agents.len() as u64, "agent");
+    let words: Vec<String> = causes.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect();
+    Some(format!("{} of {all} did not complete: {}", causes.len(), words.join(", ")))
 }
 
 /// Says why a run did not reach its goal and what to do about it; nothing, if it did.
@@ -149,6 +163,10 @@ pub(crate) fn hint(cause: Cause, totals: &Totals) -> Option<String> {
                 .to_owned()
         }
         Cause::Configuration => "`convoke config check` says where".to_owned(),
+        Cause::AwaitsApproval if totals.is_kept && totals.is_answered => format!(
+            "it has its answer; `convoke runs resume {}` goes on, once what it waits for is there",
+            totals.run
+        ),
         Cause::AwaitsApproval if totals.is_kept => {
             let run = &totals.run;
             format!(

@@ -74,6 +74,7 @@ fn a_log_has_a_line_for_everything_that_ended() {
     error: the disk is nearly full
     warning: server files failed: it ended
     4 turns, 5 calls, 15.0k in (7.5k cached), 800 out, $0.0353, 21.0 s
+    warning: 1 of 2 agents did not complete: loop
     "#);
     assert_eq!(out, story::ANSWER);
 }
@@ -85,6 +86,7 @@ fn a_quiet_log_has_errors_and_what_puts_the_answer_in_doubt() {
     warning: the file `AGENTS.md` is very long
     error: the disk is nearly full
     warning: server files failed: it ended
+    warning: 1 of 2 agents did not complete: loop
     ");
     assert_eq!(out, story::ANSWER);
 }
@@ -149,6 +151,7 @@ fn a_verbose_log_has_thoughts_arguments_decisions_and_usage() {
     turn 4
     model answered: 4.0k in (2.0k cached), 200 out, $0.0101, 2.4 s
     4 turns, 5 calls, 15.0k in (7.5k cached), 800 out, $0.0353, 21.0 s
+    warning: 1 of 2 agents did not complete: loop
     "#);
 }
 
@@ -227,6 +230,7 @@ fn a_terminal_keeps_what_ended_and_then_the_answer() {
     Run `cargo test` to see.
 
     4 turns · 5 calls · 15.0k in (7.5k cached) · 800 out · $0.0353 · 21.0 s
+    warning: 1 of 2 agents did not complete: loop
     "#);
 }
 
@@ -533,7 +537,10 @@ fn programs_get_every_event_on_a_line_or_one_object() {
         json!({
             "type": "report",
             "status": "completed", "cause": "goal", "recovered": false, "answer": story::ANSWER,
-            "warnings": ["the file `AGENTS.md` is very long"],
+            "warnings": [
+                "the file `AGENTS.md` is very long",
+                "1 of 2 agents did not complete: loop",
+            ],
             "agents": [
                 {
                     "agent": "investigator", "run": "k-1", "status": "completed", "cause": "goal",

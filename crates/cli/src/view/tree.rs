@@ -103,6 +103,8 @@ pub(crate) struct Totals {
     pub(crate) started: Timestamp,
     /// Whether the run is kept, so that it can be taken up again.
     pub(crate) is_kept: bool,
+    /// Whether what it waits for has an answer already, which it could not use yet.
+    pub(crate) is_answered: bool,
     /// When the last event came.
     pub(crate) latest: Timestamp,
 }
@@ -186,6 +188,11 @@ impl Tree {
     /// Notes whether the run is kept.
     pub(crate) const fn keep(&mut self, is_kept: bool) {
         self.totals.is_kept = is_kept;
+    }
+
+    /// Notes that what the run waits for has an answer already.
+    pub(crate) const fn answered(&mut self) {
+        self.totals.is_answered = true;
     }
 
     /// Takes in an event, and returns what there is to tell because of it.

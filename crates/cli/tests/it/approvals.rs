@@ -275,6 +275,61 @@ fn at_a_terminal_each_question_is_shown_and_answered() {
     assert!(!world.scene.project().join("b.txt").exists());
 }
 
+/// Regression: a call that was named was approved without having been shown.
+#[test]
+fn at_a_terminal_what_is_named_is_shown_whole_before_it_is_approved() {
+    let text = "line\n".repeat(299) + "the end\n";
+    let command = format!("echo {}; touch made", "x".repeat(400));
+    let run = Reply::default().call("run_command", json!({ "command": command }));
+    for (wanted, end) in [(write(&text), "+the end"), (run.into(), "; touch made")] {
+        let world = World::new(vec![wanted, say("Done.")]);
+        let world = World { scene: world.scene.variable("PAGER", "cat"), ..world };
+        let id = parked(&world);
+        for (answer, code) in [("n\r", 2), ("y\r", 0)] {
+            let words = ["runs", "approve", &id, "call"];
+            let Some(mut here) = Session::start(&world.scene, &words) else { return };
+            let shown = here.wait_for("Approve it? [y/N]");
+            assert!(shown.contains(end), "{shown}");
+            here.type_in(answer);
+            let (screen, ended) = here.end();
+            assert_eq!(ended, Some(code), "{screen}");
+        }
+    }
+}
+
+#[test]
+fn what_is_cut_off_of_a_question_is_told_and_shown_on_demand() {
+    let command = format!("echo {}; touch made", "x".repeat(400));
+    let run = Reply::default().call("run_command", json!({ "command": command }));
+    let world = World::new(vec![run.into()]);
+    let id = parked(&world);
+    let waits = |words: &[&str]| {
+        let shown = world.scene.run(&[&["runs", "show", &id], words].concat()).stdout;
+        shown.split_once("It waits for an answer:").unwrap().1.to_owned()
+    };
+    let (usual, full) = (waits(&[]), waits(&["--full"]));
+    assert!(usual.contains(" more characters\n") && !usual.contains("x; touch"), "{usual}");
+    assert!(full.contains("x; touch made\"\n"), "{full}");
+}
+
+/// Regression: a run that had its answer was said to wait for one.
+#[test]
+fn a_run_that_cannot_use_its_answer_yet_asks_for_no_other() {
+    let call = json!({ "name": "mcp__self__read_file", "args": { "path": "a.txt" } });
+    let search = Reply::default().call("tool_search", json!({ "query": "read_file" }));
+    let world = World::new(vec![search.into(), Reply::default().call("use_tool", call).into()]);
+    let convoke = env!("CARGO_BIN_EXE_convoke");
+    let add = ["mcp", "add", "self", "--", convoke, "mcp", "serve"];
+    assert_eq!(world.scene.run(&add).code, Some(0));
+    let id = parked(&world);
+    assert_eq!(world.scene.run(&["mcp", "disable", "self"]).code, Some(0));
+    assert_eq!(world.scene.run(&["runs", "approve", &id, "call"]).code, Some(0));
+    let ran = resume(&world, &id);
+    assert_eq!(ran.code, Some(8), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("`convoke runs resume {id}` goes on")), "{ran:?}");
+    assert!(!ran.stderr.contains("runs approve"), "{ran:?}");
+}
+
 #[test]
 fn what_was_typed_before_the_question_approves_nothing() {
     let world = World::new(vec![write("x"), say("Written.")]);

@@ -202,3 +202,21 @@ fn a_strange_folder_steers_no_terminal() {
         assert!(shown.lines().count() > 1, "{words:?}: {shown:?}");
     }
 }
+
+/// Regression: on a pipe it went through as it is, and a name with a line break made a line of its own.
+#[test]
+fn names_of_files_and_servers_are_spelled_out_on_a_pipe_too() {
+    let servers = r#"{"mcpServers": {"a\u001b]0;t\u0007": {"command": "true"}}}"#;
+    let scene = Scene::new()
+        .file("convoke.yml", "")
+        .file(".mcp.json", servers)
+        .file("agents/a\u{1b}\nok  forged.md", "---\nname: x\n---\nGo.\n");
+    for words in
+        [&["agents", "check", "agents"][..], &["mcp", "list"], &["mcp", "import", ".mcp.json"]]
+    {
+        let ran = scene.run(&[&["--trust-project"], words].concat());
+        let shown = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!shown.contains(['\u{1b}', '\u{7}']), "{words:?}: {shown:?}");
+        assert!(shown.contains("\\u{1b}") && !shown.contains("\nok  forged"), "{words:?}: {shown}");
+    }
+}

@@ -10,7 +10,7 @@ use convoke_core::ExitCode;
 use self::checked::{Checked, State};
 use self::files::{Files, Group};
 use crate::failure::Failure;
-use crate::output::{Output, Style};
+use crate::output::{Output, Style, spelled};
 use crate::session::Session;
 use crate::view::amounts;
 
@@ -90,7 +90,7 @@ impl Check {
 fn print(groups: &[Group], output: &Output) {
     for group in groups {
         if let Some(heading) = &group.heading {
-            let heading = output.out.printable(heading).to_string();
+            let heading = spelled(heading);
             output.out.line(output.out.paint(Style::Heading, heading));
             output.out.gap();
         }

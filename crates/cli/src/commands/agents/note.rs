@@ -7,6 +7,7 @@ use convoke::{KnownAgent, Remark, Runtime};
 use serde::Serialize;
 
 use super::shown;
+use crate::output::spelled;
 use crate::session::Session;
 
 /// Something about a file.
@@ -48,7 +49,7 @@ impl Note {
 
     /// Returns it as people find the place.
     pub(super) fn text(&self) -> String {
-        let path = self.path.iter().map(|path| format!("{path}:"));
+        let path = self.path.iter().map(|path| format!("{}:", spelled(path)));
         let line = self.line.iter().map(|line| format!("{line}:"));
         let place: String = path.chain(line).collect();
         let key = self.key.as_ref().map(|key| format!("key `{key}`: ")).unwrap_or_default();

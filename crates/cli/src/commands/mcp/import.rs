@@ -14,7 +14,7 @@ use super::add::{check_name, warn_of_secrets};
 use super::place::{PlaceFlag, known, look, open, warn_of_variables};
 use crate::failure::{self, Failure};
 use crate::files;
-use crate::output::Output;
+use crate::output::{Output, spelled};
 use crate::session::Session;
 
 const AFTER_HELP: &str = "\
@@ -161,7 +161,7 @@ impl Import {
 
     fn tell(&self, taken: &[ServerConfig], path: &str, session: &Session<'_>, output: &mut Output) {
         for server in taken {
-            output.out.line(output.out.printable(&server.name));
+            output.out.line(spelled(&server.name));
             if !self.dry_run {
                 warn_of_secrets(server, self.place, output);
             }

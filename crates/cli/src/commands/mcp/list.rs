@@ -14,7 +14,7 @@ use super::advice::advice;
 use super::{Looked, end, look_at, reached, runtime, switched_off_elsewhere, whose};
 use crate::duration;
 use crate::failure::{self, Failure};
-use crate::output::{Output, Style, Table};
+use crate::output::{Output, Style, Table, spelled};
 use crate::session::Session;
 use crate::view::amounts;
 use crate::view::brief::one_line;
@@ -90,9 +90,9 @@ impl List {
         } else {
             let mut table = titled();
             for row in &rows {
-                row.add(&mut table, now, &runtime, output);
+                row.add(&mut table, now, &runtime);
             }
-            add_left_out(&left_out, &mut table, output);
+            add_left_out(&left_out, &mut table);
             table.print(&output.out);
             for row in &rows {
                 row.advise(&runtime, session, output);
@@ -121,11 +121,11 @@ fn titled() -> Table {
 }
 
 /// Says of servers that there are, and why they are not used. A warning names the variable.
-fn add_left_out(names: &[&str], table: &mut Table, output: &Output) {
+fn add_left_out(names: &[&str], table: &mut Table) {
     for name in names {
         let state = format!("left out: {LEFT_OUT}");
         table.row([
-            (output.out.printable(name).to_string(), Some(Style::Name)),
+            (spelled(name), Some(Style::Name)),
             (String::new(), None),
             (state, Some(Style::Bad)),
             (String::new(), None),
@@ -161,7 +161,7 @@ fn nothing(left_out: &[&str], json: bool, output: &mut Output) {
         output.json(&left_out.iter().copied().map(left_out_json).collect::<Vec<_>>());
     } else if !left_out.is_empty() {
         let mut table = titled();
-        add_left_out(left_out, &mut table, output);
+        add_left_out(left_out, &mut table);
         table.print(&output.out);
     } else if !output.is_quiet() {
         output.err.line("there are no MCP servers; `convoke mcp add` adds one");
@@ -190,15 +190,14 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn add(&self, table: &mut Table, now: Timestamp, runtime: &Runtime, output: &Output) {
-        let out = &output.out;
+    fn add(&self, table: &mut Table, now: Timestamp, runtime: &Runtime) {
         let (state, style) = self.state(now, runtime);
         let how = reached(&self.listed.config, runtime);
         table.row([
             (self.listed.config.name.clone(), Some(Style::Name)),
             (whose(self.listed).to_owned(), None),
-            (out.printable(&state).to_string(), style),
-            (out.printable(&how).to_string(), None),
+            (spelled(&state), style),
+            (spelled(&how), None),
         ]);
     }
 

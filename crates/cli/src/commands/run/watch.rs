@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use convoke::agent::{RunHandle, RunReport, Running};
+use convoke::journal::Store;
 use convoke::model::Replay;
 use convoke_core::{Cause, Event, ExitCode};
 use futures_util::StreamExt;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use self::quiet::Quiet;
+use super::super::runs::is_answered;
 use super::approve::{Approvals, Asked, Awaited, Keys, Said, Unanswered};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -62,16 +64,22 @@ pub(in crate::commands) struct Watch<'a> {
     view: View,
     approvals: &'a mut Approvals,
     replay: Option<Arc<Replay>>,
+    store: Option<Store>,
 }
 
 impl<'a> Watch<'a> {
     pub(in crate::commands) const fn new(view: View, approvals: &'a mut Approvals) -> Self {
-        Self { view, approvals, replay: None }
+        Self { view, approvals, replay: None, store: None }
     }
 
     /// Says at the end what of a recording was not used.
     pub(in crate::commands) fn replaying(self, replay: Option<Arc<Replay>>) -> Self {
         Self { replay, ..self }
+    }
+
+    /// Looks at the end whether what the run waits for was answered before.
+    pub(in crate::commands) fn kept_in(self, store: Store) -> Self {
+        Self { store: Some(store), ..self }
     }
 
     /// Watches until the run has ended, and says how it did.
@@ -85,6 +93,13 @@ impl<'a> Watch<'a> {
         self.view.learn(run.report().and_then(|report| report.task.as_ref()));
         if let Some(left) = self.replay.as_deref().and_then(left_over) {
             self.view.warn(&left, output);
+        }
+        let report = run.report();
+        if let (Some(store), Some(report)) = (&self.store, report)
+            && report.outcome.cause == Cause::AwaitsApproval
+            && is_answered(store, run.id())
+        {
+            self.view.answered();
         }
         self.view.finish(output);
         match self.unrecorded(&run) {

@@ -13,8 +13,8 @@ use convoke_core::policy::RuleSpec;
 use convoke_core::{Cause, ExitCode};
 use serde_json::Value;
 
-pub(super) use self::meant::name;
 use self::meant::{Meant, described};
+pub(super) use self::meant::{name, whole};
 use super::super::inquiry::Answering;
 use super::super::run::approve::save;
 use crate::failure::Failure;
@@ -23,9 +23,9 @@ use crate::session::Session;
 
 const APPROVE_HELP: &str = "\
 A run that works takes the answer at once; one that is parked or was interrupted takes it when it is resumed. \
-An answer holds for what is asked now and for nothing else. `convoke runs show ID` lists the questions. Without an \
-ITEM the only open one is shown, and you are asked; with --all each of them is, one after the other. Where nobody can \
-be asked, what is approved has to be named.
+An answer holds for what is asked now and for nothing else. `convoke runs show ID` lists the questions. What you name, \
+or the only open one, is shown whole, and you are asked; with --all each of them is, one after the other. Where nobody \
+can be asked, what is approved has to be named.
 
 What an MCP server asks in the middle of a call is a form or a page. A form is filled in here, field by field, or with \
 --arguments; where nobody can be asked, its defaults are taken if that is enough. It has to be answered while the run \
@@ -88,7 +88,7 @@ impl Approve {
         if arguments.is_some() && questions.len() > 1 {
             return Err(Failure::usage("--arguments are those of one call; name one question"));
         }
-        let questions = self.meant.seen(questions, arguments.as_ref(), output)?;
+        let questions = self.meant.seen(questions, arguments.as_ref(), session, output)?;
         let keeps = self.always || self.save;
         if let Some(question) = questions.iter().find(|question| question.rules.is_empty())
             && keeps

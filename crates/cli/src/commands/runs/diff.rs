@@ -1,5 +1,7 @@
 //! `convoke runs diff`: what a run changed in its own workspace.
 
+use std::process::Stdio;
+
 use clap::Args;
 use convoke::Workspace;
 use convoke::journal::Store;
@@ -91,7 +93,8 @@ impl Diff {
             }
         } else if output.out.is_terminal() {
             let whole = String::from_utf8_lossy(&whole);
-            page(&diff::whole(&whole, &output.out), session, output);
+            let lines = diff::whole(&whole, usize::MAX, &output.out);
+            page(&lines, session, &output.out, Ok(Stdio::inherit()));
         } else {
             // As it is, so that it can be applied elsewhere.
             output.out.bytes(&whole);

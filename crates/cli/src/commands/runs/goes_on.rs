@@ -161,6 +161,7 @@ impl GoesOn {
         let mut view = self.output.view(&self.flags, output).kept(true);
         view.recall(events);
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
+        let watch = watch.kept_in(session.existing_store()?);
         let ended = watch.until_the_end(threads, run, output)?;
         end_all(&runtime, threads);
         Ok(ended)

@@ -7,6 +7,7 @@ mod lines;
 mod row;
 mod story;
 
+use std::io;
 use std::process::Stdio;
 
 use clap::Args;
@@ -20,17 +21,16 @@ use self::head::Head;
 use self::lines::Amount;
 use self::row::{Row, Told};
 use self::story::Order;
-use super::answer::name;
+use super::answer::{name, whole};
 use super::named::{self, Opened};
 use super::state::State;
 use super::unanswered::Questions;
 use crate::commands::inquiry::Answering;
 use crate::failure::Failure;
-use crate::output::{Output, Style, harmless};
+use crate::output::{Output, Stream, Style, cut, harmless};
 use crate::pager::Pager;
 use crate::session::Session;
 use crate::view::amounts;
-use crate::view::brief::one_line;
 use crate::view::json::RunReport;
 use crate::view::look::Look;
 use crate::view::tree::Tree;
@@ -110,7 +110,8 @@ impl Show {
             shown.tell(&rows, output);
         } else {
             let amount = if self.full { Amount::Full } else { Amount::Usual };
-            page(&shown.lines(&rows, order, amount, output), session, output);
+            let lines = shown.lines(&rows, order, amount, output);
+            page(&lines, session, &output.out, Ok(Stdio::inherit()));
         }
         damaged(id.clone(), recorded)
     }
@@ -127,7 +128,7 @@ impl Shown<'_> {
         lines.push(String::new());
         lines.extend(lines::lines(rows, &self.timeline, order, amount, stream));
         lines.extend(self.end(output));
-        lines.extend(self.questions(output));
+        lines.extend(self.questions(amount, output));
         let is_cut = rows.iter().flat_map(|row| &row.details).any(row::Detail::is_cut);
         if amount == Amount::Full && is_cut {
             let whole = format!("what was left out is in: convoke runs export {}", self.id);
@@ -137,7 +138,7 @@ impl Shown<'_> {
     }
 
     /// Returns what the run waits for, and how to answer.
-    fn questions(&self, output: &Output) -> Vec<String> {
+    fn questions(&self, amount: Amount, output: &Output) -> Vec<String> {
         let stream = &output.out;
         let mut lines = Vec::new();
         if self.answered > 0 {
@@ -176,10 +177,13 @@ impl Shown<'_> {
                 lines.push(format!("    {}", harmless(reason)));
                 continue;
             }
-            let what = one_line(question.description, QUESTION);
+            let what = begins(question.description, stream.ellipsis());
             let name = stream.paint(Style::Name, harmless(question.tool_name));
-            lines.push(format!("  {call}  {agent}  {name}  {}", harmless(&what)));
+            lines.push(format!("  {call}  {agent}  {name}  {what}"));
             lines.push(format!("    {}", harmless(question.reason)));
+            if amount == Amount::Full {
+                lines.extend(whole(question, stream).map(|line| format!("    {line}")));
+            }
             let rules: Vec<String> = question.rules.iter().map(RuleSpec::shown).collect();
             if !rules.is_empty() {
                 let rules = rules.join("; ");
@@ -256,6 +260,16 @@ impl Shown<'_> {
     }
 }
 
+/// Returns how a text begins, on one line, and how much there is beyond that.
+fn begins(text: &str, mark: &str) -> String {
+    let line = harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let shown = cut(&line, QUESTION, "");
+    match line.chars().count() - shown.chars().count() {
+        0 => line,
+        more => format!("{shown}{mark} {}", amounts::count(more as u64, "more character")),
+    }
+}
+
 fn folded(events: &[Event]) -> Tree {
     let mut tree = Tree::default();
     for event in events {
@@ -278,18 +292,23 @@ fn state_of(store: &Store, id: &RunId, recorded: &Recorded) -> Result<State, Fai
     Ok(summary.map_or(State::Interrupted, State::of))
 }
 
-/// Shows a text: page by page, if it is longer than the screen.
-pub(super) fn page(lines: &[String], session: &Session<'_>, output: &Output) {
-    let is_long = output.out.screen().is_some_and(|screen| lines.len() >= screen.rows);
-    if is_long && let Some(pager) = Pager::find(session.environment()) {
+/// Shows a text on a stream, which a program reaches like this: page by page, if it is longer than the screen.
+pub(super) fn page(
+    lines: &[String],
+    session: &Session<'_>,
+    stream: &Stream,
+    onto: io::Result<Stdio>,
+) {
+    let is_long = stream.screen().is_some_and(|screen| lines.len() >= screen.rows);
+    if is_long && let (Some(pager), Ok(onto)) = (Pager::find(session.environment()), onto) {
         let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-        output.out.flush();
-        if pager.show(&text, Stdio::inherit()).is_ok() {
+        stream.flush();
+        if pager.show(&text, onto).is_ok() {
             return;
         }
     }
     for line in lines {
-        output.out.line(line);
+        stream.line(line);
     }
 }
 
@@ -298,5 +317,18 @@ pub(super) fn damaged(run: RunId, recorded: Recorded) -> Result<ExitCode, Failur
     match recorded.damage {
         None => Ok(ExitCode::Done),
         Some(damage) => Err(named::failure(&JournalError::Damaged { run, damage })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_off_is_counted() {
+        assert_eq!(begins("touch   made\n; ls\u{7}", "…"), "touch made ; ls\\u{7}");
+        let long = format!("echo {}", "x".repeat(120));
+        let shown = format!("echo {}… 5 more characters", "x".repeat(115));
+        assert_eq!(begins(&long, "…"), shown);
     }
 }

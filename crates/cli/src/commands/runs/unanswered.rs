@@ -42,6 +42,14 @@ impl<'e> Questions<'e> {
     }
 }
 
+/// Tells whether all questions of a run have an answer that it has not heard yet.
+pub(in crate::commands) fn is_answered(store: &Store, run: &RunId) -> bool {
+    store.read(run).is_ok_and(|recorded| {
+        let Questions { open, answered } = Questions::of(store, run, &recorded.events);
+        open.is_empty() && answered > 0
+    })
+}
+
 fn is_worked_on(store: &Store, run: &RunId) -> bool {
     let all = store.list().unwrap_or_default();
     all.iter().any(|summary| summary.run == *run && State::of(summary).is_worked_on())

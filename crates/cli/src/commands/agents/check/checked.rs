@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::super::effective::Effective;
 use super::super::note::Note;
-use crate::output::{Stream, Style, Table, wrap};
+use crate::output::{Stream, Style, Table, harmless, spelled, wrap};
 
 /// What came of checking one agent.
 #[derive(Debug, Default, Serialize)]
@@ -101,9 +101,9 @@ impl Checked {
             State::LeftOut => ("left out", Style::Warn),
             State::Wrong => ("wrong", Style::Bad),
         };
-        out.line(format_args!("{}  {}", out.paint(style, word), out.printable(&title)));
+        out.line(format_args!("{}  {}", out.paint(style, word), spelled(&title)));
         let line = |style: Style, label: &str, note: &Note| {
-            let text = out.printable(&note.text()).to_string();
+            let text = harmless(&note.text());
             let room = out.width().map(|width| width.saturating_sub(label.len() + 4));
             let mut lines = wrap(&text, room).into_iter();
             let first = lines.next().unwrap_or_default();

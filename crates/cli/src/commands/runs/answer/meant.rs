@@ -1,6 +1,9 @@
 //! Which questions are meant, and that they were seen or named before they are approved.
 
 use std::collections::HashSet;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::Stdio;
 
 use clap::Args;
 use convoke::agent::Letter;
@@ -9,17 +12,20 @@ use convoke_core::{DisplayFormat, Event, RunId, Status};
 use serde_json::Value;
 
 use super::super::named::{self, Opened};
+use super::super::show::page;
 use super::super::state::State;
 use super::super::unanswered::Questions;
 use crate::commands::ask;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, Stream, folded, harmless};
 use crate::session::Session;
 use crate::view::brief::one_line;
 use crate::view::diff;
 
 /// How much of a description is shown in a list.
 const BRIEF: usize = 100;
+/// How far what a call would do is set off at most.
+const INDENT: usize = 4;
 
 /// Which questions are meant.
 #[derive(Debug, Args)]
@@ -83,15 +89,16 @@ impl Meant {
         Ok(meant)
     }
 
-    /// What is approved has to be seen first: by its name, or here, one after the other. Returns what was
-    /// said yes to.
+    /// What is approved has to be seen first, one after the other; where nobody can be asked it has to be named. Whoever
+    /// names a call and its arguments has seen it. Returns what was said yes to.
     pub(super) fn seen<'f>(
         &self,
         questions: Vec<OpenQuestion<'f>>,
         given: Option<&Value>,
+        session: &Session<'_>,
         output: &Output,
     ) -> Result<Vec<OpenQuestion<'f>>, Failure> {
-        if !self.items.is_empty() {
+        if !self.items.is_empty() && (given.is_some() || !ask::can_be_asked(output)) {
             return Ok(questions);
         }
         let mut approved = Vec::new();
@@ -107,7 +114,7 @@ impl Meant {
                 approved.push(question.clone());
                 continue;
             }
-            show(question, output);
+            show(question, session, output);
             match ask::yes("Approve it?", output) {
                 Some(true) => approved.push(question.clone()),
                 Some(false) => {}
@@ -201,20 +208,34 @@ fn next_step(run: &RunId, state: Option<State>) -> String {
 }
 
 /// Shows what would be approved.
-fn show(question: &OpenQuestion<'_>, output: &Output) {
+fn show(question: &OpenQuestion<'_>, session: &Session<'_>, output: &Output) {
     let stream = &output.err;
     stream.line(stream.printable(&described(question)));
     stream.line(format_args!("  {}", stream.printable(question.reason)));
-    match question.preview {
-        Some(preview) if preview.format == DisplayFormat::Diff => diff::show(stream, &preview.text),
-        Some(preview) => stream.line(stream.printable(&preview.text)),
-        None => {
-            let arguments = serde_json::to_string_pretty(question.arguments).unwrap_or_default();
-            arguments
-                .lines()
-                .for_each(|line| stream.line(format_args!("  {}", stream.printable(line))));
+    let lines: Vec<String> = whole(question, stream).map(|line| format!("  {line}")).collect();
+    let onto = io::stderr().as_fd().try_clone_to_owned().map(Stdio::from);
+    page(&lines, session, stream, onto);
+}
+
+/// Returns all of what a call would do, line by line.
+pub(in crate::commands::runs) fn whole(
+    question: &OpenQuestion<'_>,
+    stream: &Stream,
+) -> impl Iterator<Item = String> {
+    // A pager may be told to cut what is too wide for the window.
+    let width = stream.screen().map_or(usize::MAX, |size| size.columns).saturating_sub(INDENT);
+    let rows = |text: &str| -> Vec<String> {
+        let text = harmless(&text.replace('\t', "    "));
+        text.lines().flat_map(|line| folded(line, width)).map(str::to_owned).collect()
+    };
+    let rows = match question.preview {
+        Some(preview) if preview.format == DisplayFormat::Diff => {
+            diff::whole(&preview.text, width, stream)
         }
-    }
+        Some(preview) => rows(&preview.text),
+        None => rows(&serde_json::to_string_pretty(question.arguments).unwrap_or_default()),
+    };
+    rows.into_iter()
 }
 
 fn listed(failure: Failure, open: &[OpenQuestion<'_>]) -> Failure {

@@ -74,9 +74,12 @@ pub(super) fn is_long(question: &Question, stream: &Stream) -> bool {
     is_long || is_cut(question, stream)
 }
 
-/// Tells whether something of what a call would do is not shown. A change of a file is shown as such, and says so itself.
+/// Tells whether something of what a call would do is not shown.
 pub(super) fn is_cut(question: &Question, stream: &Stream) -> bool {
-    question.preview.is_none() && excerpt(&harmless_lines(&what(question), stream), stream).1
+    match &question.preview {
+        Some(preview) => preview.format == DisplayFormat::Diff && diff::is_cut(&preview.text),
+        None => excerpt(&harmless_lines(&what(question), stream), stream).1,
+    }
 }
 
 /// Returns as much of these lines as leaves in sight who asks, in rows of the window, and whether something is missing.
@@ -162,15 +165,15 @@ pub(super) struct All {
 
 impl All {
     pub(super) fn of(question: &Question, tools: &Tools, stream: &Stream) -> Self {
+        // A pager may be told to cut what is too wide for the window.
+        let width = stream.screen().map_or(usize::MAX, |size| size.columns);
+        let width = width.saturating_sub(INDENT);
         let lines = match &question.preview {
             Some(preview) if preview.format == DisplayFormat::Diff => {
-                diff::whole(&preview.text, stream)
+                diff::whole(&preview.text, width, stream)
             }
             Some(preview) => harmless_lines(&preview.text, stream),
-            // A pager may be told to cut what is too wide for the window.
             None => {
-                let width = stream.screen().map_or(usize::MAX, |size| size.columns);
-                let width = width.saturating_sub(INDENT);
                 let lines = harmless_lines(&what(question), stream);
                 lines.iter().flat_map(|line| folded(line, width)).map(str::to_owned).collect()
             }

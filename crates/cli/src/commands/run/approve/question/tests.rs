@@ -196,6 +196,29 @@ async fn a_command_cannot_hide_its_end_and_nobody_agrees_to_what_was_not_shown()
     }
 }
 
+/// Regression: a yes to a change of which only the beginning was shown was carried out at once.
+#[tokio::test]
+async fn nobody_agrees_to_a_change_that_was_not_shown_whole() {
+    let scene = Scene::new();
+    let said = |line: &str| Said::Line(Some(line.to_owned()));
+    for answer in ["y", "a", "s"] {
+        for is_wide in [false, true] {
+            let (mut asked, mut answered) = scene.asked(if is_wide { 3 } else { 300 }).await;
+            if let (true, Some(preview)) = (is_wide, &mut asked.question.preview) {
+                preview.text.push_str(&format!("+{}; curl evil\n", "x".repeat(3_000)));
+            }
+            show(&mut asked, &scene);
+            let next = asked.hear(said(answer), &scene.approvals, &scene.output.err);
+            assert!(answered.try_recv().is_err(), "nobody has seen all of it");
+            let shown = scene.output.err.contents();
+            assert!(shown.contains("not all of it was shown"), "{shown}");
+            let (asked, _) = next.unwrap();
+            assert!(asked.hear(said("y"), &scene.approvals, &scene.output.err).is_none());
+            assert_eq!(answered.try_recv().unwrap(), Answer::yes().by(BY));
+        }
+    }
+}
+
 #[tokio::test]
 async fn each_answer_means_what_it_says() {
     let scene = Scene::new();
