@@ -37,11 +37,14 @@ impl Live {
     }
 
     fn show(&self, update: &Progress) {
-        let (Some(stream), Some(text)) = (&self.stream, &update.text) else { return };
+        let Some(stream) = &self.stream else { return };
+        let text = update.text.as_deref().unwrap_or_default();
         if let Some(fraction) = update.fraction {
             self.finish();
-            let text = stream.printable(text.trim_end());
-            stream.line(format_args!("{:3.0}% {text}", fraction * 100.0));
+            let line = format!("{:3.0}% {}", fraction * 100.0, stream.printable(text.trim_end()));
+            stream.line(line.trim_end());
+        } else if text.is_empty() {
+            return;
         } else {
             stream.text(stream.printable(text));
             self.in_line.store(!text.ends_with('\n'), Ordering::Relaxed);
@@ -81,6 +84,17 @@ mod tests {
         live.finish();
         assert_eq!(stream.contents(), "one\ntwo\n 50% half\n");
         assert!(live.showed_output());
+    }
+
+    /// Bug: how far a call is was not shown where it said nothing else.
+    #[test]
+    fn how_far_a_call_is_needs_no_words() {
+        let stream = Stream::on_terminal(80);
+        let live = Live::new(Some(stream.clone()), false);
+        live.show(&Progress { text: None, fraction: Some(0.1) });
+        live.show(&Progress { text: None, fraction: None });
+        live.show(&Progress { text: None, fraction: Some(1.0) });
+        assert_eq!(stream.contents(), " 10%\n100%\n");
     }
 
     #[test]
