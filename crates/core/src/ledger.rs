@@ -18,7 +18,8 @@ use std::collections::HashMap;
 
 use rust_decimal::Decimal;
 
-use self::account::{Account, dearest};
+use self::account::Account;
+pub(crate) use self::account::{affordable, dearest};
 use crate::id::RunId;
 use crate::run::Limit;
 use crate::usage::{Money, Price, Usage};

@@ -77,7 +77,7 @@ impl Account {
 }
 
 /// Returns how many tokens of an answer this much pays for.
-fn affordable(left: Decimal, price: Price) -> Option<u64> {
+pub(crate) fn affordable(left: Decimal, price: Price) -> Option<u64> {
     if left <= Decimal::ZERO {
         return None;
     }
@@ -90,7 +90,7 @@ fn affordable(left: Decimal, price: Price) -> Option<u64> {
 }
 
 /// The dearest way in which a provider may charge something.
-pub(super) fn dearest(price: Price, used: Usage) -> Money {
+pub(crate) fn dearest(price: Price, used: Usage) -> Money {
     let fresh = Usage { cache_write_tokens: 0, ..used };
     price.of(&used).max(price.of(&fresh))
 }

@@ -7,13 +7,12 @@ use serde_json::Value;
 use super::batch::Batch;
 use super::{Due, Ending, Exceeded, Limit, OnStuck, Phase, Purpose, Run};
 use crate::id::CallId;
+use crate::ledger::{MIN_OUTPUT, affordable, dearest};
 use crate::message::ToolCall;
 use crate::outcome::{Cause, Outcome, Status};
 use crate::time::Timestamp;
 use crate::usage::{Money, Usage};
 
-/// The shortest answer worth asking for, in tokens.
-const MIN_OUTPUT: u64 = 64;
 /// The longest answer that is reserved where nobody knows how long a model's answers get.
 const UNKNOWN_MAX_OUTPUT: u64 = 8_192;
 /// How much of a budget is used when the model is told.
@@ -369,21 +368,9 @@ impl Run {
             None if self.spent.is_empty() => Decimal::ZERO,
             None => return None,
         };
-        // The dearest way in which the provider may charge it.
-        let asked = Usage { input_tokens: input, ..Usage::default() };
-        let cached = Usage { cache_write_tokens: input, ..asked };
-        let question = price.of(&asked).max(price.of(&cached));
-        let left = limit.amount().checked_sub(spent)?.checked_sub(question.amount())?;
-        if left <= Decimal::ZERO {
-            return None;
-        }
-        if price.output.amount().is_zero() {
-            return Some(u64::MAX);
-        }
-        let million = Decimal::from(1_000_000);
-        let tokens =
-            left.checked_div(price.output.amount()).and_then(|left| left.checked_mul(million));
-        Some(tokens.and_then(|tokens| tokens.floor().to_u64()).unwrap_or(u64::MAX))
+        let asked = Usage { input_tokens: input, cache_write_tokens: input, ..Usage::default() };
+        let question = dearest(price, asked).amount();
+        affordable(limit.amount().checked_sub(spent)?.checked_sub(question)?, price)
     }
 
     fn ask(&self, purpose: Purpose) -> Effect {

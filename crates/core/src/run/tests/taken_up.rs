@@ -164,20 +164,8 @@ fn an_agent_that_found_no_model_goes_on_with_a_run_that_found_none() {
     let calls = [ToolCall::new("a", "ask", json!({})), ToolCall::new("b", "look", json!({}))];
     let mut world = asking_for(&calls);
     let child = RunId::new("r-a");
-    let spawned = EventBody::AgentSpawned {
-        child: child.clone(),
-        name: "worker".to_owned(),
-        inputs: serde_json::Map::new(),
-        background: false,
-        continued: false,
-    };
-    let ended = |cause: Cause| EventBody::AgentEnded {
-        child: child.clone(),
-        outcome: cause.into(),
-        usage: Usage::default(),
-        message: None,
-    };
-    world.record(Some(&calls[0].id), spawned);
+    let ended = |cause: Cause| ended(&child, cause, None);
+    world.record(Some(&calls[0].id), spawned(&child, false));
     world.record(Some(&calls[0].id), ended(Cause::ModelUnavailable));
     world.end_call(&calls[0], Err("no model"));
     world.end_call(&calls[1], Ok(json!(1)));
@@ -200,6 +188,17 @@ fn an_agent_that_found_no_model_goes_on_with_a_run_that_found_none() {
     world.check_answers();
 }
 
+fn spawned(child: &RunId, background: bool) -> EventBody {
+    let (name, inputs) = ("worker".to_owned(), serde_json::Map::new());
+    EventBody::AgentSpawned { child: child.clone(), name, inputs, background, continued: false }
+}
+
+/// An agent ends, and its caller is told so, or is not.
+fn ended(child: &RunId, cause: Cause, told: Option<&str>) -> EventBody {
+    let (outcome, message) = (cause.into(), told.map(str::to_owned));
+    EventBody::AgentEnded { child: child.clone(), outcome, usage: Usage::default(), message }
+}
+
 /// The run is taken up as it was, and these agents of it go on.
 fn resumed_with(again: Vec<RunId>) -> EventBody {
     EventBody::RunResumed {
@@ -218,19 +217,7 @@ fn what_was_refused_beside_an_agent_that_goes_on_is_remembered() {
     let (push, ask) = (ToolCall::new("a", "push", json!({})), ToolCall::new("b", "ask", json!({})));
     let mut world = asking_for(&[push.clone(), ask.clone()]);
     let child = RunId::new("r-b");
-    let spawned = EventBody::AgentSpawned {
-        child: child.clone(),
-        name: "worker".to_owned(),
-        inputs: serde_json::Map::new(),
-        background: false,
-        continued: false,
-    };
-    let ended = |cause: Cause| EventBody::AgentEnded {
-        child: child.clone(),
-        outcome: cause.into(),
-        usage: Usage::default(),
-        message: None,
-    };
+    let ended = |cause: Cause| ended(&child, cause, None);
     let denied = EventBody::ToolCallDenied {
         tool_name: push.name.clone(),
         error: ToolError::permission("no"),
@@ -238,7 +225,7 @@ fn what_was_refused_beside_an_agent_that_goes_on_is_remembered() {
         duration_ms: Millis::default(),
     };
     world.record(Some(&push.id), denied);
-    world.record(Some(&ask.id), spawned);
+    world.record(Some(&ask.id), spawned(&child, false));
     world.record(Some(&ask.id), ended(Cause::ModelUnavailable));
     world.end_call(&ask, Err("no model"));
     world.whims = vec![Whim { fails: true, ..plain() }];
@@ -259,14 +246,7 @@ fn leaving_at_work(children: &[RunId]) -> World {
     let calls: Vec<ToolCall> = children.iter().map(call).collect();
     let mut world = asking_for(&calls);
     for (child, call) in children.iter().zip(&calls) {
-        let spawned = EventBody::AgentSpawned {
-            child: child.clone(),
-            name: "worker".to_owned(),
-            inputs: serde_json::Map::new(),
-            background: true,
-            continued: false,
-        };
-        world.record(Some(&call.id), spawned);
+        world.record(Some(&call.id), spawned(child, true));
         world.end_call(call, Ok(json!("it works")));
     }
     for _ in 0..20 {
@@ -280,12 +260,7 @@ fn leaving_at_work(children: &[RunId]) -> World {
 }
 
 fn found_no_model(child: &RunId) -> EventBody {
-    EventBody::AgentEnded {
-        child: child.clone(),
-        outcome: Cause::ModelUnavailable.into(),
-        usage: Usage::default(),
-        message: Some("it found no model".to_owned()),
-    }
+    ended(child, Cause::ModelUnavailable, Some("it found no model"))
 }
 
 /// Neither is it that one in the background found none, or was stopped since the run did not.
