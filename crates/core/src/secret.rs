@@ -4,8 +4,9 @@
 //! its name before anybody sees it: the run, the journal, the terminal, the model. There are two kinds:
 //!
 //! - **Known** ones were handed in with a name: variables that look like credentials, settings that are
-//!   marked as secret. They are found as they are, in JSON, percent-encoded, in hexadecimal and in base64,
-//!   and as numbers and keys of JSON.
+//!   marked as secret. They are found as they are, in JSON, percent-encoded, in hexadecimal, base64 and
+//!   base32 ([`form`]), as numbers and keys of JSON, wrapped or laid out in a dump ([`layout`]), and with
+//!   their characters escaped ([`escape`]).
 //! - **Tokens** are found by their shape alone: keys of providers, private keys, passwords in addresses.
 //!
 //! The same secret has the same name every time, so a conversation with names in it stays what it was. A
@@ -14,9 +15,11 @@
 //! token is given back because it came up in the run, and is forgotten with the process: a run that is
 //! resumed has to come across it again.
 
+mod escape;
 mod finder;
 mod form;
 mod found;
+mod layout;
 mod look;
 mod shape;
 mod stream;
@@ -29,8 +32,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-use self::finder::Finder;
+use self::finder::{Finder, Found};
 use self::found::Tokens;
+use self::layout::Layout;
 use self::shape::{End, Step};
 pub use self::stream::Masker;
 use crate::event::EventBody;
@@ -39,6 +43,8 @@ use crate::message::Message;
 /// A shorter value could stand anywhere by chance.
 const MIN_BYTES: usize = 8;
 const OPENING: &str = "[secret ";
+/// Ends the name of a secret in a dump or behind escapes.
+const ENCODED: &str = ", encoded]";
 /// No name is longer.
 const LONGEST_NAME: usize = 256;
 
@@ -55,10 +61,14 @@ struct Inner {
 }
 
 struct Known {
-    /// Finds the values, in all their forms.
+    /// Finds the forms of the values, which are its first words, and the anchors of their layouts.
     finder: Finder,
-    /// What stands for the form that has this number.
+    /// The forms, by the number of their word.
     forms: Vec<Held>,
+    /// The layouts of the word that comes after the forms and has this number, each with its form.
+    anchors: Vec<Vec<(Layout, usize)>>,
+    /// Bytes of the longest form.
+    longest: usize,
     by_name: HashMap<String, usize>,
     /// Whether one of them is a number.
     has_numbers: bool,
@@ -67,6 +77,8 @@ struct Known {
 /// A form of a secret.
 struct Held {
     name: String,
+    /// The name that stands for the form in a dump or behind escapes. Its text is not given back.
+    encoded_name: String,
     text: String,
     /// Whether it stood in what a tool said: then tools have it already.
     seen: AtomicBool,
@@ -139,8 +151,10 @@ impl Secrets {
             }
             for form in form::forms(value) {
                 if texts.insert(form.text.clone()) {
+                    let encoded_name = format!("{OPENING}{name}{ENCODED}");
                     let name = format!("{OPENING}{name}{}]", form.kind);
-                    forms.push(Held { name, text: form.text, seen: AtomicBool::new(false) });
+                    let seen = AtomicBool::new(false);
+                    forms.push(Held { name, encoded_name, text: form.text, seen });
                 }
             }
         }
@@ -162,8 +176,12 @@ impl Secrets {
         stream::pass(text, 0, &mut without_known, |text, from| {
             self.next_known(text, from, End::Here)
         });
-        let mut without_any = String::with_capacity(without_known.len());
-        stream::pass(&without_known, 0, &mut without_any, |text, from| {
+        let mut without_escaped = String::with_capacity(without_known.len());
+        stream::pass(&without_known, 0, &mut without_escaped, |text, from| {
+            self.next_escaped(text, from, End::Here)
+        });
+        let mut without_any = String::with_capacity(without_escaped.len());
+        stream::pass(&without_escaped, 0, &mut without_any, |text, from| {
             self.next_shaped(text, from, End::Here)
         });
         without_any.into()
@@ -176,9 +194,11 @@ impl Secrets {
 
     /// Tells whether a secret stands in a text.
     fn stand_in(&self, text: &str) -> bool {
-        let is_known = |known: &Known| known.finder.find(text, 0).is_some();
+        let holds = |step| matches!(step, Step::Found(_));
         text.len() >= MIN_BYTES
-            && (self.0.known.as_ref().is_some_and(is_known) || holds_token(text))
+            && (holds(self.next_known(text, 0, End::Here))
+                || holds_token(text)
+                || holds(self.next_escaped(text, 0, End::Here)))
     }
 
     fn has_numbers(&self) -> bool {
@@ -191,8 +211,9 @@ impl Secrets {
 
     fn known_name(&self, whole: &str) -> Option<&str> {
         let known = self.0.known.as_ref()?;
-        let found = known.finder.find(whole, 0)?;
-        (found.start == 0 && found.end == whole.len()).then(|| known.name(found.word))
+        let found = known.finder.find(whole.as_bytes(), 0)?;
+        let is_whole = found.start == 0 && found.end == whole.len() && known.is_form(found.word);
+        is_whole.then(|| known.name(found.word))
     }
 
     /// Puts names in the place of secrets everywhere in an event.
@@ -251,7 +272,9 @@ impl Secrets {
         let mut from = 0;
         while let Step::Found(span) = self.next_known(text, from, End::Here) {
             from = span.end;
-            names.insert(span.name);
+            if !span.name.ends_with(ENCODED) {
+                names.insert(span.name);
+            }
         }
     }
 
@@ -376,6 +399,9 @@ impl Secrets {
             let kept = || Withheld::Kept(name.to_owned());
             return seen.then(|| Some(held.text.clone())).ok_or_else(kept);
         }
+        if name.ends_with(ENCODED) && self.0.known.is_some() {
+            return Err(Withheld::Kept(name.to_owned()));
+        }
         match self.0.found.value(name) {
             Some(token) => Ok(Some(token)),
             None if self.is_lost(name) => Err(Withheld::Forgotten(name.to_owned())),
@@ -410,16 +436,63 @@ impl Secrets {
 
 impl Known {
     fn new(forms: Vec<Held>) -> Self {
-        let finder = Finder::new(forms.iter().map(|form| form.text.clone()).collect());
+        let mut words: Vec<String> = forms.iter().map(|form| form.text.clone()).collect();
+        let mut anchors: Vec<Vec<(Layout, usize)>> = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        for (number, form) in forms.iter().enumerate() {
+            let is_value = form.name.len() + ENCODED.len() == form.encoded_name.len() + 1;
+            let dumps = if is_value { layout::dump_anchors(form.text.as_bytes()) } else { vec![] };
+            for anchor in layout::wrapped_anchors(&form.text).chain(dumps) {
+                let next = anchors.len();
+                let known = *numbers.entry(anchor.text.clone()).or_insert(next);
+                if known == next {
+                    words.push(anchor.text);
+                    anchors.push(Vec::new());
+                }
+                if let Some(targets) = anchors.get_mut(known) {
+                    targets.push((anchor.layout, number));
+                }
+            }
+        }
         let by_name = forms.iter().enumerate();
         let by_name = by_name.map(|(index, form)| (form.name.clone(), index)).collect();
         let is_number = |form: &Held| form.text.bytes().all(|byte| byte.is_ascii_digit());
         let has_numbers = forms.iter().any(is_number);
-        Self { finder, forms, by_name, has_numbers }
+        let longest = forms.iter().map(|form| form.text.len()).max().unwrap_or_default();
+        Self { finder: Finder::new(words), forms, anchors, longest, by_name, has_numbers }
+    }
+
+    fn is_form(&self, word: usize) -> bool {
+        word < self.forms.len()
+    }
+
+    /// Returns the secret that a word of the finder shows: a form, or a layout around an anchor.
+    fn span(&self, text: &str, found: Found, end: End) -> Step<Span> {
+        let Found { start, end: found_end, word } = found;
+        if self.is_form(word) {
+            return Step::Found(Span { start, end: found_end, name: self.name(word).to_owned() });
+        }
+        let targets = self.anchors.get(word - self.forms.len()).map_or(&[][..], Vec::as_slice);
+        let mut reach = 0;
+        for (layout, form) in targets {
+            let Some(held) = self.forms.get(*form) else { continue };
+            let value = held.text.as_bytes();
+            reach = reach.max(layout::reach(value));
+            if let Some(span) = layout::locate(*layout, value, text, start..found_end) {
+                let name = held.encoded_name.clone();
+                return Step::Found(Span { start: span.start, end: span.end, name });
+            }
+        }
+        let is_open = end == End::Later && text.len() < found_end + reach;
+        if is_open { Step::Open(start) } else { Step::Clear }
     }
 
     fn name(&self, form: usize) -> &str {
         self.forms.get(form).map_or("[secret]", |form| &form.name)
+    }
+
+    fn encoded_name(&self, form: usize) -> &str {
+        self.forms.get(form).map_or("[secret]", |form| &form.encoded_name)
     }
 
     fn by_name(&self, name: &str) -> Option<&Held> {

@@ -1,33 +1,30 @@
-//! Finds any of a number of words, and what may be the beginning of one.
+//! Finds any of many words in a text, and the beginning of a word at the end of a text.
+//!
+//! The finder looks at a few bytes of the text at a time (a gram) and skips as many bytes as the shortest
+//! word allows: a word of eight bytes has a gram of four at every fifth place. A bit set tells at once
+//! that nearly all grams belong to no word. The cost does not grow with the number of words.
 
-use aho_corasick::packed::{Config, MatchKind as Packed, Searcher};
-use aho_corasick::{AhoCorasick, Input, MatchKind, Span};
+/// Bits of the set of grams, as a power of two. The set fits into the first-level cache.
+const FILTER_BITS: u32 = 17;
+/// Bytes of the longest gram.
+const LONGEST_GRAM: usize = 4;
 
-/// So many words are found in one pass with the vector instructions of the processor.
-const ONE_PASS: usize = 32;
-/// Where several passes are needed, each looks this far before the next does: whoever stops at what one finds
-/// has not waited for what another finds far away.
-const WINDOW: usize = 4 * 1024;
-
-/// Words to be found.
+/// Words to find.
 #[derive(Debug)]
 pub(super) struct Finder {
     words: Vec<String>,
-    passes: Vec<Pass>,
+    /// The numbers of the words, in the order of their texts.
+    sorted: Vec<usize>,
     longest: usize,
-    /// Which bytes a word begins with.
-    first: [bool; 256],
+    gram: usize,
+    stride: usize,
+    /// One bit for each hash of a gram of a word.
+    filter: Vec<u64>,
+    /// Each gram, with the word and the offset at which the word has it; sorted.
+    places: Vec<(u32, usize, usize)>,
 }
 
-#[derive(Debug)]
-enum Pass {
-    Vectors(Searcher),
-    Automaton(AhoCorasick),
-    /// Nothing better could be made.
-    OneByOne(Vec<String>),
-}
-
-/// Where a word was found, and which.
+/// The place of a word in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) start: usize,
@@ -36,194 +33,199 @@ pub(super) struct Found {
 }
 
 impl Finder {
+    /// Takes the words. An empty word is never found.
     pub(super) fn new(words: Vec<String>) -> Self {
-        let mut first = [false; 256];
-        for byte in words.iter().filter_map(|word| word.bytes().next()) {
-            if let Some(known) = first.get_mut(usize::from(byte)) {
-                *known = true;
+        let lengths = || words.iter().map(String::len).filter(|length| *length > 0);
+        let (shortest, longest) = (lengths().min().unwrap_or(1), lengths().max().unwrap_or(0));
+        let gram = shortest.min(LONGEST_GRAM);
+        let stride = shortest - gram + 1;
+        let mut sorted: Vec<usize> = (0..words.len()).collect();
+        sorted.sort_unstable_by_key(|word| words.get(*word));
+        let mut finder = Self {
+            words,
+            sorted,
+            longest,
+            gram,
+            stride,
+            filter: vec![0; (1 << FILTER_BITS) / 64],
+            places: Vec::new(),
+        };
+        finder.add_grams();
+        finder
+    }
+
+    fn add_grams(&mut self) {
+        for (number, word) in self.words.iter().enumerate() {
+            if word.is_empty() {
+                continue;
+            }
+            for offset in 0..self.stride {
+                let Some(gram) = gram_at(word.as_bytes(), offset, self.gram) else { continue };
+                let (cell, bit) = filter_place(gram);
+                if let Some(cell) = self.filter.get_mut(cell) {
+                    *cell |= bit;
+                }
+                self.places.push((gram, number, offset));
             }
         }
-        let longest = words.iter().map(String::len).max().unwrap_or_default();
-        let passes = words.chunks(ONE_PASS).map(Pass::new).collect();
-        Self { words, passes, longest, first }
+        self.places.sort_unstable();
     }
 
-    /// Finds the first word from a place on; of several that begin there, the longest.
-    pub(super) fn find(&self, text: &str, from: usize) -> Option<Found> {
-        match self.passes.as_slice() {
-            [only] => only.find(text, from, text.len()),
-            _ => self.hits(text, from).next_from(from),
+    /// Returns the first word from a place on; of several that begin there, the longest.
+    pub(super) fn find(&self, text: &[u8], from: usize) -> Option<Found> {
+        let rest = text.get(from..)?;
+        let mask = gram_mask(self.gram);
+        for (number, window) in
+            rest.array_windows::<LONGEST_GRAM>().step_by(self.stride).enumerate()
+        {
+            let gram = u32::from_le_bytes(*window) & mask;
+            if self.may_hold(gram)
+                && let Some(found) = self.word_at(text, from, from + number * self.stride, gram)
+            {
+                return Some(found);
+            }
         }
+        self.find_in_tail(text, from)
     }
 
-    /// Finds one word after the other, from a place on.
-    pub(super) fn hits<'f>(&'f self, text: &'f str, from: usize) -> Hits<'f> {
-        let window = if self.passes.len() > 1 { WINDOW } else { text.len() };
-        let mut hits = Hits { finder: self, text, window, end: from, ahead: Vec::new() };
-        hits.look_further(from);
-        hits
+    /// Looks at the last places, which have fewer bytes behind them than a whole window.
+    fn find_in_tail(&self, text: &[u8], from: usize) -> Option<Found> {
+        let windows = (text.len() - from).saturating_sub(LONGEST_GRAM - 1).div_ceil(self.stride);
+        let mut place = from + windows * self.stride;
+        while let Some(gram) = gram_at(text, place, self.gram) {
+            if let Some(found) = self.word_at(text, from, place, gram) {
+                return Some(found);
+            }
+            place += self.stride;
+        }
+        None
     }
 
-    /// Finds the first place from which on the rest of the text is the beginning of a word, but not all
-    /// of it, and which passes a test.
+    fn may_hold(&self, gram: u32) -> bool {
+        let (cell, bit) = filter_place(gram);
+        self.filter.get(cell).is_some_and(|cell| cell & bit != 0)
+    }
+
+    /// Returns the word that has this gram at this place.
+    fn word_at(&self, text: &[u8], from: usize, place: usize, gram: u32) -> Option<Found> {
+        let first = self.places.partition_point(|(known, ..)| *known < gram);
+        let places = self.places.get(first..)?.iter().take_while(|(known, ..)| *known == gram);
+        let found = places.filter_map(|(_, word, offset)| {
+            let start = place.checked_sub(*offset).filter(|start| *start >= from)?;
+            let bytes = self.words.get(*word)?.as_bytes();
+            let is_there = text.get(start..)?.starts_with(bytes);
+            is_there.then(|| Found { start, end: start + bytes.len(), word: *word })
+        });
+        found.min_by_key(|found| (found.start, usize::MAX - found.end))
+    }
+
+    /// Returns the first place from which on the rest of the text is the beginning of a longer word
+    /// that passes the test.
     pub(super) fn find_beginning(
         &self,
-        text: &str,
+        text: &[u8],
         from: usize,
         may_begin: impl Fn(usize, &str) -> bool,
     ) -> Option<usize> {
         let from = from.max((text.len() + 1).saturating_sub(self.longest));
-        let tail = text.as_bytes().get(from..)?;
-        let begins = |(offset, byte): (usize, &u8)| {
-            if !self.first.get(usize::from(*byte)).copied().unwrap_or_default() {
-                return None;
-            }
-            let rest = tail.get(offset..)?;
-            let mut longer = self.words.iter().filter(|word| word.len() > rest.len());
-            let place = from + offset;
-            let fits = |word: &String| word.as_bytes().starts_with(rest) && may_begin(place, word);
-            longer.any(fits).then_some(place)
-        };
-        tail.iter().enumerate().find_map(begins)
+        (from..text.len()).find(|place| {
+            let rest = text.get(*place..).unwrap_or_default();
+            let word = |number: &usize| self.words.get(*number).map_or("", String::as_str);
+            let first = self.sorted.partition_point(|number| word(number).as_bytes() < rest);
+            let sorted = self.sorted.get(first..).unwrap_or_default().iter().map(word);
+            sorted
+                .take_while(|word| word.as_bytes().starts_with(rest))
+                .any(|word| word.len() > rest.len() && may_begin(*place, word))
+        })
     }
 }
 
-/// Words that are found one after the other. What a pass has found ahead is not looked for again.
-pub(super) struct Hits<'f> {
-    finder: &'f Finder,
-    text: &'f str,
-    window: usize,
-    /// So far was looked.
-    end: usize,
-    /// What each pass finds next, up to there.
-    ahead: Vec<Option<Found>>,
+fn gram_at(text: &[u8], place: usize, length: usize) -> Option<u32> {
+    let mut bytes = [0; LONGEST_GRAM];
+    bytes.get_mut(..length)?.copy_from_slice(text.get(place..place + length)?);
+    Some(u32::from_le_bytes(bytes))
 }
 
-impl Hits<'_> {
-    /// Returns the first word from a place on; of several that begin there, the longest. Places only grow.
-    pub(super) fn next_from(&mut self, place: usize) -> Option<Found> {
-        loop {
-            for number in 0..self.ahead.len() {
-                let passed = |found: &Found| found.start < place;
-                if self.ahead.get(number).and_then(Option::as_ref).is_some_and(passed) {
-                    let found = self.look(number, place);
-                    if let Some(ahead) = self.ahead.get_mut(number) {
-                        *ahead = found;
-                    }
-                }
-            }
-            let first = |found: &&Found| (found.start, usize::MAX - found.end);
-            if let Some(found) = self.ahead.iter().flatten().min_by_key(first) {
-                return Some(*found);
-            }
-            if self.end >= self.text.len() {
-                return None;
-            }
-            self.look_further(place.max(self.end));
-        }
-    }
-
-    fn look_further(&mut self, from: usize) {
-        self.end = self.text.ceil_char_boundary(from.saturating_add(self.window));
-        let passes = 0..self.finder.passes.len();
-        self.ahead = passes.map(|number| self.look(number, from)).collect();
-    }
-
-    /// Finds the first word of a pass that begins before the end of what is looked at. It may end behind.
-    fn look(&self, number: usize, from: usize) -> Option<Found> {
-        let upto = self.text.ceil_char_boundary(self.end.saturating_add(self.finder.longest));
-        let found = self.finder.passes.get(number)?.find(self.text, from, upto)?;
-        let found = Found { word: found.word + number * ONE_PASS, ..found };
-        (found.start < self.end).then_some(found)
-    }
+/// The bits of a little-endian number that hold the first bytes.
+fn gram_mask(length: usize) -> u32 {
+    let bytes: [u8; LONGEST_GRAM] = std::array::from_fn(|at| if at < length { 0xff } else { 0 });
+    u32::from_le_bytes(bytes)
 }
 
-impl Pass {
-    fn new(words: &[String]) -> Self {
-        let vectors =
-            Config::new().match_kind(Packed::LeftmostLongest).builder().extend(words).build();
-        if let Some(vectors) = vectors {
-            return Self::Vectors(vectors);
-        }
-        let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(words);
-        automaton.map_or_else(|_| Self::OneByOne(words.to_vec()), Self::Automaton)
-    }
-
-    fn find(&self, text: &str, from: usize, upto: usize) -> Option<Found> {
-        let found = match self {
-            Self::Vectors(searcher) => searcher.find_in(text, Span::from(from..upto))?,
-            Self::Automaton(automaton) => automaton.find(Input::new(text).range(from..upto))?,
-            Self::OneByOne(words) => return find_one_by_one(words, text, from, upto),
-        };
-        Some(Found { start: found.start(), end: found.end(), word: found.pattern().as_usize() })
-    }
-}
-
-fn find_one_by_one(words: &[String], text: &str, from: usize, upto: usize) -> Option<Found> {
-    let rest = text.get(from..upto)?;
-    let found = words.iter().enumerate().filter_map(|(word, known)| {
-        let start = from + rest.find(known.as_str())?;
-        Some(Found { start, end: start + known.len(), word })
-    });
-    found.min_by_key(|found| (found.start, usize::MAX - found.end))
+fn filter_place(gram: u32) -> (usize, u64) {
+    let hash = gram.wrapping_mul(0x9e37_79b1) >> (u32::BITS - FILTER_BITS);
+    ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn finder(words: &[&str]) -> Finder {
-        Finder::new(words.iter().map(ToString::to_string).collect())
+        Finder::new(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    /// The first and longest word, found the slow way.
+    fn naive(words: &[String], text: &str, from: usize) -> Option<Found> {
+        let rest = text.get(from..)?;
+        let found = words.iter().enumerate().filter_map(|(word, known)| {
+            let start = from + rest.find(known.as_str()).filter(|_| !known.is_empty())?;
+            Some(Found { start, end: start + known.len(), word })
+        });
+        found.min_by_key(|found| (found.start, usize::MAX - found.end))
     }
 
     #[test]
-    fn the_first_and_of_those_the_longest_is_found() {
-        let many: Vec<String> = (0..100).map(|number| format!("word-{number:03}-end")).collect();
-        let finder = Finder::new([many, vec!["word-007".into()]].concat());
-        let found = finder.find("a word-099-end and word-007-end", 0).unwrap();
-        assert_eq!((found.start, found.word), (2, 99));
-        let found = finder.find("a word-099-end and word-007-end", 3).unwrap();
-        assert_eq!((found.start, found.word), (19, 7));
-        assert_eq!(finder.find("a word-007 and", 0).unwrap().word, 100);
-        assert_eq!(finder.find("word-", 0), None);
-        assert_eq!(finder.find("", 0), None);
+    fn find_returns_the_first_and_longest_word() {
+        let finder = finder(&["word", "word-and-more", "more"]);
+        let at = |text: &str, from| {
+            let found = finder.find(text.as_bytes(), from)?;
+            Some((found.start, found.end, found.word))
+        };
+        assert_eq!(at("a word-and-more", 0), Some((2, 15, 1)));
+        assert_eq!(at("a word-and-mor", 0), Some((2, 6, 0)));
+        assert_eq!(at("a word-and-more", 3), Some((11, 15, 2)));
+        assert_eq!(at("mor", 0), None);
+        assert_eq!(at("", 0), None);
+        assert_eq!(at("short", 9), None);
     }
 
     #[test]
-    fn what_lies_across_two_windows_is_found() {
-        let many: Vec<String> = (0..100).map(|number| format!("wörd-{number:03}-end")).collect();
-        let finder = Finder::new(many);
-        for before in WINDOW - 14..WINDOW + 2 {
-            let text = format!(
-                "{}wörd-007-end wörd-099-end",
-                "é".repeat(before / 2) + &"x".repeat(before % 2)
-            );
-            let found = finder.find(&text, 0).unwrap();
-            assert_eq!((found.start, found.word), (before, 7));
-            let next = finder.find(&text, found.end).unwrap();
-            assert_eq!((next.start, next.word), (found.end + 1, 99));
-        }
-    }
-
-    #[test]
-    fn one_by_one_finds_the_same() {
-        let words = ["abcd".to_owned(), "bcdefg".to_owned(), "bcde".to_owned()];
-        for text in ["xxabcdefg", "bcdefg", "bcdef", "x", "äbcde abcd"] {
-            let fast = Pass::new(&words).find(text, 0, text.len());
-            assert_eq!(find_one_by_one(&words, text, 0, text.len()), fast, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_beginning_is_found_at_the_end_only() {
+    fn find_beginning_returns_the_end_of_a_text_only() {
         let finder = finder(&["secret-word", "word-less"]);
-        let at = |text: &str| finder.find_beginning(text, 0, |_, _| true);
+        let at = |text: &str| finder.find_beginning(text.as_bytes(), 0, |_, _| true);
         assert_eq!(at("the secret-wor"), Some(4));
-        assert_eq!(at("the secret-word"), Some(11), "the whole word is no beginning of itself");
+        assert_eq!(at("the secret-word"), Some(11), "a whole word is no beginning of itself");
         assert_eq!(at("the secret"), Some(4));
         assert_eq!(at("the secrets"), Some(10));
         assert_eq!(at("nothing"), None);
-        assert_eq!(finder.find_beginning("the secret", 5, |_, _| true), None);
-        assert_eq!(finder.find_beginning("the s", 0, |_, _| false), None);
+        assert_eq!(finder.find_beginning(b"the secret", 5, |_, _| true), None);
+        assert_eq!(finder.find_beginning(b"the s", 0, |_, _| false), None);
+    }
+
+    proptest! {
+        #[test]
+        fn find_agrees_with_a_naive_search(
+            words in proptest::collection::vec("[ab]{3,9}", 1..40),
+            text in "[abc]{0,60}",
+            from in 0..20_usize,
+        ) {
+            let finder = Finder::new(words.clone());
+            let fast = finder.find(text.as_bytes(), from);
+            let slow = naive(&words, &text, from);
+            prop_assert_eq!(fast.map(|at| (at.start, at.end)), slow.map(|at| (at.start, at.end)));
+        }
+
+        #[test]
+        fn find_agrees_with_a_naive_search_for_long_words(
+            words in proptest::collection::vec("[ab]{8,12}", 1..40),
+            text in "[ab]{0,200}",
+        ) {
+            let fast = Finder::new(words.clone()).find(text.as_bytes(), 0);
+            let slow = naive(&words, &text, 0);
+            prop_assert_eq!(fast.map(|at| (at.start, at.end)), slow.map(|at| (at.start, at.end)));
+        }
     }
 }

@@ -38,8 +38,30 @@ pub(super) fn forms(value: &str) -> Vec<Form> {
     for (before, kind) in [(0, " in base64url"), (1, " in base64url, 1"), (2, " in base64url, 2")] {
         add(kind, in_base64(value, before, &URL_SAFE_NO_PAD));
     }
-    forms.retain(|form| !form.kind.contains("base64") || form.text.len() >= MIN_BASE64);
+    for (before, kind) in BASE32.into_iter().enumerate() {
+        add(kind, in_base32(value.as_bytes(), before));
+    }
+    forms.retain(|form| !form.kind.contains("base") || form.text.len() >= MIN_BASE64);
     forms
+}
+
+/// Names of the forms in base32, by the number of bytes (modulo 5) before the value.
+const BASE32: [&str; 5] =
+    [" in base32", " in base32, 1", " in base32, 2", " in base32, 3", " in base32, 4"];
+
+/// Returns the characters of base32 that depend on the value alone, where this many bytes come before.
+fn in_base32(value: &[u8], before: usize) -> String {
+    const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let bits = value.len() * 8;
+    let skipped = (5 - before * 8 % 5) % 5;
+    let letter = |at: usize| {
+        let letter = (at..at + 5).fold(0, |letter, bit| {
+            let byte = value.get(bit / 8).copied().unwrap_or_default();
+            letter << 1 | usize::from(byte >> (7 - bit % 8) & 1)
+        });
+        char::from(LETTERS.get(letter).copied().unwrap_or(b'A'))
+    };
+    (skipped..).step_by(5).take_while(|at| at + 5 <= bits).map(letter).collect()
 }
 
 fn in_json(value: &str) -> String {
@@ -98,7 +120,8 @@ mod tests {
         let kinds: Vec<&str> = forms("0123456789lmnop").iter().map(|form| form.kind).collect();
         let base64 = [" in base64", " in base64, 1", " in base64, 2"];
         assert_eq!(kinds[..3], ["", " in hex", " in HEX"]);
-        assert_eq!(kinds[3..], base64);
+        assert_eq!(kinds[3..6], base64);
+        assert_eq!(kinds[6..], BASE32);
         let quoted = forms("a\"b c\\d e");
         assert_eq!(quoted[1], Form { kind: " in json", text: "a\\\"b c\\\\d e".into() });
         assert_eq!(quoted[2], Form { kind: " in percent", text: "a%22b%20c%5Cd%20e".into() });

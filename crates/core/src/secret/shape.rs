@@ -11,12 +11,14 @@
 
 mod assigned;
 mod key_block;
+mod rule;
 mod token;
 mod wrapped;
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use self::rule::Rule;
 use self::token::{Body, is_word_byte};
 use super::finder::Finder;
 
@@ -82,6 +84,8 @@ enum Left {
 
 enum Test {
     Token(Body),
+    /// An expression of the rule set.
+    Rule(Box<Rule>),
     /// A JSON web token.
     WebToken,
     KeyBlock,
@@ -161,20 +165,46 @@ static SHAPES: &[Shape] = &[
     assigned("piKey", "api_key", b"aA", &[""]),
     assigned("pikey", "api_key", b"aA", &[""]),
     assigned("PI_KEY", "api_key", b"A", &[""]),
+    assigned("oken", "token_value", b"tT", &[""]),
+    assigned("OKEN", "token_value", b"T", &[""]),
 ];
 
-static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| Prefixes {
-    finder: Finder::new(SHAPES.iter().map(|shape| shape.prefix.to_owned()).collect()),
-    shapes: SHAPES
-        .iter()
-        .map(|found| SHAPES.iter().filter(|shape| found.covers(shape)).collect())
-        .collect(),
-});
+static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| Prefixes::new(rule::shapes()));
 
+/// All shapes, found by what they begin with.
 struct Prefixes {
     finder: Finder,
-    /// Which shapes begin where a prefix was found: its own, and those with a shorter one.
-    shapes: Vec<Vec<&'static Shape>>,
+    /// The shapes of the rule set that no shape of ours covers.
+    rules: Vec<Shape>,
+    /// The shapes that begin where a prefix was found, by their numbers: its own, and shorter ones.
+    shapes: Vec<Vec<usize>>,
+}
+
+impl Prefixes {
+    fn new(rules: impl Iterator<Item = Shape>) -> Self {
+        let is_covered = |rule: &Shape| {
+            let covers =
+                |shape: &&Shape| rule.covers(shape) && matches!(shape.test, Test::Token(_));
+            SHAPES.iter().find(covers).is_some()
+        };
+        let rules: Vec<Shape> = rules.filter(|rule| !is_covered(rule)).collect();
+        let all = || SHAPES.iter().chain(&rules);
+        let covered = |found: &Shape| {
+            let begins = |(number, shape): (usize, &Shape)| found.covers(shape).then_some(number);
+            all().enumerate().filter_map(begins).collect()
+        };
+        let shapes = all().map(covered).collect();
+        let finder = Finder::new(all().map(|shape| shape.prefix.to_owned()).collect());
+        Self { finder, rules, shapes }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Shape> {
+        SHAPES.iter().chain(&self.rules)
+    }
+
+    fn shape(&self, number: usize) -> Option<&Shape> {
+        SHAPES.get(number).or_else(|| self.rules.get(number.checked_sub(SHAPES.len())?))
+    }
 }
 
 /// Finds the first token from a place on.
@@ -182,18 +212,18 @@ pub(super) fn next(text: &str, from: usize, end: End) -> Step<Token> {
     let prefixes = &*PREFIXES;
     let open = match end {
         End::Here => None,
-        End::Later => prefixes.finder.find_beginning(text, from, |place, word| {
-            SHAPES.iter().any(|shape| shape.prefix == word && shape.may_begin(text, place))
+        End::Later => prefixes.finder.find_beginning(text.as_bytes(), from, |place, word| {
+            prefixes.all().any(|shape| shape.prefix == word && shape.may_begin(text, place))
         }),
     };
-    let mut hits = prefixes.finder.hits(text, from);
     let mut place = from;
-    while let Some(found) = hits.next_from(place) {
+    while let Some(found) = prefixes.finder.find(text.as_bytes(), place) {
         if open.is_some_and(|open| open <= found.start) {
             break;
         }
-        let shapes = prefixes.shapes.get(found.word).map(Vec::as_slice).unwrap_or_default();
-        match first(shapes.iter().copied(), text, found.start, end) {
+        let numbers = prefixes.shapes.get(found.word).map(Vec::as_slice).unwrap_or_default();
+        let shapes = numbers.iter().filter_map(|number| prefixes.shape(*number));
+        match first(shapes, text, found.start, end) {
             Verdict::Secret(token) => return Step::Found(token),
             Verdict::More => return Step::Open(found.start),
             Verdict::No => place = found.start + 1,
@@ -206,7 +236,7 @@ pub(super) fn next(text: &str, from: usize, end: End) -> Step<Token> {
 fn at(text: &str, place: usize, end: End) -> Verdict {
     let rest = text.as_bytes().get(place..).unwrap_or_default();
     let begins = |shape: &&Shape| rest.starts_with(shape.prefix.as_bytes());
-    first(SHAPES.iter().filter(begins), text, place, end)
+    first(PREFIXES.all().filter(begins), text, place, end)
 }
 
 /// Returns the verdict of the first of these shapes, whose prefixes stand at a place, that does not say no.
@@ -249,6 +279,7 @@ impl Shape {
         let body = place + self.prefix.len();
         match &self.test {
             Test::Token(kind) => kind.judge(self.kind, text, place, body, end),
+            Test::Rule(rule) => rule.judge(self.kind, text, place, end),
             Test::WebToken => token::web_token(self.kind, text, place, end),
             Test::KeyBlock => key_block::judge(self.kind, text, place, body, end),
             Test::Bearer => wrapped::bearer(self.kind, text, body, end),

@@ -4,14 +4,19 @@
 //! the beginning of a secret is held back until it is one or is none; that is never more than the longest
 //! secret that is known, or the longest that a shape allows.
 
+use super::escape::{self, Answer};
 use super::shape::{self, End, LOOKS_BACK, Step};
 use super::{Secrets, Span};
+
+/// The columns of a dump are counted from the beginning of their line, unless it is longer.
+const LONGEST_LINE: usize = 512;
 
 /// Hides secrets in one text that comes in pieces.
 #[derive(Clone, Debug)]
 pub struct Masker {
     secrets: Secrets,
     known: Held,
+    escaped: Held,
     shapes: Held,
 }
 
@@ -25,7 +30,7 @@ struct Held {
 
 impl Masker {
     pub(super) fn new(secrets: Secrets) -> Self {
-        Self { secrets, known: Held::default(), shapes: Held::default() }
+        Self { secrets, known: Held::default(), escaped: Held::default(), shapes: Held::default() }
     }
 
     /// Takes a piece and returns what can be shown by now.
@@ -39,10 +44,14 @@ impl Masker {
     }
 
     fn advance(&mut self, piece: &str, end: End) -> String {
-        let Self { secrets, known, shapes } = self;
-        let (mut without_known, mut without_any) = (String::new(), String::new());
+        let Self { secrets, known, escaped, shapes } = self;
+        let (mut without_known, mut without_escaped) = (String::new(), String::new());
+        let mut without_any = String::new();
         known.advance(piece, &mut without_known, |text, from| secrets.next_known(text, from, end));
-        shapes.advance(&without_known, &mut without_any, |text, from| {
+        escaped.advance(&without_known, &mut without_escaped, |text, from| {
+            secrets.next_escaped(text, from, end)
+        });
+        shapes.advance(&without_escaped, &mut without_any, |text, from| {
             secrets.next_shaped(text, from, end)
         });
         without_any
@@ -54,6 +63,9 @@ impl Held {
         self.text.push_str(piece);
         self.done = pass(&self.text, self.done, out, next);
         let keep = self.text.floor_char_boundary(self.done.saturating_sub(LOOKS_BACK));
+        let line =
+            self.text.get(..keep).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+        let keep = if keep - line <= LONGEST_LINE { line } else { keep };
         self.text.drain(..keep);
         self.done -= keep;
     }
@@ -104,19 +116,40 @@ impl Secrets {
         }
     }
 
-    /// Finds the first of the values that are known.
+    /// Finds the first of the values that are known, in a form of its own or laid out in a dump.
     pub(super) fn next_known(&self, text: &str, from: usize, end: End) -> Step<Span> {
         let Some(known) = &self.0.known else { return Step::Clear };
         let open = match end {
             End::Here => None,
-            End::Later => known.finder.find_beginning(text, from, |_, _| true),
+            End::Later => known.finder.find_beginning(text.as_bytes(), from, |_, _| true),
         };
-        match known.finder.find(text, from) {
-            Some(found) if open.is_none_or(|open| found.start < open) => {
-                let name = known.name(found.word).to_owned();
-                Step::Found(Span { start: found.start, end: found.end, name })
+        let mut place = from;
+        while let Some(found) = known.finder.find(text.as_bytes(), place) {
+            if open.is_some_and(|open| open <= found.start) {
+                break;
             }
-            _ => open.map_or(Step::Clear, Step::Open),
+            match known.span(text, found, end) {
+                Step::Found(span) => {
+                    return Step::Found(Span { start: span.start.max(from), ..span });
+                }
+                Step::Open(at) => return Step::Open(at),
+                Step::Clear => place = found.start + 1,
+            }
+        }
+        open.map_or(Step::Clear, Step::Open)
+    }
+
+    /// Finds the first of the values that are known behind escapes.
+    pub(super) fn next_escaped(&self, text: &str, from: usize, end: End) -> Step<Span> {
+        let Some(known) = &self.0.known else { return Step::Clear };
+        let is_form = |word| known.is_form(word);
+        match escape::next(text, from, end, &known.finder, known.longest, is_form) {
+            Answer::Clear => Step::Clear,
+            Answer::Open(at) => Step::Open(at),
+            Answer::Found(escaped) => {
+                let name = known.encoded_name(escaped.word).to_owned();
+                Step::Found(Span { start: escaped.span.start, end: escaped.span.end, name })
+            }
         }
     }
 }

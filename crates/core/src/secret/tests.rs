@@ -1,6 +1,7 @@
 //! Hiding and giving back.
 
 mod any;
+mod encoded;
 
 use std::sync::Arc;
 
