@@ -196,12 +196,16 @@ fn read_escape(text: &[u8]) -> Option<(Letter, usize)> {
         }
         [b'=', b'\r', b'\n', ..] => Some((Letter::Nothing, 3)),
         [b'=' | b'\\', b'\n', ..] => Some((Letter::Nothing, 2)),
-        [b'\\', b'x', ..] => Some((byte(text.get(2..4), 16)?, 4)),
-        [b'\\', b'u', b'{', ..] => {
+        [b'\\', b'x' | b'u', b'{', ..] => {
             let end = until(3, b'}')?;
             Some((letter(text.get(3..end), 16)?, end + 1))
         }
-        [b'\\', b'u', ..] => Some((letter(text.get(2..6), 16)?, 6)),
+        [b'\\', b'x', ..] => Some((byte(text.get(2..4), 16)?, 4)),
+        [b'\\' | b'%', b'u', ..] => Some((letter(text.get(2..6), 16)?, 6)),
+        [b'\\', b'U', ..] => Some((letter(text.get(2..10), 16)?, 10)),
+        [b'\\', b'0', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7', ..] => {
+            Some((byte(text.get(2..5), 8)?, 5))
+        }
         [b'\\', b'0'..=b'3', ..] => Some((byte(text.get(1..4), 8)?, 4)),
         [b'\\', sign @ (b'\\' | b'/' | b'"' | b'\''), ..] => Some((Letter::Byte(*sign), 2)),
         [b'&', b'#', b'x' | b'X', ..] => {

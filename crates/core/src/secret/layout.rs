@@ -52,7 +52,7 @@ pub(super) struct Unit {
 
 /// Returns the anchors of a form that may be wrapped.
 pub(super) fn wrapped_anchors(form: &str) -> impl Iterator<Item = Anchor> {
-    let parts = [0..WRAPPED, WRAPPED..2 * WRAPPED];
+    let parts = [0..WRAPPED, WRAPPED..2 * WRAPPED, 2 * WRAPPED..3 * WRAPPED];
     let long = form.len() >= 2 * WRAPPED;
     let texts = parts.into_iter().filter_map(move |part| form.get(part).filter(|_| long));
     texts.map(|text| Anchor { text: text.to_owned(), layout: Layout::Wrapped })
@@ -65,10 +65,14 @@ pub(super) fn dump_anchors(value: &[u8]) -> Vec<Anchor> {
     for (number, part) in value.windows(DUMPED).take(2 * DUMPED).enumerate() {
         // Words of two bytes may begin at an even or an odd byte of the value.
         if matches!(number, 0 | 1 | 4 | 5) {
-            for (layout, text) in in_pairs(part) {
-                add(layout, text);
+            for separator in [" ", ":", "-"] {
+                for (layout, text) in in_pairs(part, separator) {
+                    add(layout, text);
+                }
             }
         }
+        // Groups of four bytes and more may begin anywhere.
+        add(Layout::Hex, join(part, "", |byte| format!("{byte:02x}")));
         if !matches!(number, 0 | DUMPED) {
             continue;
         }
@@ -94,13 +98,13 @@ fn join(part: &[u8], separator: &str, write: impl Fn(u8) -> String) -> String {
 }
 
 /// Writes four bytes as two numbers of two bytes.
-fn in_pairs(part: &[u8]) -> Vec<(Layout, String)> {
+fn in_pairs(part: &[u8], separator: &str) -> Vec<(Layout, String)> {
     let pairs = |write: fn(u8, u8) -> String| {
         let pairs = part.chunks_exact(2).filter_map(|pair| match pair {
             [first, second] => Some(write(*first, *second)),
             _ => None,
         });
-        pairs.collect::<Vec<_>>().join(" ")
+        pairs.collect::<Vec<_>>().join(separator)
     };
     vec![
         (Layout::Hex, pairs(|first, second| format!("{first:02x}{second:02x}"))),
@@ -176,8 +180,9 @@ fn squeeze(text: &str, edges: Edges) -> Vec<Unit> {
     let mut place = 0;
     for line in text.split_inclusive('\n') {
         let skipped = if edges.prefix { line_prefix(line) } else { 0 };
-        let joint =
-            |letter: char| edges.joint && matches!(letter, '\\' | '+' | ',' | ';' | '"' | '\'');
+        let joint = |letter: char| {
+            edges.joint && matches!(letter, '\\' | '+' | ',' | ';' | '"' | '\'' | '$')
+        };
         let body = line.trim_end_matches(|letter: char| letter.is_whitespace() || joint(letter));
         let mut letters = body.char_indices().skip_while(|(at, _)| *at < skipped).peekable();
         while let Some((at, letter)) = letters.next() {
@@ -186,10 +191,13 @@ fn squeeze(text: &str, edges: Edges) -> Vec<Unit> {
                 letters.next();
                 continue;
             }
+            let is_break = edges.joint
+                && letter == '\\'
+                && letters.next_if(|(_, next)| matches!(next, 'n' | 'r')).is_some();
             let opens = at == skipped && edges.joint && matches!(letter, '"' | '\'');
             let is_invisible =
                 matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}');
-            if letter.is_whitespace() || opens || is_invisible {
+            if letter.is_whitespace() || opens || is_invisible || is_break {
                 continue;
             }
             let start = place + at;
@@ -214,7 +222,13 @@ fn line_prefix(line: &str) -> usize {
     let after = blanks + digits;
     let is_number =
         digits > 0 && matches!(bytes.get(after), Some(b':' | b'|' | b'\t' | b'-' | b' '));
-    let from = if is_number { after + 1 } else { blanks };
+    // A name and a line number, as `grep -n` writes them.
+    let named = line.split_once(':').and_then(|(name, rest)| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let is_named = digits > 0 && rest.as_bytes().get(digits) == Some(&b':');
+        (is_named && !name.contains(' ')).then(|| name.len() + digits + 2)
+    });
+    let from = if is_number { after + 1 } else { named.unwrap_or(blanks) };
     from + count(from, |byte| {
         matches!(byte, b' ' | b'\t' | b'>' | b'|' | b'+' | b'-' | b'#' | b'*')
     })
@@ -239,15 +253,19 @@ fn decode(layout: Layout, text: &str) -> Vec<Unit> {
     units
 }
 
-/// Returns the length of the offset that begins a line of a dump: digits that are followed by a colon,
-/// or of which there are seven or more before a blank.
+/// Returns the length of the offset that begins a line of a dump, with what stands before it: digits
+/// that are followed by a colon, or of which there are seven or more before a blank.
 fn offset_column(line: &str) -> usize {
-    let digits = line.bytes().take_while(u8::is_ascii_hexdigit).count();
-    match line.as_bytes().get(digits) {
-        Some(b':') if digits >= 4 => digits + 1,
-        Some(b' ') if digits >= 7 => digits,
-        _ => 0,
-    }
+    let after = |from: usize| {
+        let bytes = line.as_bytes().get(from..).unwrap_or_default();
+        let digits = bytes.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        match bytes.get(digits) {
+            Some(b':') if digits >= 4 => Some(from + digits + 1),
+            Some(b' ') if digits >= 7 => Some(from + digits),
+            _ => None,
+        }
+    };
+    after(0).or_else(|| after(line_prefix(line))).unwrap_or_default()
 }
 
 /// Reads cells of four characters, the last of which are one character or its name.

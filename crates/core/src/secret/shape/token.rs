@@ -31,6 +31,10 @@ enum Set {
     Opaque,
     /// Letters, digits, `_`, `-` and `.`.
     Dotted,
+    /// Letters, digits, `_`, `-` and `/`.
+    Path,
+    /// Letters, digits, `+`, `/` and `=`.
+    Base64,
 }
 
 impl Body {
@@ -56,6 +60,14 @@ impl Body {
 
     pub(super) const fn dotted(shortest: usize, longest: usize) -> Self {
         Self { shortest, longest, set: Set::Dotted }
+    }
+
+    pub(super) const fn path(shortest: usize, longest: usize) -> Self {
+        Self { shortest, longest, set: Set::Path }
+    }
+
+    pub(super) const fn base64(shortest: usize, longest: usize) -> Self {
+        Self { shortest, longest, set: Set::Base64 }
     }
 
     /// Judges the word that begins at `place` and whose body begins at `body`.
@@ -94,6 +106,8 @@ impl Set {
             Self::Capitals => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
             Self::Underscored => is_word_byte(byte),
             Self::Dashed | Self::Opaque => is_word_byte(byte) || byte == b'-',
+            Self::Path => is_word_byte(byte) || matches!(byte, b'-' | b'/'),
+            Self::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
             Self::Dotted => is_word_byte(byte) || matches!(byte, b'-' | b'.'),
         }
     }
