@@ -10,6 +10,9 @@ use crate::prompts;
 /// How many paths of each sort are named.
 const MAX_NAMED: usize = 40;
 
+/// How many tokens have to go for it to be worth dropping a part of the conversation.
+const MIN_GAIN: u64 = 64;
+
 /// Returns what takes the place of the older part of the conversation, and how long it is then; nothing, if that is not
 /// shorter.
 ///
@@ -28,7 +31,9 @@ pub(crate) fn replacement(run: &Run, kept_from: usize, summary: &str) -> (u64, O
     let helps = run.is_short_enough(summed_up.0) || !run.is_short_enough(dropped.0);
     let is_used = !summary.trim().is_empty() && summed_up.0 < before && helps;
     let (after, text) = if is_used { summed_up } else { dropped };
-    if after < before { (after, Some(text)) } else { (before, None) }
+    // Dropping what was dropped before is no help.
+    let least = if is_used { 0 } else { MIN_GAIN };
+    if after.saturating_add(least) < before { (after, Some(text)) } else { (before, None) }
 }
 
 fn listed(paths: &BTreeSet<String>) -> String {
