@@ -57,7 +57,7 @@ async fn stopping_while_the_model_speaks_keeps_what_it_said() {
 #[tokio::test(start_paused = true)]
 async fn calls_under_way_when_a_run_is_stopped_are_made_when_it_is_resumed() {
     let model = script([
-        Turn::call("nap", json!({ "millis": 9_000_000 }))
+        Turn::call("nap", json!({ "millis": 9_000 }))
             .and_call("echo", json!({ "word": "a" }))
             .and_call("hit", json!({ "word": "b" }))
             .and_call("echo", json!({ "word": "c" })),
@@ -225,4 +225,22 @@ async fn what_the_user_says_meanwhile_enters_at_the_next_turn() {
     let requests = model.requests();
     assert_eq!(requests[1].messages.last().unwrap().words(), "And hurry.");
     assert_eq!(requests[2].messages.last().unwrap().words(), "One more thing.");
+}
+
+/// An endless answer is cut before it fills the memory, and little of it is kept.
+#[tokio::test(start_paused = true)]
+async fn endless_answer_is_cut_and_the_cut_is_told() {
+    const MEGABYTE: usize = 1024 * 1024;
+    let turn = (0..12).fold(Turn::text(""), |turn, _| turn.and_text("x".repeat(MEGABYTE)));
+    let model = script([turn]);
+    let (events, report) = read(with(&model).build().unwrap().start("Go.")).await;
+    let why = report.outcome.message.clone().unwrap();
+    assert!(why.contains("the answer was cut: it is longer than 8 MB"), "{why}");
+    let partial = report.outcome.partial.as_ref().unwrap().as_str().unwrap().len();
+    assert!(partial <= MEGABYTE, "{partial}");
+    let heard = |event: &Arc<Event>| match &event.body {
+        EventBody::ModelDelta { text } => text.len(),
+        _ => 0,
+    };
+    assert!(events.iter().map(heard).sum::<usize>() <= 9 * MEGABYTE);
 }
