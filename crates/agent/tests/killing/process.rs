@@ -52,7 +52,7 @@ impl How {
 #[derive(Debug, Default)]
 struct Heard {
     handle: Mutex<Option<RunHandle>>,
-    is_heard: Mutex<bool>,
+    done: Mutex<bool>,
     changed: Condvar,
 }
 
@@ -78,7 +78,7 @@ impl Heard {
                 if let Some(handle) = handle {
                     handle.cancel_because(cause);
                 }
-                *heard.is_heard.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                *heard.done.lock().unwrap_or_else(PoisonError::into_inner) = true;
                 heard.changed.notify_all();
             });
         });
@@ -88,9 +88,9 @@ impl Heard {
     }
 
     fn wait(&self) {
-        let mut is_heard = self.is_heard.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*is_heard {
-            is_heard = self.changed.wait(is_heard).unwrap_or_else(PoisonError::into_inner);
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*done {
+            done = self.changed.wait(done).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

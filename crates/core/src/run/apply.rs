@@ -57,13 +57,7 @@ impl Run {
                 }
             }
             EventBody::TurnStarted { turn } => self.start_turn(*turn),
-            EventBody::TurnEnded { .. } => {
-                self.turn.open = false;
-                // A turn that is over asks for nothing any more.
-                if let Phase::Asking(_) = self.phase {
-                    self.phase = Phase::Ready;
-                }
-            }
+            EventBody::TurnEnded { .. } => self.end_turn(),
             EventBody::ModelRequest { purpose, notice, estimate, reserved, .. } => {
                 self.request = Reserved { input: *estimate, total: *reserved };
                 self.ask_model(*purpose, notice.as_deref());
@@ -327,6 +321,14 @@ impl Run {
         }
         for message in std::mem::take(&mut self.inbox) {
             self.conversation.push(message);
+        }
+    }
+
+    /// A turn that is over asks for nothing any more.
+    fn end_turn(&mut self) {
+        self.turn.open = false;
+        if let Phase::Asking(_) = self.phase {
+            self.phase = Phase::Ready;
         }
     }
 

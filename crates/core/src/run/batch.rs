@@ -33,6 +33,7 @@ pub(super) struct Batch {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Slot {
     call: ToolCall,
     /// Whether it began, and what happens if it begins again.
@@ -337,9 +338,12 @@ pub(super) fn fingerprint(text: &str) -> u64 {
 /// Returns a text without these names.
 fn without<'t>(text: &'t str, names: &[String]) -> Cow<'t, str> {
     let present = names.iter().filter(|name| !name.is_empty());
-    present.fold(Cow::Borrowed(text), |text, name| match text.contains(name.as_str()) {
-        true => Cow::Owned(text.replace(name.as_str(), "")),
-        false => text,
+    present.fold(Cow::Borrowed(text), |text, name| {
+        if text.contains(name.as_str()) {
+            Cow::Owned(text.replace(name.as_str(), ""))
+        } else {
+            text
+        }
     })
 }
 

@@ -190,9 +190,9 @@ async fn an_agent_that_runs_at_most_once_is_not_taken_up() {
 }
 
 /// Returns how the run of the agent and its calls ended, in order.
-fn ends_of_once(events: &[Arc<convoke_core::Event>]) -> Vec<String> {
+fn ends_of_once(events: &[Arc<Event>]) -> Vec<String> {
     let of_once = events.iter().filter(|event| event.agent.as_str() == "main/once");
-    let end = |event: &Arc<convoke_core::Event>| match &event.body {
+    let end = |event: &Arc<Event>| match &event.body {
         EventBody::RunEnded { .. } => Some("run_ended".to_owned()),
         EventBody::ToolCallFailed { error, .. } => Some(error.kind.as_str().to_owned()),
         EventBody::ModelFailed { error, .. } => Some(format!("model {error}")),
@@ -217,7 +217,7 @@ async fn lost_agent_that_runs_at_most_once_gets_an_end_for_all_it_began() {
     let main = world.main(&model, [once.clone()], NobodyToAsk).build().unwrap();
     read(main.start_as(RunId::new("r"), "go")).await;
     let events = world.events();
-    let of_once = |event: &convoke_core::Event| event.agent.as_str() == "main/once";
+    let of_once = |event: &Event| event.agent.as_str() == "main/once";
     for (asks, expected) in
         [(false, vec!["interrupted", "run_ended"]), (true, vec!["model interrupted", "run_ended"])]
     {

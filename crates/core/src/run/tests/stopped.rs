@@ -16,6 +16,7 @@ use crate::id::{CallId, RunId};
 use crate::message::{Message, Part, Role, StopReason, ToolCall};
 use crate::outcome::{Cause, Outcome, Status};
 use crate::run::{Effect, Purpose, Refusal, Run};
+use crate::time::Millis;
 use crate::usage::{ModelFacts, Price, Usage};
 
 fn started(call: &ToolCall) -> EventBody {
@@ -305,7 +306,7 @@ fn same_delegation_again_and_again_is_a_loop() {
             result: Arc::new(Value::Null),
             content: vec![Part::text(format!("the same\n\n(agent_id: {id})"))],
             display: None,
-            duration_ms: Default::default(),
+            duration_ms: Millis::default(),
         };
         world.record(Some(&call.id), ended);
         world.record(None, EventBody::TurnEnded { turn });
@@ -335,7 +336,7 @@ fn what_does_not_fit_the_window_is_dropped_without_asking_for_a_summary() {
             result: Arc::new(Value::Null),
             content: vec![Part::text("x".repeat(8_000))],
             display: None,
-            duration_ms: Default::default(),
+            duration_ms: Millis::default(),
         };
         world.record(Some(&call.id), ended);
     }
