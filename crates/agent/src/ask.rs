@@ -11,6 +11,7 @@ use convoke_core::{Cause, Ending, EventBody, Limit, Message, Millis, Purpose, Ro
 use convoke_model::{
     Answer, Chunk, ModelError, ModelErrorKind, ModelStream, OutputSchema, Request, ToolChoice,
 };
+use convoke_tool::cut_middle;
 use futures_util::StreamExt;
 
 use crate::drive::{Driver, Unrecorded, out_of_time, sleep_for};
@@ -32,6 +33,12 @@ const LAST_WAIT: Duration = Duration::from_secs(30);
 fn pause_after(broken: u32) -> Duration {
     FIRST_WAIT.saturating_mul(2_u32.saturating_pow(broken)).min(LAST_WAIT)
 }
+
+/// The longest answer that is taken, words and thoughts together, in bytes: about two million tokens, which no model
+/// gives. An endless one is cut here, before it fills the memory.
+const MAX_ANSWER: u64 = 8 * 1024 * 1024;
+/// How much of an answer is kept that was not whole, in bytes.
+const MAX_PARTIAL: usize = 256 * 1024;
 
 /// Stands before a thought where somebody watches an agent they called.
 const THOUGHT_MARK: &str = "🤖💭 ";
@@ -231,7 +238,12 @@ impl Driver {
             };
             match chunk {
                 Some(Ok(Chunk::End(answer))) => return Ok(answer),
-                Some(Ok(chunk)) => self.hand_out(chunk, heard, estimate),
+                Some(Ok(chunk)) => {
+                    self.hand_out(chunk, heard, estimate);
+                    if heard.bytes > MAX_ANSWER {
+                        return Err(NoAnswer::Failed(self.endless()));
+                    }
+                }
                 Some(Err(error)) => return Err(NoAnswer::Failed(error)),
                 None => {
                     let provider = self.agent.model.name().provider().to_owned();
@@ -244,6 +256,14 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Says that an answer was cut. It is not asked for again: the next one would be as long.
+    fn endless(&self) -> ModelError {
+        let provider = self.agent.model.name().provider().to_owned();
+        let megabytes = MAX_ANSWER / (1024 * 1024);
+        let message = format!("the answer was cut: it is longer than {megabytes} MB");
+        ModelError::new(ModelErrorKind::Malformed, provider, message)
     }
 
     /// Returns how long an answer may take, and which limit that is.
@@ -416,7 +436,8 @@ impl Driver {
             message,
             status,
             hint,
-            partial: (!heard.words.trim().is_empty()).then_some(heard.words),
+            partial: (!heard.words.trim().is_empty())
+                .then(|| cut_middle(&heard.words, MAX_PARTIAL).unwrap_or(heard.words)),
             usage,
         })
     }

@@ -196,9 +196,24 @@ impl Approver for Desk {
         }
     }
 
+    fn consented_before(&self, question: &Question) -> Option<Consent> {
+        let run = self.state.lock();
+        let approval = run.approval(&question.call, &question.fingerprint)?;
+        // Changed arguments that were too long for the journal are gone: they have to be given again.
+        let is_cut = |arguments: &Value| arguments.get("truncated") == Some(&Value::Bool(true));
+        if approval.arguments.as_deref().is_some_and(is_cut) {
+            return None;
+        }
+        let arguments = approval.arguments.as_deref().cloned();
+        Some(Consent { arguments, rules: Vec::new(), by: approval.by.clone() })
+    }
+
     async fn asked_before(&self, call: &CallId) -> AskedBefore {
         let (run, since) = {
             let run = self.state.lock();
+            if run.is_approved(call) {
+                return AskedBefore::Open;
+            }
             (run.id().clone(), run.questions().get(call).copied())
         };
         let Some(since) = since else { return AskedBefore::No };

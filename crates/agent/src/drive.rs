@@ -14,7 +14,7 @@ use convoke_core::{
     CallId, Cause, Effect, EventBody, Limit, Outcome, Purpose, Timestamp, ToolCall, WorkspaceReport,
 };
 use convoke_tool::catalogue::{Arrivals, SourceChange};
-use convoke_tool::{Clock, ProgressSender, RecordError, Recorder, ToolExecutor};
+use convoke_tool::{Deferral, ProgressSender, RecordError, Recorder, ToolExecutor};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use tokio_util::sync::CancellationToken;
@@ -48,7 +48,8 @@ pub(crate) struct Driver {
     pub(crate) tools: ToolExecutor,
     /// Stops the tools that are under way.
     pub(crate) stop_tools: CancellationToken,
-    pub(crate) clock: Arc<dyn Clock>,
+    /// Leaves the calls open that are stopped with the run.
+    pub(crate) deferral: Deferral,
     pub(crate) control: Arc<Control>,
     /// Its place in the tree.
     pub(crate) member: Arc<Member>,
@@ -92,6 +93,7 @@ impl Driver {
             Ok(()) => {
                 self.arrivals().inspect(|arrivals| arrivals.expect(self.recorder.run()));
                 tokio::select! {
+                    biased;
                     ended = self.all_of_it() => ended,
                     unrecorded = self.tell_of(changes) => Err(unrecorded),
                 }
@@ -102,8 +104,8 @@ impl Driver {
             Ok(outcome) => outcome,
             Err(Unrecorded(error)) => Outcome::from(Cause::State).because(error.to_string()),
         };
+        let now = self.now();
         let workspace = self.changed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let now = self.clock.now();
         let mut report = RunReport::new(&self.state.lock(), outcome, began, now);
         if let Some(task) = report.task.as_mut().filter(|_| self.member.lineage.is_empty()) {
             self.member.tree.ledgers_below(self.recorder.run(), &mut task.ledger);
@@ -121,6 +123,10 @@ impl Driver {
     async fn tell_of(&self, changes: Option<BoxStream<'static, SourceChange>>) -> Unrecorded {
         let Some(mut changes) = changes else { return std::future::pending().await };
         while let Some(SourceChange { name: server, state, reason }) = changes.next().await {
+            // Nothing is recorded behind the end of the run.
+            if self.state.lock().outcome().is_some() {
+                break;
+            }
             let body = if state == SourceChange::WARNING {
                 EventBody::Warning { message: reason.unwrap_or_default() }
             } else {
@@ -263,7 +269,7 @@ impl Driver {
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.recorder.now()
     }
 
     /// What the user said meanwhile waits in the run for its next turn. So does the wish to stop.
@@ -342,6 +348,10 @@ impl Driver {
                     }
                 }
             }
+        }
+        // A run that goes on, or whose caller does, needs answers; one that is resumed finds its calls open.
+        if !self.state.lock().is_interrupted() {
+            self.deferral.end();
         }
         self.stop_tools.cancel();
         batch.await;

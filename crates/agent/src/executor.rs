@@ -10,7 +10,10 @@ use convoke_core::{
 };
 use convoke_model::{Model, Settings};
 use convoke_tool::catalogue::TOOL_SEARCH;
-use convoke_tool::{EventSink, ExecutorBuilder, Grants, NullSink, Recorder, ToolContext, ToolView};
+use convoke_tool::{
+    Deferral, EventSink, ExecutorBuilder, Grants, NullSink, Recorder, SteadyClock, ToolContext,
+    ToolView,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -186,7 +189,7 @@ impl AgentExecutor {
         let place = agent.keeper.keep(&id).unwrap_or_else(refusing);
         let state = Arc::new(RunState::of(Run::new(id)));
         let first = Self::started(&agent, Arc::clone(&agent.system), &[], task);
-        Self::drive(agent, state, Family::default(), place, 0, first)
+        Self::drive(agent, state, Family::default(), place, (0, Timestamp::default()), first)
     }
 
     /// Returns the events that a run begins with.
@@ -223,21 +226,22 @@ impl AgentExecutor {
         &self.0
     }
 
-    /// Makes a run go, beginning with these events. What it had recorded before ends with `seq`.
+    /// Makes a run go, beginning with these events. The last event it had recorded before has the number `seq` and the
+    /// time `last`.
     pub(crate) fn drive(
         agent: Arc<Agent>,
         state: Arc<RunState>,
         family: Family,
         place: Place,
-        seq: u64,
+        (seq, last): (u64, Timestamp),
         first: Vec<EventBody>,
     ) -> Running {
         let id = state.lock().id().clone();
-        let clock = Arc::clone(agent.context.clock());
+        // A clock that was set back since the last event must not make the journal go back.
+        let clock = Arc::new(SteadyClock::starting_at(agent.context.clock().now().max(last)));
         let (sink, reader) = shown(Arc::clone(&place.sink));
-        let recorder = Recorder::new(id, Arc::new(sink), Arc::clone(&clock))
-            .after(seq)
-            .hiding(agent.secrets.clone());
+        let recorder =
+            Recorder::new(id, Arc::new(sink), clock).after(seq).hiding(agent.secrets.clone());
         let (handle, control) = Control::new(&agent.cancellation);
         let granted = [state.lock().granted().to_vec(), family.granted()].concat();
         let limits = agent.team.as_ref().map(|team| *team.limits()).unwrap_or_default();
@@ -280,7 +284,9 @@ impl AgentExecutor {
             below: StopCause::below(control.cause()),
         });
         let stop_tools = CancellationToken::new();
-        let context = agent.context.for_run(stop_tools.clone()).with_extension(Arc::clone(&member));
+        let deferral = Deferral::of_a_run();
+        let context = agent.context.for_run(stop_tools.clone()).deferring(deferral.clone());
+        let context = context.with_extension(Arc::clone(&member));
         let mut tools = agent.tools.clone();
         if let Some(view) = &offer.view {
             tools = tools.view(view.clone());
@@ -292,7 +298,6 @@ impl AgentExecutor {
             .granted(tree.grants.clone())
             .asking_through(|approver| Desk::new(approver, tree.inbox.clone(), Arc::clone(&state)))
             .build();
-        let clock = Arc::clone(agent.context.clock());
         let completion = agent.completion_of(&state);
         Driver {
             agent,
@@ -301,7 +306,7 @@ impl AgentExecutor {
             recorder,
             tools,
             stop_tools,
-            clock,
+            deferral,
             control,
             broken: AtomicU32::new(0),
             changed: Mutex::default(),

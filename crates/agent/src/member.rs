@@ -3,11 +3,11 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use convoke_core::run::Child;
+use convoke_core::run::{Child, Refusal};
 use convoke_core::{
-    CallId, Cause, EventBody, Outcome, Run, RunId, Status, Timestamp, ToolError, Usage,
+    CallId, Cause, Effect, EventBody, Outcome, Run, RunId, Status, Timestamp, ToolError, Usage,
 };
-use convoke_tool::{RecordError, Recorder, ToolContext, ToolOutput};
+use convoke_tool::{Observer, RecordError, Recorder, ToolContext, ToolOutput};
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 
@@ -18,9 +18,13 @@ use crate::handover::{Handover, told_later};
 use crate::registry::Registered;
 use crate::running::{Control, RunReport, StopCause};
 use crate::seat::Seat;
+use crate::settle::settled;
 use crate::state::RunState;
 use crate::subagent::{Begin, Order, is_stopped};
 use crate::tree::{Claim, Tree};
+
+/// Why an agent has no end of its own.
+const PROCESS_LOST: &str = "the process that ran it was lost";
 
 /// A run in a tree. Its calls find it in their context.
 #[derive(Debug)]
@@ -127,21 +131,30 @@ impl Member {
     /// An agent that was called cannot go on: its caller knows how it ended and what it used.
     fn given_up(&self, child: &RunId, error: ToolError) -> ToolError {
         if self.state.lock().children().contains_key(child) {
-            let report = self.lost(child, Cause::Error, &error.message);
             // What cannot be recorded ends the run for that reason.
-            drop(record_end(&self.recorder, &self.state, &report, None));
+            drop(self.end_lost(child, Outcome::from(Cause::Error).because(&error.message), None));
         }
         error
     }
 
     /// Makes the report of an agent that did not end by itself.
-    fn lost(&self, child: &RunId, cause: Cause, why: &str) -> RunReport {
-        let outcome = Outcome::from(cause).because(why);
+    fn report_of_lost(&self, child: &RunId, outcome: Outcome) -> RunReport {
         let now = Timestamp::default();
         match self.tree.run(child) {
             Some(state) => RunReport::new(&state.lock(), outcome, now, now),
             None => RunReport::new(&Run::new(child.clone()), outcome, now, now),
         }
+    }
+
+    /// Ends an agent that nobody takes up, and tells its caller.
+    fn end_lost(
+        &self,
+        child: &RunId,
+        outcome: Outcome,
+        told: Option<String>,
+    ) -> Result<(), RecordError> {
+        close_lost(&self.tree, (&self.recorder, &self.state), child, &outcome)?;
+        record_end(&self.recorder, &self.state, &self.report_of_lost(child, outcome), told)
     }
 
     /// Agents that may run only once, and were at work when the process was lost, are over: nobody takes them
@@ -167,14 +180,18 @@ impl Member {
                 let run = state.lock();
                 run.outcome().map(|outcome| outcome.status)
             });
-            let report = match (state, status) {
+            match (state, status) {
                 // It waits for a person, and its call with it.
-                (_, Some(Status::Parked)) => continue,
+                (_, Some(Status::Parked)) => {}
                 // It ended, and only its caller had yet to hear of it.
-                (Some(state), Some(_)) => RunReport::of(&state),
-                _ => self.lost(&child, Cause::Terminated, "the process that ran it was lost"),
-            };
-            record_end(&self.recorder, &self.state, &report, None)?;
+                (Some(state), Some(_)) => {
+                    record_end(&self.recorder, &self.state, &RunReport::of(&state), None)?;
+                }
+                _ => {
+                    let lost = Outcome::from(Cause::Terminated).because(PROCESS_LOST);
+                    self.end_lost(&child, lost, None)?;
+                }
+            }
         }
         Ok(())
     }
@@ -193,7 +210,8 @@ impl Member {
         let (recorder, state) = (self.recorder.clone(), Arc::clone(&self.state));
         let (agent, id) = (Arc::clone(&order.agent), self.short(&child).to_owned());
         let control = Arc::clone(&self.control);
-        let broken = self.lost(&child, Cause::Error, "the agent broke down; this is a defect");
+        let broken = Outcome::from(Cause::Error).because("the agent broke down; this is a defect");
+        let broken = self.report_of_lost(&child, broken);
         self.background.add(&child, prepared.handle, async move {
             let work = AssertUnwindSafe(prepared.driver.run(prepared.first)).catch_unwind();
             let report = work.await.unwrap_or(broken);
@@ -227,8 +245,7 @@ impl Member {
             if let Err(ToolError { message: why, .. }) = taken_up {
                 let id = self.short(&child);
                 let message = format!("The agent `{name}` (agent_id: {id}) could not go on: {why}");
-                let report = self.lost(&child, Cause::Error, &why);
-                record_end(&self.recorder, &self.state, &report, Some(message))?;
+                self.end_lost(&child, Outcome::from(Cause::Error).because(&why), Some(message))?;
             }
         }
         Ok(())
@@ -335,6 +352,65 @@ pub(crate) fn short_id<'a>(caller: &RunId, child: &'a RunId) -> &'a str {
 fn stops_with(caller: &Control, report: &RunReport) -> bool {
     is_stopped(&report.outcome)
         && caller.is_cancelled().is_some_and(|cause| cause != Cause::Timeout)
+}
+
+/// Ends the run of an agent that began and that nobody takes up, and the runs below it: a request that had no answer is
+/// charged, every call gets its end, and so does the run.
+fn close_lost(
+    tree: &Tree,
+    (caller, callers): (&Recorder, &RunState),
+    child: &RunId,
+    outcome: &Outcome,
+) -> Result<(), RecordError> {
+    let Some(state) = tree.run(child) else { return Ok(()) };
+    let name = callers.lock().children().get(child).map(|known| known.name.clone());
+    let recorder = caller.child(child.clone(), &name.unwrap_or_default());
+    let recorder = recorder.observed_by(Arc::clone(&state) as Arc<dyn Observer>);
+    let (begun, below) = {
+        let run = state.lock();
+        let works = run.children().iter().filter(|(_, known)| known.outcome.is_none());
+        let below: Vec<RunId> = works.map(|(id, _)| id.clone()).collect();
+        (run.task().is_some() && run.outcome().is_none(), below)
+    };
+    if !begun {
+        return Ok(());
+    }
+    for below in below {
+        close_lost(tree, (&recorder, &state), &below, outcome)?;
+        let now = Timestamp::default();
+        let report = match tree.run(&below) {
+            Some(run) => RunReport::new(&run.lock(), outcome.clone(), now, now),
+            None => RunReport::new(&Run::new(below.clone()), outcome.clone(), now, now),
+        };
+        record_end(&recorder, &state, &report, None)?;
+    }
+    let (asked, usage, calls) = {
+        let run = state.lock();
+        (run.asking(), run.lost_answer(), run.calls_without_end())
+    };
+    if let Some(purpose) = asked {
+        tree.charge(child, usage);
+        recorder.record(
+            None,
+            EventBody::ModelFailed {
+                purpose,
+                cause: outcome.cause,
+                error: "interrupted".to_owned(),
+                message: PROCESS_LOST.to_owned(),
+                status: None,
+                hint: None,
+                partial: None,
+                usage,
+            },
+        )?;
+    }
+    let refused = Effect::Refuse { calls, why: Refusal::Interrupted };
+    let ends = settled(&refused, &state.lock(), None);
+    for (call, body) in ends {
+        recorder.record(call.as_ref(), body)?;
+    }
+    let (outcome, usage) = (outcome.clone(), *state.lock().spent());
+    recorder.record(None, EventBody::RunEnded { outcome, answer: None, usage })
 }
 
 /// Records that an agent ended, once, with what it used since that was last said.

@@ -23,6 +23,7 @@ const DROPPED_CALLS: &str = include_str!("../prompts/dropped_calls.md");
 const GIVEN_UP: &str = include_str!("../prompts/given_up.md");
 const LAST_LEVEL: &str = include_str!("../prompts/last_level.md");
 const REMIND: &str = include_str!("../prompts/remind.md");
+const DROPPED: &str = include_str!("../prompts/dropped.md");
 const COMPACTED: &str = include_str!("../prompts/compacted.md");
 const WRONG_ANSWER: &str = include_str!("../prompts/wrong_answer.md");
 
@@ -136,6 +137,10 @@ pub(crate) fn given_up(agents: &str) -> String {
     fill(GIVEN_UP, &[("agents", agents)])
 }
 
+pub(crate) fn dropped(read: &str, changed: &str) -> String {
+    fill(DROPPED, &[("read", read), ("changed", changed)])
+}
+
 pub(crate) fn compacted(summary: &str, read: &str, changed: &str) -> String {
     fill(COMPACTED, &[("summary", summary), ("read", read), ("changed", changed)])
 }
@@ -171,6 +176,7 @@ mod tests {
             forgotten(&["A".to_owned()]),
             last_level(),
             compacted("s", "r", "c"),
+            dropped("r", "c"),
             wrong_answer("- x", "{}"),
             SYSTEM.to_owned(),
         ];

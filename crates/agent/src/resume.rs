@@ -3,13 +3,14 @@
 //! What happened is folded into the run, once, and the run goes on with the same question as ever: what
 //! next. Calls that have ended are never made again. Those that were under way are made again if that
 //! does no harm, and are answered as interrupted otherwise. An answer of the model that was lost on its
-//! way is asked for again, and what it cost is charged as estimated.
+//! way is asked for again, and all that was set aside for it is charged: nobody knows how much of it was generated.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use convoke_core::{
-    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Usage,
+    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Timestamp,
+    Usage,
 };
 use serde_json::Value;
 
@@ -32,6 +33,8 @@ pub struct Paused {
     pub(crate) place: Place,
     /// The number of its last durable event, those of its children included.
     pub(crate) seq: u64,
+    /// The time of that event.
+    pub(crate) last: Timestamp,
     /// What it was last started or resumed with.
     pub(crate) origin: Value,
     /// The known secrets that its tools came across, and those of its children.
@@ -49,11 +52,13 @@ impl Paused {
     ) -> Self {
         let family = Family::of(id, events.clone());
         let (mut seq, mut last_origin, mut seen) = (0, Value::Null, BTreeSet::new());
+        let mut last = Timestamp::default();
         let mut session = Session::default();
         let run = Run::replay(
             id.clone(),
             events.into_iter().inspect(|event| {
                 seq += 1;
+                last = last.max(event.ts);
                 seen.extend(event.secrets.iter().cloned());
                 session.take(event);
                 if let (true, Some(origin)) = (event.run == *id, origin(event)) {
@@ -62,7 +67,7 @@ impl Paused {
             }),
         );
         let state = Arc::new(RunState::of(run));
-        Self { state, family, place, seq, origin: last_origin, seen, session }
+        Self { state, family, place, seq, last, origin: last_origin, seen, session }
     }
 
     /// Returns its id.
@@ -144,6 +149,7 @@ impl AgentExecutor {
         {
             return Err(NotResumable::Absent { run: paused.id(), agent: name, why });
         }
+        let begins_anew = paused.state.lock().begins_anew(more.is_some());
         let first = {
             let run = paused.state.lock();
             if run.task().is_none() {
@@ -161,8 +167,11 @@ impl AgentExecutor {
             tell_what_is_forgotten(&mut first, &forgotten);
             first
         };
-        let Paused { state, family, place, seq, .. } = paused;
-        Ok(Self::drive(agent, state, family, place, seq, first))
+        let Paused { state, mut family, place, seq, last, .. } = paused;
+        if begins_anew {
+            family.renew_calls();
+        }
+        Ok(Self::drive(agent, state, family, place, (seq, last), first))
     }
 }
 
@@ -241,15 +250,10 @@ fn resumed(
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };
-    let mut lost = Usage::default();
-    if run.owes_an_answer() {
-        lost = Usage { input_tokens: run.context_tokens(), estimated: true, ..lost };
-        lost.cost = run.settings().model.price.map(|price| price.of(&lost));
-    }
     EventBody::RunResumed {
         model: (model != run.model()).then_some(model),
         settings: (settings != *run.settings()).then_some(settings),
-        lost,
+        lost: run.lost_answer(),
         anything_else,
         again,
         origin: if agent.origin == *origin { Value::Null } else { agent.origin.clone() },

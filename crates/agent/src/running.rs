@@ -148,8 +148,8 @@ impl Running {
         drop(driver);
         let seen = recorder.secrets().seen();
         let family = tree.at_rest(&state.lock());
-        let (seq, session) = (recorder.seq(), Session::default());
-        Paused { state, family, place, seq, origin, seen, session }
+        let (seq, last, session) = (recorder.seq(), recorder.now(), Session::default());
+        Paused { state, family, place, seq, last, origin, seen, session }
     }
 
     /// Returns a handle to talk to the run while it works.

@@ -147,7 +147,7 @@ fn stopped(call: &ToolCall, run: &Run) -> String {
     let mut children = run.children().iter();
     let child = children.find(|(_, child)| child.call.as_ref() == Some(&call.id));
     let Some((id, child)) = child else {
-        let why = "it was not run: the run was stopped before anybody answered whether it may be";
+        let why = "it has no result: the run was stopped before this call had ended, and has something else to do now";
         return why.to_owned();
     };
     format!(

@@ -240,7 +240,13 @@ impl Member {
         let child = begin.child().clone();
         let definition = order.agent.definition();
         let then = self.rights_of(&child, definition)?;
-        let agent = Arc::clone(self.agent_of(order, &child, then.as_ref()).await?.agent());
+        let begins_anew = match &begin {
+            Begin::New(_) | Begin::Unstarted(_) => false,
+            Begin::Resume(_, state) | Begin::Over(_, state) => state.lock().begins_anew(false),
+            Begin::More(_, state, ..) => state.lock().begins_anew(true),
+        };
+        let made = self.agent_of(order, (&child, begins_anew), then.as_ref()).await?;
+        let agent = Arc::clone(made.agent());
         let spawned = |continued| EventBody::AgentSpawned {
             child: child.clone(),
             name: definition.name.clone(),
@@ -275,7 +281,7 @@ impl Member {
         let recorder = self.recorder.child(child.clone(), &definition.name);
         let lineage: Arc<[String]> =
             self.lineage.iter().cloned().chain([definition.name.clone()]).collect();
-        self.open_account(&child, &state, &agent.settings.budget);
+        self.open_account(&child, begins_anew, &agent.settings.budget);
         let seat = Seat::among(Arc::clone(&self.tree.seats));
         let place = (Arc::clone(&self.tree), lineage, seat);
         let driver = AgentExecutor::driver(agent, state, recorder, control, place);
@@ -312,10 +318,10 @@ impl Member {
         })
     }
 
-    /// Opens the account of an agent. One that goes on after its end makes its calls anew.
-    fn open_account(&self, child: &RunId, state: &RunState, budget: &Budget) {
+    /// Opens the account of an agent. One that begins anew after its end makes its calls anew.
+    fn open_account(&self, child: &RunId, begins_anew: bool, budget: &Budget) {
         self.tree.open_account(child, Some(self.recorder.run()), budget);
-        if state.lock().outcome().is_some_and(|outcome| outcome.status != Status::Parked) {
+        if begins_anew {
             self.tree.renew_calls(child);
         }
     }
@@ -394,15 +400,19 @@ impl Member {
 
     /// An agent that goes on is held against all that it ever used. What its caller has counted of that is not
     /// taken from it twice, and neither is the time that it worked for the same call.
-    fn add_what_is_counted(&self, left: &mut Budget, caller: &Run, child: &RunId) {
+    fn add_what_is_counted(
+        &self,
+        left: &mut Budget,
+        caller: &Run,
+        (child, begins_anew): (&RunId, bool),
+    ) {
         let counted = caller.children().get(child).map(|known| known.counted).unwrap_or_default();
         let tokens = counted.input_tokens.saturating_add(counted.output_tokens);
         left.tokens = left.tokens.map(|left| left.saturating_add(tokens));
         left.cost = left.cost.map(|left| left + counted.cost.unwrap_or_default());
         let Some(state) = self.tree.run(child) else { return };
         let past = state.lock();
-        let goes_on = past.outcome().is_none_or(|outcome| outcome.status == Status::Parked);
-        if goes_on && past.task().is_some() {
+        if !begins_anew && past.task().is_some() {
             left.time_ms = Millis::new(left.time_ms.get().saturating_add(past.worked()));
             left.turns = left.turns.saturating_add(past.turns_used());
             let calls = past.tool_calls_used();
@@ -414,7 +424,7 @@ impl Member {
     async fn agent_of(
         &self,
         order: &Order,
-        child: &RunId,
+        (child, begins_anew): (&RunId, bool),
         then: Option<&AgentRights>,
     ) -> Result<AgentExecutor, ToolError> {
         let limited = then.map(|then| Box::new(then.limit(order.agent.definition())));
@@ -438,8 +448,8 @@ impl Member {
             equipped(definition, then, child, supplier, tools).await.map_err(unusable)?;
         let settings = {
             let run = self.state.lock();
-            let mut left = run.left(self.agent.context.clock().now());
-            self.add_what_is_counted(&mut left, &run, child);
+            let mut left = run.left(self.recorder.now());
+            self.add_what_is_counted(&mut left, &run, (child, begins_anew));
             settings_of(definition, model.facts(), &left, run.settings())
         };
         let mut origin = json!({

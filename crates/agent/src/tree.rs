@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
 use convoke_core::run::{Child, Ledger};
 use convoke_core::{
-    Budget, CallId, Event, EventBody, Limit, Money, Run, RunId, Status, Usage, WorkspaceReport,
+    Budget, CallId, Event, EventBody, Limit, Money, Run, RunId, Usage, WorkspaceReport,
 };
 use convoke_journal::Inbox;
 use convoke_tool::{Grants, PathLocks};
@@ -144,6 +144,11 @@ impl Family {
         family
     }
 
+    /// Lets a tree that begins anew make its calls of tools anew.
+    pub(crate) fn renew_calls(&mut self) {
+        self.calls.clear();
+    }
+
     /// Notes what an agent may do, as the origin of its run says it, unless that is known from its beginning.
     fn note_rights(&mut self, run: &RunId, origin: &Value) {
         if let Some(rights) = origin.get(RIGHTS).filter(|_| !self.rights.contains_key(run)) {
@@ -227,10 +232,7 @@ impl Tree {
         };
         give_back(root);
         family.runs.values().for_each(|state| give_back(&state.lock()));
-        // A run that goes on after its end has its calls anew.
-        let is_over = root.outcome().is_some_and(|outcome| outcome.status != Status::Parked);
-        let calls = ledger.calls().filter(|_| !is_over).map(|(run, calls)| (run.clone(), calls));
-        family.calls = calls.collect();
+        family.calls = ledger.calls().map(|(run, calls)| (run.clone(), calls)).collect();
         family.ledger = ledger.at_rest();
         family
     }

@@ -1,4 +1,4 @@
-//! A run is killed on both sides of everything it does, and goes on in another process.
+//! A run is stopped on both sides of everything it does, by a kill and politely, and goes on in another process.
 //!
 //! The program starts itself again as the process that is killed. That one stops before or after it has
 //! recorded a given event, says so, and waits to be killed from outside: before, what the event tells of
@@ -20,10 +20,10 @@ mod process;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use convoke_agent::{AgentExecutor, replay};
-use convoke_core::{CallId, Event, EventBody, Kind, Repeat, Role, RunId};
+use convoke_core::{CallId, Event, EventBody, Kind, Repeat, Role, Run, RunId};
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::testing::AllowAll;
@@ -32,7 +32,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::process::{KeepsAndStops, RUN, World, append, play, work};
+use self::process::{How, KeepsAndStops, RUN, World, append, play, play_until, work};
 
 /// The same answer for every way a run can be interrupted.
 const ANSWER: &str = "fourteen things were done";
@@ -84,7 +84,7 @@ fn agent(world: &World, keeper: KeepsAndStops) -> AgentExecutor {
         });
         registry.register(tool.kind(kind).repeat(repeat)).unwrap();
     }
-    let context = ToolContext::builder("t").build();
+    let context = ToolContext::builder("t").clock(world.clock()).build();
     let tools = ToolExecutor::builder(ToolView::of(registry), context).authorizer(AllowAll);
     AgentExecutor::builder(model(world), tools).keeper(Arc::new(keeper)).build().unwrap()
 }
@@ -96,22 +96,32 @@ fn killed_on_both_sides_of_everything() {
     let whole = tempfile::tempdir().unwrap();
     let whole = World::at(whole.path());
     assert_eq!(play(&whole, "start", "never").unwrap(), format!("answer: {ANSWER}"));
-    let events = whole.events().len() as u64;
+    let whole_events = whole.events();
+    let events = whole_events.len() as u64;
     let expected = World::lines(&whole.requests);
     assert_eq!(World::lines(&whole.effects).len(), 14);
 
     let (mut kills, mut interrupted, mut again) = (0, 0, 0);
     for seq in 1..=events {
-        for side in ["before", "after"] {
+        let sides = ["before", "after"];
+        for (side, way) in
+            sides.iter().flat_map(|side| How::at(seq).into_iter().map(move |way| (*side, way)))
+        {
             let stop = format!("{side}:{seq}");
             let directory = tempfile::tempdir().unwrap();
             let world = World::at(directory.path());
-            if play(&world, "start", &stop).is_some() {
+            if let Some(said) = play_until(&world, "start", &stop, way) {
                 // Calls that run together may end in one event less or more.
+                assert_eq!(said, format!("answer: {ANSWER}"), "{way:?} {stop}");
                 continue;
             }
+            let stop = format!("{way:?} {stop}");
+            // Every other time the clock was set meanwhile, forward or back.
+            if seq % 2 == 0 {
+                world.set_clock(Duration::from_hours(24), seq % 4 == 0);
+            }
             kills += 1;
-            if side == "before" && seq == 1 {
+            if side == "before" && seq == 1 && way == How::Kill {
                 // It was killed before anything was recorded: there is nothing to go on with.
                 assert!(World::lines(&world.effects).is_empty());
                 continue;
@@ -120,7 +130,7 @@ fn killed_on_both_sides_of_everything() {
             let asked_before = World::lines(&world.requests).len();
             // Now and then the second process is killed as well.
             let second = if seq % 7 == 0 { format!("{side}:{}", seq + 3) } else { "never".into() };
-            let said = play(&world, "resume", &second).unwrap_or_else(|| {
+            let said = play_until(&world, "resume", &second, way).unwrap_or_else(|| {
                 kills += 1;
                 play(&world, "resume", "never").unwrap()
             });
@@ -132,6 +142,7 @@ fn killed_on_both_sides_of_everything() {
             if let Err(difference) = replay(&RunId::new(RUN), check.after) {
                 panic!("{stop}: {difference}");
             }
+            check.accounts(&whole_events);
         }
     }
     assert!(kills > 2 * 60, "only {kills} kills");
@@ -150,6 +161,34 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
+    /// Checks that the journal's times never go back, and that the run used its time, its turns and its calls as the one
+    /// that nobody interrupted did.
+    fn accounts(&self, whole: &[Event]) {
+        let stop = self.stop;
+        assert!(
+            self.after.windows(2).all(|pair| pair[0].ts <= pair[1].ts),
+            "{stop}: time went back"
+        );
+        let [run, whole] = [self.after, whole].map(|events| Run::replay(RunId::new(RUN), events));
+        assert_eq!((run.turns(), run.tool_calls()), (whole.turns(), whole.tool_calls()), "{stop}");
+        let worked = run.worked();
+        assert!(worked < Duration::from_mins(1), "{stop}: {worked:?}");
+        let requests = |events: &[Event]| {
+            let asked = |event: &&Event| matches!(event.body, EventBody::ModelRequest { .. });
+            events.iter().filter(asked).count() as u64
+        };
+        // Whatever was asked for is paid for: once, and once more for every answer that was lost.
+        let per_request = whole.spent().input_tokens / 7;
+        let (least, most) =
+            (whole.spent().input_tokens, whole.spent().input_tokens + 7 * per_request);
+        let paid = run.spent().input_tokens;
+        assert!(
+            paid >= least && paid <= most,
+            "{stop}: {paid} for {} requests",
+            requests(self.after)
+        );
+    }
+
     /// Checks how often each call was made. Returns how many were told to be interrupted.
     fn calls(&self, effects: &[String]) -> usize {
         let stop = self.stop;

@@ -1,4 +1,4 @@
-//! A tree of agents is killed on both sides of everything it does, at every depth, and goes on in another
+//! A tree of agents is stopped on both sides of everything it does, by a kill and politely, and goes on in another
 //! process: agents side by side, one below another, one in the background, and questions that wait for an
 //! answer.
 //!
@@ -19,7 +19,7 @@ mod process;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use convoke_agent::{AgentDefinition, AgentExecutor, AgentRegistry, Team};
 use convoke_core::{Event, EventBody, Kind, Permission, Repeat, Role, RunId};
@@ -33,7 +33,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::process::{KeepsAndStops, RUN, World, append, play, work};
+use self::process::{How, KeepsAndStops, RUN, World, append, play, play_until, work};
 
 const NAME: &str = "a_tree_killed_on_both_sides_of_everything";
 const ANSWER: &str = "the whole tree is done";
@@ -116,9 +116,12 @@ fn agent(world: &World, keeper: KeepsAndStops) -> AgentExecutor {
         agents.register(definition).unwrap();
     }
     // Whoever hits something is asked about it: the question is open when the process is lost, too.
-    let tools = ToolExecutor::builder(ToolView::of(registry), ToolContext::builder("t").build())
-        .authorizer(KindAuthorizer::default().with(Kind::Execute, Permission::Ask))
-        .approver(ask_with(async |_| Answer::yes()));
+    let tools = ToolExecutor::builder(
+        ToolView::of(registry),
+        ToolContext::builder("t").clock(world.clock()).build(),
+    )
+    .authorizer(KindAuthorizer::default().with(Kind::Execute, Permission::Ask))
+    .approver(ask_with(async |_| Answer::yes()));
     AgentExecutor::builder(model(world), tools)
         .system("The main agent.")
         .keeper(Arc::new(keeper))
@@ -138,22 +141,30 @@ fn killed_on_both_sides_of_everything() {
     let expected = by_part(&whole.requests());
     let (mut kills, mut interrupted, mut kept) = (0, 0, 0);
     for seq in 1..=events {
-        for side in ["before", "after"] {
+        let sides = ["before", "after"];
+        for (side, way) in
+            sides.iter().flat_map(|side| How::at(seq).into_iter().map(move |way| (*side, way)))
+        {
             let stop = format!("{side}:{seq}");
             let directory = tempfile::tempdir().unwrap();
             let world = World::at(directory.path());
-            if play(&world, "start", &stop).is_some() {
+            if let Some(said) = play_until(&world, "start", &stop, way) {
                 // What happens at once may end in an event less or more.
+                assert_eq!(said, format!("answer: {ANSWER}"), "{way:?} {stop}");
                 continue;
             }
+            let stop = format!("{way:?} {stop}");
+            if seq % 2 == 0 {
+                world.set_clock(Duration::from_hours(24), seq % 4 == 0);
+            }
             kills += 1;
-            if side == "before" && seq == 1 {
+            if side == "before" && seq == 1 && way == How::Kill {
                 continue;
             }
             let before = world.events();
             // Now and then the second process is killed as well.
             let second = if seq % 9 == 0 { format!("{side}:{}", seq + 4) } else { "never".into() };
-            let said = play(&world, "resume", &second).unwrap_or_else(|| {
+            let said = play_until(&world, "resume", &second, way).unwrap_or_else(|| {
                 kills += 1;
                 play(&world, "resume", "never").unwrap()
             });

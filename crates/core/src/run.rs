@@ -55,13 +55,15 @@ use self::conversation::Conversation;
 use self::repetition::Repetition;
 use self::stopwatch::Stopwatch;
 use crate::id::{CallId, RunId};
-use crate::message::{Message, Part, Role};
-use crate::outcome::{Cause, Outcome};
+use crate::ledger::dearest;
+use crate::message::{Message, Part, Role, ToolCall};
+use crate::outcome::{Cause, Outcome, Status};
 use crate::policy::RuleSpec;
 use crate::spec::Declaration;
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Money, Usage};
 
+pub use self::batch::Approval;
 pub use self::children::Child;
 pub use self::conversation::estimate;
 pub use self::decide::{Effect, Refusal, Told};
@@ -141,6 +143,8 @@ pub struct Run {
     dropped_calls: u32,
     /// Whether the answer that was lost has been paid for.
     loss_is_charged: bool,
+    /// What was set aside for the request that the model got last.
+    request: Reserved,
     outcome: Option<Outcome>,
 }
 
@@ -178,6 +182,15 @@ struct Turn {
 struct Before {
     turns: u32,
     tool_calls: u32,
+}
+
+/// The tokens that were set aside for a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Reserved {
+    /// For the question, as estimated.
+    input: u64,
+    /// For the question and the longest answer, where a limit holds.
+    total: Option<u64>,
 }
 
 /// A limit that was reached.
@@ -295,6 +308,7 @@ impl Run {
             reminded: false,
             dropped_calls: 0,
             loss_is_charged: false,
+            request: Reserved::default(),
             outcome: None,
         }
     }
@@ -355,6 +369,54 @@ impl Run {
     /// Tells whether the model was asked for something that nobody has paid for.
     pub const fn owes_an_answer(&self) -> bool {
         self.asking().is_some() && !self.loss_is_charged
+    }
+
+    /// Returns what a request is charged whose answer was lost: all that was set aside for it, since the provider may
+    /// have generated the longest answer. Without a limit nothing was set aside, and the question is charged.
+    pub fn lost_answer(&self) -> Usage {
+        if !self.owes_an_answer() {
+            return Usage::default();
+        }
+        let Reserved { input, total } = self.request;
+        let input = if input == 0 { self.conversation.tokens } else { input };
+        let output = match total {
+            Some(total) => total.saturating_sub(input),
+            // A journal that does not say: the longest answer there was room for.
+            None => self.allowance().ok().flatten().unwrap_or_default(),
+        };
+        let mut lost = Usage {
+            input_tokens: input,
+            output_tokens: output,
+            estimated: true,
+            ..Usage::default()
+        };
+        let dearest_of = |price| dearest(price, Usage { cache_write_tokens: input, ..lost });
+        lost.cost = self.settings.model.price.map(dearest_of);
+        lost
+    }
+
+    /// Tells whether a run that is resumed after its end begins anew: with all its turns, its time and its calls. One
+    /// that a signal stopped goes on where it was, as one whose process was killed does, unless the user wants
+    /// something else now.
+    pub fn begins_anew(&self, anything_else: bool) -> bool {
+        match self.outcome.as_ref().map(|outcome| outcome.status) {
+            None | Some(Status::Parked) => false,
+            Some(Status::Cancelled) => anything_else,
+            Some(_) => true,
+        }
+    }
+
+    /// Tells whether the user consented to a call that has no end yet.
+    pub fn is_approved(&self, call: &CallId) -> bool {
+        matches!(&self.phase, Phase::Calling(batch) if batch.is_approved(call))
+    }
+
+    /// Returns the user's consent to a call as it was shown, if that was recorded and the call has no end yet.
+    pub fn approval(&self, call: &CallId, fingerprint: &str) -> Option<&Approval> {
+        match &self.phase {
+            Phase::Calling(batch) => batch.approval(call, fingerprint),
+            _ => None,
+        }
     }
 
     /// Returns what the model is being asked for, if it has not answered yet.
@@ -418,6 +480,16 @@ impl Run {
         }
     }
 
+    /// Returns the calls of its last answer that have no end.
+    pub fn calls_without_end(&self) -> Vec<ToolCall> {
+        match &self.phase {
+            Phase::Calling(batch) => {
+                batch.open_calls().chain(batch.open_completions()).cloned().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Tells whether a call began, nobody will ever know how it ended, and it is not made again.
     pub fn is_lost(&self, call: &CallId) -> bool {
         match &self.phase {
@@ -446,7 +518,7 @@ impl Run {
     }
 
     /// Tells whether there is nothing but a person to wait for.
-    pub const fn only_waits(&self) -> bool {
+    pub fn only_waits(&self) -> bool {
         self.clock.only_waits()
     }
 
@@ -507,7 +579,7 @@ impl Run {
 
     /// Returns how long it had worked when something last happened in it.
     pub fn worked(&self) -> Duration {
-        self.clock.elapsed(self.clock.last)
+        self.clock.worked()
     }
 
     /// Returns how many calls of which tools were refused since it was last taken up after its end.
@@ -550,6 +622,11 @@ impl Run {
             }),
             tool_calls: budget.tool_calls.map(|limit| limit.saturating_sub(self.tool_calls_used())),
         }
+    }
+
+    /// Tells whether a conversation of so many tokens is short enough that it need not be compacted.
+    pub fn is_short_enough(&self, tokens: u64) -> bool {
+        self.settings.model.window.is_none_or(|window| tokens <= self.compacts_at(window))
     }
 
     /// Returns how long the conversation would be after a compaction, in tokens as estimated.

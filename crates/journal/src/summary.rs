@@ -237,8 +237,6 @@ impl Gathered {
 
     fn take(&mut self, run: &RunId, line: &[u8], blobs: &Blobs) -> Option<()> {
         let glance: Glance<'_> = serde_json::from_slice(line).ok()?;
-        // Whatever happens after the end: the run goes on.
-        self.ended = None;
         let of_root = glance.run == run.as_str();
         match &*glance.kind {
             "run_started" if of_root => {
@@ -281,6 +279,11 @@ impl Gathered {
             // The calls that inquired are lost, or are made again and ask again: those of agents as well, if the
             // whole tree is taken up.
             "run_resumed" => {
+                // Only a resume reopens a run that ended. Servers that change their state, warnings and the like may
+                // be recorded behind the end.
+                if of_root {
+                    self.ended = None;
+                }
                 let lost = |call: &(String, String)| of_root || call.0 == glance.run;
                 for call in self.inquired.iter().filter(|call| lost(call)) {
                     self.asked.remove(call);

@@ -121,6 +121,12 @@ pub trait Approver: Send + Sync + Debug {
     /// inquires, and does not count as the call's time. When the time for an answer is up, or the run is stopped, the wait is dropped.
     async fn ask(&self, question: Question) -> Answer;
 
+    /// Returns the consent to what a question shows, if it was given before the run was resumed: the question is not
+    /// asked again then.
+    fn consented_before(&self, _question: &Question) -> Option<Consent> {
+        None
+    }
+
     /// Says how it stands with what was asked about a call before the run was taken up again, for a call that
     /// cannot be asked about now. An answer that allows it stays where it is.
     async fn asked_before(&self, _call: &CallId) -> AskedBefore {
@@ -144,6 +150,10 @@ pub enum AskedBefore {
 impl<T: Approver + ?Sized> Approver for Arc<T> {
     async fn ask(&self, question: Question) -> Answer {
         (**self).ask(question).await
+    }
+
+    fn consented_before(&self, question: &Question) -> Option<Consent> {
+        (**self).consented_before(question)
     }
 
     async fn asked_before(&self, call: &CallId) -> AskedBefore {

@@ -6,6 +6,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use convoke_core::policy::Forbidden;
@@ -42,6 +43,29 @@ pub struct ToolContext {
     interlude: Arc<Interlude>,
     /// The tools that whoever makes the call may use.
     view: Option<ToolView>,
+    /// Whether calls that have to stop stay open.
+    deferral: Deferral,
+}
+
+/// Says whether calls that have to stop stay open for the process that resumes their run, or are answered at once.
+/// Cheap to clone; clones are the same. By default calls are answered: only runs can be resumed.
+#[derive(Clone, Debug, Default)]
+pub struct Deferral(Arc<AtomicBool>);
+
+impl Deferral {
+    /// Leaves calls of a run open when it is stopped.
+    pub fn of_a_run() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// From now on calls are answered: the run goes on after it stopped them.
+    pub fn end(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// What all calls of a session share.
@@ -268,6 +292,17 @@ impl ToolContext {
         Self { cancellation, ..self.clone() }
     }
 
+    /// Returns a context whose calls stay open, as this says, when they have to stop.
+    #[must_use]
+    pub fn deferring(self, deferral: Deferral) -> Self {
+        Self { deferral, ..self }
+    }
+
+    /// Tells whether a call that has to stop now stays open.
+    pub(crate) fn defers(&self) -> bool {
+        self.deferral.is_on()
+    }
+
     /// Returns a context for one call, which stops when this one does.
     #[must_use]
     pub(crate) fn for_call(
@@ -281,6 +316,7 @@ impl ToolContext {
         let forbidden = Arc::clone(&self.forbidden);
         let (parked, interlude) = (Arc::default(), Arc::default());
         let (turn, inquirer, view) = (Some(turn), None, None);
+        let deferral = self.deferral.clone();
         Self {
             session,
             call,
@@ -292,6 +328,7 @@ impl ToolContext {
             inquirer,
             interlude,
             view,
+            deferral,
         }
     }
 }
@@ -372,6 +409,7 @@ impl ContextBuilder {
             inquirer: None,
             interlude: Arc::default(),
             view: None,
+            deferral: Deferral::default(),
         }
     }
 }

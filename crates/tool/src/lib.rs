@@ -87,9 +87,9 @@ pub use approve::{
 pub use artifact::{ArtifactStore, NoArtifacts};
 pub use authorize::{Authorizer, Decision, KindAuthorizer, Request};
 pub use cache::{ReadCache, Stamp};
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, SteadyClock, SystemClock};
 pub use command::CommandTool;
-pub use context::{ContextBuilder, ToolContext};
+pub use context::{ContextBuilder, Deferral, ToolContext};
 pub use convoke_core::{Permission, ToolError};
 pub use environment::{SessionEnvironment, Variable, looks_like_credential};
 pub use executor::{

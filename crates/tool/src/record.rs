@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::event::VERSION;
 use convoke_core::secret::Hidden;
-use convoke_core::{AgentPath, CallId, Event, EventBody, Position, RunId, Secrets};
+use convoke_core::{AgentPath, CallId, Event, EventBody, Position, RunId, Secrets, Timestamp};
 
 use self::texts::Texts;
 use crate::clock::Clock;
@@ -188,6 +188,11 @@ impl Recorder {
     /// Returns which agent's events these are.
     pub const fn agent(&self) -> &AgentPath {
         &self.agent
+    }
+
+    /// Returns the time that an event recorded now would have.
+    pub fn now(&self) -> Timestamp {
+        self.stream.clock.now()
     }
 
     /// Returns the number of the last durable event of the stream.

@@ -1,7 +1,7 @@
 //! How many calls of tools the runs of a tree have made, as its events say it: what the ledger of whoever takes the
 //! tree up again goes on with.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use convoke_core::{CallId, Event, EventBody, Repeat, RunId, Status};
 
@@ -14,8 +14,8 @@ pub(super) struct CallCount {
     callers: HashMap<RunId, RunId>,
     /// The calls under way, and what happens if they are made again.
     open: HashMap<(RunId, CallId), Repeat>,
-    /// The agents that have ended, and do not wait for a person.
-    over: HashSet<RunId>,
+    /// The runs that have ended, and do not wait for a person: how.
+    over: HashMap<RunId, Status>,
 }
 
 impl CallCount {
@@ -39,19 +39,18 @@ impl CallCount {
                     self.count(run, |calls| calls.saturating_sub(1));
                 }
             }
-            // A run that goes on after its end has its calls anew.
             (EventBody::RunEnded { outcome, .. }, _) if outcome.status != Status::Parked => {
-                if run == root {
+                self.over.insert(run.clone(), outcome.status);
+            }
+            // A run that begins anew after its end has its calls anew. For those above it they were made.
+            (EventBody::RunResumed { anything_else, .. }, _) => {
+                let ended = self.over.remove(run);
+                let begins_anew =
+                    ended.is_some_and(|status| status != Status::Cancelled || *anything_else);
+                if begins_anew && run == root {
                     self.made.clear();
                     self.open.clear();
-                } else {
-                    self.over.insert(run.clone());
-                }
-            }
-            // For those above it they were made.
-            (EventBody::RunResumed { .. }, _) => {
-                let was_over = self.over.remove(run);
-                if was_over {
+                } else if begins_anew {
                     self.made.remove(run);
                 }
             }

@@ -540,3 +540,45 @@ async fn who_goes_on_is_told_what_in_words() {
     assert!(told[2].contains("takes no `inputs`; say all of it in `prompt`"), "{told:?}");
     assert!(told[3].starts_with("two"), "{told:?}");
 }
+
+/// A call that the user consented to waits for one before it that the user has not been asked about in time.
+#[tokio::test(start_paused = true)]
+async fn approval_of_a_call_survives_a_parked_neighbour() {
+    use std::sync::Mutex;
+    for changed in [false, true] {
+        let clock = Arc::new(PausedClock::new());
+        let questions: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (asked, resumed) =
+            (Arc::clone(&questions), Arc::new(std::sync::atomic::AtomicBool::new(false)));
+        let is_resumed = Arc::clone(&resumed);
+        let approver = ask_with(move |question: convoke_tool::Question| {
+            asked.lock().unwrap().push(question.call.to_string());
+            let is_first = question.call.as_str() == "call_1";
+            let later = is_resumed.load(std::sync::atomic::Ordering::Relaxed);
+            async move {
+                match (is_first, changed) {
+                    (true, _) if !later => Answer::Nobody,
+                    (false, true) => Answer::with_arguments(json!({ "word": "changed" })),
+                    _ => Answer::yes(),
+                }
+            }
+        });
+        let hits =
+            Turn::call("hit", json!({ "word": "a" })).and_call("hit", json!({ "word": "b" }));
+        let model = crate::support::script([hits, Turn::text("done")]);
+        let main = with_tools(&model, asking(&clock, approver), []);
+        let (status, paused) = left_after(&main, Duration::from_secs(5)).await;
+        assert_eq!(status, Status::Parked);
+        let mut before = std::mem::take(&mut *questions.lock().unwrap());
+        before.sort();
+        assert_eq!(before, ["call_1", "call_2"]);
+        resumed.store(true, std::sync::atomic::Ordering::Relaxed);
+        let (events, report) = read(main.resume(paused, None).unwrap()).await;
+        assert_eq!(report.text().as_deref(), Some("done"));
+        assert_eq!(*questions.lock().unwrap(), ["call_1"], "the other was answered before");
+        let hit = |event: &&Arc<Event>| matches!(event.body, EventBody::ToolCallCompleted { .. });
+        assert_eq!(events.iter().filter(hit).count(), 2);
+        let heard = format!("{:?}", model.requests()[1].messages);
+        assert_eq!(heard.contains("The user changed the arguments"), changed, "{heard}");
+    }
+}

@@ -105,7 +105,7 @@ async fn a_long_conversation_is_summed_up_between_complete_groups() {
 
 /// codex#40619, #7232: summing up never makes a conversation longer.
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_is_not_shorter_is_refused() {
+async fn summary_that_is_not_shorter_is_refused_and_the_oldest_part_dropped() {
     let long = |word: &str| Turn::call("echo", json!({ "word": word.repeat(6_000) }));
     let model = Arc::new(
         ScriptedModel::new([
@@ -118,11 +118,18 @@ async fn a_summary_that_is_not_shorter_is_refused() {
     );
     let (events, report) = read(with(&model).build().unwrap().start("Go.")).await;
     assert_eq!(report.outcome.cause, Cause::Goal);
-    let refused = events
-        .iter()
-        .any(|event| matches!(&event.body, EventBody::Compaction { summary: None, .. }));
-    assert!(refused);
-    assert_eq!(model.requests()[3].messages.len(), 5, "nothing was removed");
+    let dropped = events.iter().find_map(|event| match &event.body {
+        EventBody::Compaction { before, after, summary, .. } => Some((*before, *after, summary)),
+        _ => None,
+    });
+    let (before, after, summary) = dropped.unwrap();
+    assert!(after < before && after <= 8_000, "{before} {after}");
+    assert!(summary.as_ref().unwrap().contains("there is no summary of it"), "{summary:?}");
+    let last = &model.requests()[3];
+    let roles: Vec<Role> = last.messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::User, Role::Assistant, Role::Tool]);
+    let sent = last.messages.iter().map(convoke_core::run::estimate).sum::<u64>();
+    assert!(sent <= after, "{sent} {after}");
 }
 
 /// gemini-cli 4.7 (#7784, #22942): summing up works where it is needed most, after the model refused.
@@ -140,6 +147,37 @@ async fn a_conversation_too_long_for_the_model_is_summed_up_and_asked_again() {
     assert_eq!((report.outcome.cause, report.exit_code() as u8), (Cause::ContextWindow, 4));
 }
 
+/// A model that answers every request for a summary with nothing, or with a call.
+#[tokio::test(start_paused = true)]
+async fn summaries_that_never_come_leave_every_request_within_the_window() {
+    const WINDOW: u64 = 8_000;
+    let model = Arc::new(
+        ScriptedModel::from_fn(|request: &convoke_model::RequestSnapshot| {
+            let asked = format!("{:?}", request.messages.last());
+            if asked.contains("Tool") || request.messages.len() == 1 {
+                let word = format!("{}{}", request.messages.len(), "x".repeat(5_000));
+                return Turn::call("echo", json!({ "word": word }));
+            }
+            Turn::call("echo", json!({ "word": "no summary" }))
+        })
+        .with_facts(ModelFacts { window: Some(WINDOW), ..ModelFacts::default() }),
+    );
+    let budget = convoke_core::run::Budget { turns: 12, ..Default::default() };
+    let (events, _) = read(with(&model).budget(budget).build().unwrap().start("Go.")).await;
+    for request in model.requests() {
+        let sent = request.messages.iter().map(convoke_core::run::estimate).sum::<u64>();
+        assert!(sent <= WINDOW, "{sent}");
+    }
+    let mut compactions = 0;
+    for event in &events {
+        if let EventBody::Compaction { before, after, summary, .. } = &event.body {
+            compactions += 1;
+            assert!(summary.is_some() && after < before, "{before} {after}");
+        }
+    }
+    assert!((2..=11).contains(&compactions), "{compactions}");
+}
+
 /// gemini-cli 4.7 (#7784, #22942, #19590): a summary that cannot be had is the end, with the reason, and is not asked
 /// for again and again.
 #[tokio::test(start_paused = true)]
@@ -150,7 +188,11 @@ async fn a_summary_that_cannot_be_had_ends_the_run_with_the_reason() {
     let model = script([say("a"), say("b")].into_iter().chain(refusals));
     let (_, report) = read(with(&model).build().unwrap().start("Go.")).await;
     assert_eq!(report.outcome.cause, Cause::ContextWindow);
-    assert_eq!(model.requests().len(), 4, "the turn that was refused, and one summary");
+    let asked = model.requests().len();
+    assert_eq!(
+        asked, 6,
+        "the turn and its summary, and both again when the oldest part was dropped"
+    );
 }
 
 /// codex#13279, #35226, #36665: which files were read is known after the conversation was summed up, whatever the

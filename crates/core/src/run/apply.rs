@@ -9,7 +9,7 @@ use super::batch::{Batch, fingerprint};
 use super::conversation::{Conversation, text_tokens};
 use super::{
     ActionResult, Aside, COMPLETE_TASK, Due, Ending, Exceeded, Failure, Limit, Phase, Purpose,
-    ReflectionMode, Repetition, Run, Strategy, TaskContext, Told, Turn,
+    ReflectionMode, Repetition, Reserved, Run, Strategy, TaskContext, Told, Turn,
 };
 use crate::event::{Event, EventBody, Rescue};
 use crate::id::{CallId, RunId};
@@ -32,25 +32,34 @@ impl Run {
         if event.run != self.id || (over && !resumed) {
             return;
         }
+        // Before a run begins, and while nobody works on it, no time counts.
+        if resumed
+            || matches!(event.body, EventBody::RunForked { .. } | EventBody::RunStarted { .. })
+        {
+            self.clock.resume(event.ts);
+        } else {
+            self.clock.tick(event.ts);
+        }
         match &event.body {
             EventBody::RunStarted { .. } => self.start(event),
             EventBody::RunResumed { .. } => self.go_on(event),
-            // What another run did in the meantime took none of this one's time.
-            EventBody::RunForked { .. } => self.clock.resume(event.ts),
+            EventBody::RunForked { .. } => {}
             EventBody::UserMessage { message } => self.inbox.push(message.clone()),
             EventBody::RunCancelled { cause } => {
                 self.cancelled.get_or_insert(*cause);
             }
             EventBody::RunEnded { outcome, .. } => {
                 self.outcome = Some(outcome.clone());
-                if !self.is_left_as_it_is(outcome) {
+                // What waits for the user, or was stopped, is found where it was left.
+                if !matches!(outcome.status, Status::Parked | Status::Cancelled) {
                     self.phase = Phase::Ended;
                     self.questions.clear();
                 }
             }
             EventBody::TurnStarted { turn } => self.start_turn(*turn),
-            EventBody::TurnEnded { .. } => self.turn.open = false,
-            EventBody::ModelRequest { purpose, notice, .. } => {
+            EventBody::TurnEnded { .. } => self.end_turn(),
+            EventBody::ModelRequest { purpose, notice, estimate, reserved, .. } => {
+                self.request = Reserved { input: *estimate, total: *reserved };
                 self.ask_model(*purpose, notice.as_deref());
             }
             EventBody::ModelResponse { purpose, message, usage, stop, dropped_calls } => {
@@ -65,14 +74,22 @@ impl Run {
                     self.phase = Phase::Concluding(*purpose, message.words());
                 }
             }
-            EventBody::ModelFailed { cause, message, hint, partial, usage, .. } => {
+            EventBody::ModelFailed { purpose, cause, message, hint, partial, usage, .. } => {
                 self.spent += *usage;
-                self.phase = Phase::Ready;
-                self.turn.answered |= self.turn.open;
                 if let Some(partial) = partial {
                     self.last_words = Some(partial.clone());
                 }
-                self.fail_model(*cause, message, hint.as_deref());
+                if self.is_interrupted() {
+                    // It is asked again by the process that resumes the run.
+                    self.loss_is_charged = true;
+                } else if (*purpose, *cause) == (Purpose::Compact, Cause::ContextWindow) {
+                    // Even the part that was to be summed up is too long: it is dropped.
+                    self.phase = Phase::Concluding(*purpose, String::new());
+                } else {
+                    self.phase = Phase::Ready;
+                    self.turn.answered |= self.turn.open;
+                    self.fail_model(*cause, message, hint.as_deref());
+                }
             }
             EventBody::AnswerChecked { value, problems } => self.check(value, problems),
             EventBody::Compaction { kept_from, summary, .. } => {
@@ -106,7 +123,6 @@ impl Run {
                 }
             }
         }
-        self.clock.last = event.ts;
     }
 
     fn end_agent(&mut self, child: &RunId, outcome: &Outcome, usage: Usage, message: Option<&str>) {
@@ -128,36 +144,42 @@ impl Run {
 
     fn apply_to_call(&mut self, call: &CallId, body: &EventBody, now: Timestamp) {
         match body {
-            EventBody::ApprovalAsked { .. } => {
-                self.clock.ask(call, now);
+            EventBody::ApprovalAsked { fingerprint, .. } => {
+                self.clock.ask(call);
                 self.questions.entry(call.clone()).or_insert(now);
+                if let Phase::Calling(batch) = &mut self.phase {
+                    batch.ask(call, fingerprint);
+                }
             }
-            EventBody::ApprovalAnswered { rules, approved, message, .. } => {
-                self.clock.answer(call, now);
+            EventBody::ApprovalAnswered { rules, approved, message, arguments, by, .. } => {
+                self.clock.answer(call);
                 self.questions.remove(call);
                 self.granted.extend_from_slice(rules);
+                if let (true, Phase::Calling(batch)) = (*approved, &mut self.phase) {
+                    batch.approve(call, arguments.as_ref(), by.as_deref());
+                }
                 if *call == self.rescue_call() {
                     self.hear_about_rescue(*approved, message.as_deref());
                 }
             }
             EventBody::InquiryAsked { .. } => {
-                self.clock.pause(call, now);
+                self.clock.pause(call);
                 self.questions.entry(call.clone()).or_insert(now);
             }
             EventBody::InquiryAnswered { .. } => {
-                self.clock.go_on(call, now);
+                self.clock.go_on(call);
                 self.questions.remove(call);
             }
-            EventBody::AgentWaits { waits: true, .. } => self.clock.pause(call, now),
-            EventBody::AgentWaits { waits: false, .. } => self.clock.go_on(call, now),
+            EventBody::AgentWaits { waits: true, .. } => self.clock.pause(call),
+            EventBody::AgentWaits { waits: false, .. } => self.clock.go_on(call),
             EventBody::ToolCallDeferred { .. } => {
-                self.clock.answer(call, now);
+                self.clock.end(call);
                 if let Phase::Calling(batch) = &mut self.phase {
                     batch.park(call);
                 }
             }
             EventBody::ToolCallStarted { effects, repeat, .. } => {
-                self.clock.begin(call, now);
+                self.clock.begin(call);
                 let begun_before = match &mut self.phase {
                     Phase::Calling(batch) => batch.begin(call, *repeat),
                     _ => false,
@@ -168,13 +190,13 @@ impl Run {
                 }
             }
             EventBody::ToolCallCompleted { tool_name, result, content, duration_ms, .. } => {
-                self.over_with(call, now);
+                self.over_with(call);
                 let value = (tool_name == COMPLETE_TASK).then_some(&**result);
                 self.answer_call(call, tool_name, Ok(value), content, *duration_ms);
             }
             EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
             | EventBody::ToolCallDenied { tool_name, error, content, duration_ms } => {
-                self.over_with(call, now);
+                self.over_with(call);
                 if matches!(body, EventBody::ToolCallDenied { .. })
                     || self.children.was_denied(call)
                 {
@@ -246,8 +268,8 @@ impl Run {
     }
 
     /// A call is over: nobody has to be asked about it any more.
-    fn over_with(&mut self, call: &CallId, now: Timestamp) {
-        self.clock.end(call, now);
+    fn over_with(&mut self, call: &CallId) {
+        self.clock.end(call);
         self.questions.remove(call);
     }
 
@@ -276,19 +298,9 @@ impl Run {
         self.tools.clone_from(tools);
         let prompt_message = Message { role: Role::User, parts };
         self.conversation = Conversation::new(history.clone(), prompt_message, overhead);
-        self.clock.started = event.ts;
         self.task = Some(TaskContext::new(task.clone(), prompt.clone()));
         if settings.strategy == Strategy::Planned {
             self.due.insert(Due::Plan);
-        }
-    }
-
-    /// Tells whether calls wait where they are when the run ends: those that a person has to be asked about,
-    /// and those whose agents were stopped together with the run.
-    fn is_left_as_it_is(&self, outcome: &Outcome) -> bool {
-        match &self.phase {
-            Phase::Calling(batch) if outcome.status == Status::Cancelled => batch.has_parked(),
-            _ => outcome.status == Status::Parked,
         }
     }
 
@@ -309,6 +321,14 @@ impl Run {
         }
         for message in std::mem::take(&mut self.inbox) {
             self.conversation.push(message);
+        }
+    }
+
+    /// A turn that is over asks for nothing any more.
+    fn end_turn(&mut self) {
+        self.turn.open = false;
+        if let Phase::Asking(_) = self.phase {
+            self.phase = Phase::Ready;
         }
     }
 
@@ -440,7 +460,8 @@ impl Run {
         let Phase::Calling(batch) = std::mem::replace(&mut self.phase, Phase::Ready) else {
             return;
         };
-        self.repetition.note(batch.fingerprint(), batch.first_tool(), self.settings.max_repeats);
+        let fingerprint = batch.fingerprint(|call| self.children.names(&self.id, call));
+        self.repetition.note(fingerprint, batch.first_tool(), self.settings.max_repeats);
         self.refused_last.clone_from(batch.refused());
         if let Some(denied) = batch.was_denied() {
             self.denied.last = denied;

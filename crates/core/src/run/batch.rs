@@ -3,9 +3,12 @@
 //! Calls are answered in the order in which they finish; the model gets the answers in the order in
 //! which it asked. Each call is answered once: a second answer is ignored.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::COMPLETE_TASK;
 use crate::id::CallId;
@@ -30,6 +33,7 @@ pub(super) struct Batch {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Slot {
     call: ToolCall,
     /// Whether it began, and what happens if it begins again.
@@ -40,7 +44,24 @@ struct Slot {
     parked: bool,
     /// Whether it waited, and is not made any more.
     given_up: bool,
+    /// Whether it counts as a call that was made.
+    counted: bool,
+    /// What stands for the question about it that is open.
+    asked: String,
+    /// The user's consents to it. There are several where changed arguments were asked about again.
+    approvals: Vec<Approval>,
     answer: Option<Given>,
+}
+
+/// The user's consent to a call, as the call was shown. It holds until the call has an answer, in any process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    /// What stood for all that was shown: the consent is to just that.
+    pub fingerprint: String,
+    /// The arguments to run it with, where the user changed them.
+    pub arguments: Option<Arc<Value>>,
+    /// Who consented.
+    pub by: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,6 +83,9 @@ impl Batch {
             lost: false,
             parked: false,
             given_up: false,
+            counted: false,
+            asked: String::new(),
+            approvals: Vec::new(),
             answer: None,
         };
         let calls = calls.into_iter().map(slot).collect();
@@ -119,9 +143,46 @@ impl Batch {
         calls.any(|slot| self.refused.contains(&slot.call.id)).then_some(true)
     }
 
-    /// A call begins; tells whether it began before.
+    /// A call begins; tells whether it was counted before.
     pub(super) fn begin(&mut self, id: &CallId, repeat: Repeat) -> bool {
-        self.open(id).is_some_and(|slot| slot.begun.replace(repeat).is_some())
+        self.open(id).is_some_and(|slot| {
+            slot.begun = Some(repeat);
+            std::mem::replace(&mut slot.counted, true)
+        })
+    }
+
+    /// The user is asked about a call.
+    pub(super) fn ask(&mut self, id: &CallId, fingerprint: &str) {
+        if let Some(slot) = self.open(id) {
+            fingerprint.clone_into(&mut slot.asked);
+        }
+    }
+
+    /// The user consents to a call as it was shown.
+    pub(super) fn approve(
+        &mut self,
+        id: &CallId,
+        arguments: Option<&Arc<Value>>,
+        by: Option<&str>,
+    ) {
+        let Some(slot) = self.open(id).filter(|slot| !slot.asked.is_empty()) else { return };
+        let (fingerprint, by) = (std::mem::take(&mut slot.asked), by.map(str::to_owned));
+        slot.approvals.push(Approval { fingerprint, arguments: arguments.cloned(), by });
+    }
+
+    /// Returns the consent to a call that was shown like this.
+    pub(super) fn approval(&self, id: &CallId, fingerprint: &str) -> Option<&Approval> {
+        self.approvals(id).iter().find(|approval| approval.fingerprint == fingerprint)
+    }
+
+    /// Tells whether the user consented to a call, however it was shown.
+    pub(super) fn is_approved(&self, id: &CallId) -> bool {
+        !self.approvals(id).is_empty()
+    }
+
+    fn approvals(&self, id: &CallId) -> &[Approval] {
+        let mut open = self.calls.iter().filter(|slot| slot.answer.is_none());
+        open.find(|slot| slot.call.id == *id).map_or(&[], |slot| &slot.approvals)
     }
 
     /// Whoever made the calls is gone. Those that are under way and would do harm if they were made a
@@ -138,6 +199,8 @@ impl Batch {
         let under_way =
             |slot: &&Slot| slot.answer.is_none() && slot.begun.is_some() && !slot.parked;
         self.elsewhere.extend(self.calls.iter().filter(under_way).map(|slot| slot.call.id.clone()));
+        // The consents were to the calls of the other run.
+        self.calls.iter_mut().for_each(|slot| slot.approvals.clear());
     }
 
     /// Tells whether a call began in the run that this one is a copy of.
@@ -166,9 +229,9 @@ impl Batch {
         }
     }
 
-    /// There is something else to do than what waits.
+    /// There is something else to do than what waits or has not begun.
     pub(super) fn give_up(&mut self) {
-        for slot in self.calls.iter_mut().filter(|slot| slot.parked) {
+        for slot in self.calls.iter_mut().filter(|slot| !slot.lost) {
             slot.given_up = true;
         }
     }
@@ -177,11 +240,6 @@ impl Batch {
     pub(super) fn given_up(&self) -> impl Iterator<Item = &ToolCall> {
         let given_up = |slot: &&Slot| slot.given_up && slot.answer.is_none();
         self.calls.iter().filter(given_up).map(|slot| &slot.call)
-    }
-
-    /// Tells whether any call waits.
-    pub(super) fn has_parked(&self) -> bool {
-        self.calls.iter().any(|slot| slot.parked && slot.answer.is_none())
     }
 
     /// Tells whether a call waits for somebody's answer.
@@ -242,15 +300,17 @@ impl Batch {
         self.calls.iter().find(failed).map(|slot| slot.call.name.as_str())
     }
 
-    /// Returns what was called and what came back, as one number: equal if both are equal.
-    pub(super) fn fingerprint(&self) -> u64 {
+    /// Returns what was called and what came back, as one number: equal if both are equal. The names that the call gave
+    /// to what it made, such as an agent, are new each time and count for nothing.
+    pub(super) fn fingerprint(&self, made: impl Fn(&CallId) -> Vec<String>) -> u64 {
         self.calls.iter().fold(FNV_START, |hash, slot| {
             let hash = fnv(hash, &slot.call.name);
             let hash = fnv(hash, &slot.call.arguments.to_string());
+            let made = made(&slot.call.id);
             let answer = slot.answer.iter().flat_map(|answer| &answer.content);
             answer.fold(hash, |hash, part| match part {
-                Part::Text { text } => fnv(hash, text),
-                other => fnv(hash, &format!("{other:?}")),
+                Part::Text { text } => fnv(hash, &without(text, &made)),
+                other => fnv(hash, &without(&format!("{other:?}"), &made)),
             })
         })
     }
@@ -273,6 +333,18 @@ impl Batch {
 /// Returns a text as a number: equal if the texts are.
 pub(super) fn fingerprint(text: &str) -> u64 {
     fnv(FNV_START, text)
+}
+
+/// Returns a text without these names.
+fn without<'t>(text: &'t str, names: &[String]) -> Cow<'t, str> {
+    let present = names.iter().filter(|name| !name.is_empty());
+    present.fold(Cow::Borrowed(text), |text, name| {
+        if text.contains(name.as_str()) {
+            Cow::Owned(text.replace(name.as_str(), ""))
+        } else {
+            text
+        }
+    })
 }
 
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;

@@ -96,6 +96,17 @@ impl Children {
         self.0.get(child).is_some_and(|child| child.background)
     }
 
+    /// Returns the names of the agents that a call began: as the runtime knows them, and as their caller does.
+    pub(super) fn names(&self, caller: &RunId, call: &CallId) -> Vec<String> {
+        let begun = self.0.iter().filter(|(_, child)| child.call.as_ref() == Some(call));
+        let names = begun.flat_map(|(id, _)| {
+            let short = id.as_str().strip_prefix(caller.as_str());
+            let short = short.and_then(|short| short.strip_prefix('-'));
+            [Some(id.as_str()), short].into_iter().flatten().map(str::to_owned)
+        });
+        names.collect()
+    }
+
     /// Tells whether the agent of a call was not allowed what it wanted.
     pub(super) fn was_denied(&self, call: &CallId) -> bool {
         let denied = |child: &Child| {

@@ -119,6 +119,12 @@ impl Conversation {
         cut.filter(|cut| *cut > 1)
     }
 
+    /// Returns about how many tokens a request with everything before `kept_from` takes in.
+    pub(super) fn tokens_before(&self, kept_from: usize) -> u64 {
+        let kept = self.messages.iter().skip(kept_from).map(estimate).sum::<u64>();
+        self.tokens.saturating_sub(kept)
+    }
+
     /// Returns about how many tokens there would be if everything before `kept_from`, but for the task,
     /// were replaced by `summary`.
     pub(super) fn after_compaction(&self, kept_from: usize, summary: &str) -> u64 {

@@ -168,6 +168,8 @@ impl Run {
         match &self.phase {
             _ if self.outcome.is_some() => Effect::Rest,
             Phase::New | Phase::Ended => Effect::Rest,
+            // It stops where it is: the process that resumes it does the same as after a kill.
+            _ if self.is_interrupted() => self.stop(now),
             // The process ended before the answer came, or the answer broke off: it is asked again, if there still
             // is time.
             Phase::Asking(purpose) if self.is_asked_again(*purpose, now) => self.ask(*purpose),
@@ -175,6 +177,19 @@ impl Run {
             Phase::Calling(batch) => self.answer_calls(batch, now),
             Phase::Checking(words) => Effect::CheckAnswer(words.clone()),
             Phase::Ready | Phase::Asking(_) => self.next(now),
+        }
+    }
+
+    /// Tells whether a signal or the user stops the run, so that it can be resumed where it is. A run whose caller is
+    /// out of time is not resumed.
+    pub const fn is_interrupted(&self) -> bool {
+        matches!(self.cancelled, Some(Cause::Interrupted | Cause::Terminated))
+    }
+
+    fn stop(&self, now: Timestamp) -> Effect {
+        match self.over() {
+            Some(outcome) => self.finish(outcome, now),
+            None => Effect::Rest,
         }
     }
 
@@ -341,7 +356,7 @@ impl Run {
 
     /// The one place where a use of the model is checked against what is left: returns the longest
     /// answer there is room for.
-    fn allowance(&self) -> Result<Option<u64>, Limit> {
+    pub(super) fn allowance(&self) -> Result<Option<u64>, Limit> {
         let budget = &self.settings.budget;
         let input = self.conversation.tokens;
         let mut room: Option<u64> = None;
@@ -470,7 +485,7 @@ impl Run {
         let tokens = self.conversation.tokens;
         let too_long = self.due.contains(&Due::Shorten) || self.due.contains(&Due::StartOver);
         let window = self.window();
-        let threshold = window / 100 * u64::from(self.settings.compact_at_percent);
+        let threshold = self.compacts_at(window);
         let refused = self.compaction_refused_at;
         let grown = refused.is_none_or(|at| tokens > at.saturating_add(window / 10))
             && self.compacted_in != Some(self.turn.number);
@@ -480,9 +495,23 @@ impl Run {
         match (self.cut(), self.allowance()) {
             (None, _) if self.due.contains(&Due::StartOver) => None,
             (_, Err(limit)) => Some(Effect::Exceed(limit)),
+            // What does not fit the model cannot be summed up by it.
+            (Some(kept_from), Ok(_)) if self.is_too_long_to_sum_up(kept_from) => {
+                Some(Effect::Shorten { kept_from, summary: String::new() })
+            }
             (Some(kept_from), Ok(max_output)) => Some(Effect::Compact { kept_from, max_output }),
             (None, Ok(_)) => None,
         }
+    }
+
+    /// Returns how many tokens a conversation has at most that is not compacted, for a window of this size.
+    pub(super) const fn compacts_at(&self, window: u64) -> u64 {
+        window / 100 * self.settings.compact_at_percent as u64
+    }
+
+    fn is_too_long_to_sum_up(&self, kept_from: usize) -> bool {
+        let tokens = self.conversation.tokens_before(kept_from);
+        self.settings.model.window.is_some_and(|window| tokens > window)
     }
 
     /// Returns the window of the model; what there is, where nobody knows it or it proved to be less.

@@ -9,134 +9,155 @@ use serde::{Deserialize, Serialize};
 use crate::id::CallId;
 use crate::time::Timestamp;
 
-/// Counts time.
+/// Counts the time that a run works, event by event.
+///
+/// A gap between two events counts at most once and never less than zero: a journal whose times go back, because a
+/// process took it up whose clock was behind, loses that gap and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Stopwatch {
-    pub(super) started: Timestamp,
-    waited_ms: i64,
-    /// When something last happened.
-    pub(super) last: Timestamp,
+    worked_ms: i64,
+    /// The time of the last event.
+    last: Timestamp,
     /// The questions that are open.
     open: BTreeSet<CallId>,
     /// The calls that run.
     running: BTreeSet<CallId>,
-    /// Since when there is nothing but a person to wait for.
-    since: Option<Timestamp>,
 }
 
 impl Stopwatch {
     /// Starts to count.
     pub(super) fn start(now: Timestamp) -> Self {
-        Self { started: now, ..Self::default() }
+        Self { last: now, ..Self::default() }
     }
 
-    pub(super) fn ask(&mut self, call: &CallId, now: Timestamp) {
+    /// Counts the time from the last event to this one, before the event changes anything.
+    pub(super) fn tick(&mut self, now: Timestamp) {
+        self.worked_ms = self.until(now);
+        self.last = now;
+    }
+
+    pub(super) fn ask(&mut self, call: &CallId) {
         self.open.insert(call.clone());
-        self.look(now);
     }
 
     /// Nobody is asked about a call any more.
-    pub(super) fn answer(&mut self, call: &CallId, now: Timestamp) {
+    pub(super) fn answer(&mut self, call: &CallId) {
         self.open.remove(call);
-        self.look(now);
     }
 
-    pub(super) fn begin(&mut self, call: &CallId, now: Timestamp) {
+    pub(super) fn begin(&mut self, call: &CallId) {
         self.running.insert(call.clone());
-        self.look(now);
     }
 
     /// A call that runs has nothing but a person to wait for.
-    pub(super) fn pause(&mut self, call: &CallId, now: Timestamp) {
+    pub(super) fn pause(&mut self, call: &CallId) {
         if self.running.remove(call) {
             self.open.insert(call.clone());
-            self.look(now);
         }
     }
 
     /// A call that had to wait works again.
-    pub(super) fn go_on(&mut self, call: &CallId, now: Timestamp) {
+    pub(super) fn go_on(&mut self, call: &CallId) {
         if self.open.remove(call) {
             self.running.insert(call.clone());
-            self.look(now);
         }
     }
 
-    pub(super) fn end(&mut self, call: &CallId, now: Timestamp) {
+    pub(super) fn end(&mut self, call: &CallId) {
         self.open.remove(call);
         self.running.remove(call);
-        self.look(now);
     }
 
-    /// Nothing was done since the last event. Whoever was waited for has to be asked again.
+    /// Nothing was done since the last event: that time does not count. Questions have to be asked again.
     pub(super) fn resume(&mut self, now: Timestamp) {
-        self.waited_ms += between(self.since.take().unwrap_or(self.last), now);
+        self.last = now;
         self.open.clear();
         self.running.clear();
     }
 
     /// Tells whether there is nothing but a person to wait for.
-    pub(super) const fn only_waits(&self) -> bool {
-        self.since.is_some()
+    pub(super) fn only_waits(&self) -> bool {
+        !self.open.is_empty() && self.running.is_empty()
     }
 
     pub(super) fn elapsed(&self, now: Timestamp) -> Duration {
-        let until = self.since.unwrap_or(now);
-        let millis = until.as_millis() - self.started.as_millis() - self.waited_ms;
-        Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+        Duration::from_millis(u64::try_from(self.until(now)).unwrap_or_default())
     }
 
-    fn look(&mut self, now: Timestamp) {
-        let waits = !self.open.is_empty() && self.running.is_empty();
-        match self.since {
-            None if waits => self.since = Some(now),
-            Some(since) if !waits => {
-                self.waited_ms += between(since, now);
-                self.since = None;
-            }
-            _ => {}
-        }
+    /// Returns the time that the run had worked at its last event.
+    pub(super) fn worked(&self) -> Duration {
+        self.elapsed(self.last)
     }
-}
 
-fn between(from: Timestamp, to: Timestamp) -> i64 {
-    (to.as_millis() - from.as_millis()).max(0)
+    fn until(&self, now: Timestamp) -> i64 {
+        let since = now.as_millis().saturating_sub(self.last.as_millis());
+        let counts = if self.only_waits() { 0 } else { since.max(0) };
+        self.worked_ms.saturating_add(counts)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// Folds one event: the time to it is counted, then it changes something.
+    fn event(watch: &mut Stopwatch, millis: i64, change: impl FnOnce(&mut Stopwatch)) {
+        watch.tick(at(millis));
+        change(watch);
+    }
+
     #[test]
     fn time_stands_still_while_a_call_that_runs_waits_for_a_person() {
-        let at = Timestamp::from_millis;
         let (asks, works) = (CallId::new("a"), CallId::new("b"));
         let mut watch = Stopwatch::start(at(0));
-        watch.begin(&asks, at(0));
-        watch.pause(&asks, at(1_000));
+        event(&mut watch, 0, |watch| watch.begin(&asks));
+        event(&mut watch, 1_000, |watch| watch.pause(&asks));
         assert!(watch.only_waits());
-        watch.go_on(&asks, at(9_000));
+        event(&mut watch, 9_000, |watch| watch.go_on(&asks));
         assert_eq!(watch.elapsed(at(10_000)), Duration::from_secs(2));
-        watch.begin(&works, at(10_000));
-        watch.pause(&asks, at(11_000));
+        event(&mut watch, 10_000, |watch| watch.begin(&works));
+        event(&mut watch, 11_000, |watch| watch.pause(&asks));
         assert!(!watch.only_waits(), "something runs beside the question");
-        watch.end(&works, at(12_000));
-        watch.end(&asks, at(20_000));
+        event(&mut watch, 12_000, |watch| watch.end(&works));
+        event(&mut watch, 20_000, |watch| watch.end(&asks));
         assert_eq!(watch.elapsed(at(20_000)), Duration::from_secs(4));
     }
 
     #[test]
     fn time_stands_still_only_while_everybody_waits() {
-        let at = Timestamp::from_millis;
         let (asked, runs) = (CallId::new("a"), CallId::new("b"));
         let mut watch = Stopwatch::start(at(0));
-        watch.begin(&runs, at(100));
-        watch.ask(&asked, at(200));
+        event(&mut watch, 100, |watch| watch.begin(&runs));
+        event(&mut watch, 200, |watch| watch.ask(&asked));
         assert!(!watch.only_waits(), "something runs beside the question");
-        watch.end(&runs, at(1_000));
+        event(&mut watch, 1_000, |watch| watch.end(&runs));
         assert!(watch.only_waits());
         assert_eq!(watch.elapsed(at(9_000)), Duration::from_secs(1));
-        watch.answer(&asked, at(5_000));
+        event(&mut watch, 5_000, |watch| watch.answer(&asked));
         assert_eq!(watch.elapsed(at(5_500)), Duration::from_millis(1_500));
+    }
+
+    #[test]
+    fn stopwatch_with_a_clock_that_jumps_counts_the_time_on_both_sides() {
+        const DAY: i64 = 86_400_000;
+        for jump in [-DAY, -1_000, 1_000, DAY] {
+            let mut watch = Stopwatch::start(at(2 * DAY));
+            event(&mut watch, 2 * DAY + 3_000, |_| {});
+            let taken_up = 2 * DAY + 3_000 + jump;
+            watch.resume(at(taken_up));
+            assert_eq!(watch.elapsed(at(taken_up)), Duration::from_secs(3), "{jump}");
+            event(&mut watch, taken_up + 2_000, |_| {});
+            assert_eq!(watch.elapsed(at(taken_up + 2_500)), Duration::from_millis(5_500), "{jump}");
+        }
+        // Old journals have times that go back within a process.
+        let mut watch = Stopwatch::start(at(DAY));
+        event(&mut watch, DAY + 3_000, |_| {});
+        event(&mut watch, 0, |_| {});
+        event(&mut watch, 2_000, |_| {});
+        assert_eq!(watch.worked(), Duration::from_secs(5));
     }
 }

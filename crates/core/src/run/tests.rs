@@ -5,6 +5,7 @@ mod any;
 mod endings;
 mod promises;
 mod refused;
+mod stopped;
 mod taken_up;
 mod waiting;
 

@@ -72,7 +72,7 @@ impl<'e> Fold<'e> {
     pub(super) fn event(&mut self, event: &'e Event) {
         self.tick(event.ts);
         let agent = self.agent_of(event);
-        if event.body.is_durable() && !matches!(event.body, EventBody::RunEnded { .. }) {
+        if matches!(event.body, EventBody::RunResumed { .. } | EventBody::UserMessage { .. }) {
             self.go_on(agent);
         }
         self.body(agent, event);
@@ -291,7 +291,8 @@ impl<'e> Fold<'e> {
         }
     }
 
-    /// Something happens in a run that had ended: somebody went on with it.
+    /// A run that had ended is resumed, or has a new message. Nothing else reopens it: a server may change its state
+    /// behind the end.
     fn go_on(&mut self, index: AgentIndex) {
         let Some(agent) = self.agent(index).filter(|agent| agent.end.is_some()) else { return };
         let ended = agent.span.end();

@@ -331,3 +331,42 @@ fn make_pipe(path: &std::path::Path) {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
 }
+
+#[test]
+fn summary_with_events_behind_the_end_stays_ended_until_it_is_resumed() {
+    let world = world();
+    let server = |seq| {
+        let (server, state) = ("files".to_owned(), "starting".to_owned());
+        event("run", seq, EventBody::McpServerState { server, state, reason: None })
+    };
+    let journal = world.store.create(&id("run"), NOW).unwrap();
+    for event in [started("run", "Fix it", ""), ended("run", 2, Cause::Goal)] {
+        journal.append(&event).unwrap();
+    }
+    let late = [
+        server(3),
+        event("run", 4, EventBody::Warning { message: "late".into() }),
+        event("run", 5, EventBody::Usage(Usage::default())),
+        in_child(ended("run", 6, Cause::Goal), "run"),
+    ];
+    for event in late {
+        journal.append(&event).unwrap();
+    }
+    drop(journal);
+    let done = Condition::Ended { status: Status::Completed, cause: Cause::Goal };
+    assert_eq!(only(&world).condition, done);
+    assert_eq!(only(&world).condition, done, "from the cache as well");
+
+    let opened = world.store.open(&id("run"), NOW).unwrap();
+    let resumed = EventBody::RunResumed {
+        model: None,
+        settings: None,
+        lost: Usage::default(),
+        anything_else: false,
+        again: Vec::new(),
+        origin: serde_json::Value::Null,
+    };
+    opened.journal.append(&event("run", 7, resumed)).unwrap();
+    drop(opened);
+    assert_eq!(only(&world).condition, Condition::Interrupted);
+}

@@ -238,3 +238,16 @@ fn there_may_be_no_events() {
     assert_eq!(timeline, Timeline::default());
     assert!(timeline.main().is_none() && timeline.usage().is_empty());
 }
+
+#[test]
+fn timeline_with_events_behind_the_end_keeps_the_end() {
+    let mut events = sample::fixed();
+    let last = events.last().cloned().unwrap();
+    assert!(matches!(last.body, EventBody::RunEnded { .. }));
+    let (server, state) = ("files".to_owned(), "starting".to_owned());
+    let body = EventBody::McpServerState { server, state, reason: None };
+    events.push(convoke_core::Event { body, ..last });
+    let timeline = Timeline::of(&events);
+    assert_eq!(timeline.main().unwrap().end.unwrap().outcome.status, Status::Completed);
+    assert!(timeline.gaps.is_empty());
+}

@@ -65,7 +65,7 @@ impl ToolExecutor {
         };
         let brought = tokio::select! {
             biased;
-            () = self.0.context.cancelled() => Err(ToolError::cancelled("the run was stopped")),
+            () = self.0.context.cancelled() => return ticket.stopped(None).into(),
             brought = bringing => brought.unwrap_or_else(|uncontained| Err(uncontained.into())),
         };
         match brought {

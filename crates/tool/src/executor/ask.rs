@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::ToolExecutor;
-use super::end::{Ticket, for_event};
+use super::end::{Stopped, Ticket, for_event};
 use super::hooks::Person;
 use super::prepare::{Decided, PreparedCall, decide_contained, linked};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
@@ -33,6 +33,15 @@ pub(super) enum Asked {
     Refused(Box<ToolResult>),
     /// Nobody answered, and it waits.
     Deferred(Box<ToolResult>),
+}
+
+impl From<Stopped> for Asked {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Deferred(result) => Self::Deferred(result),
+            Stopped::Ended(result) => Self::Refused(result),
+        }
+    }
 }
 
 /// What came of asking once.
@@ -103,21 +112,24 @@ impl ToolExecutor {
             return Once::Ended(Asked::Consented(Box::new(prepared)));
         };
         match self.previewed(&mut prepared).await {
-            Ok(preview) => question.preview = preview,
-            Err(error) => return ended(prepared.ticket.failed(error, None)),
+            Some(Ok(preview)) => question.preview = preview,
+            Some(Err(error)) => return ended(prepared.ticket.failed(error, None)),
+            None => return Once::Ended(prepared.ticket.stopped(None).into()),
         }
         self.make_showable(&mut question);
+        if let Some(consent) = self.0.approver.consented_before(&question) {
+            return self.go_on_with(prepared, question, consent.arguments).await;
+        }
         let asked = self.asked(&question);
         if let Err(error) = prepared.ticket.record(asked.clone()) {
             return ended(prepared.ticket.failed(error, None));
         }
-        let stopped = || ToolError::cancelled("the run was stopped");
         let hooks =
             self.0.hooks.tell(Moment::Approval, Some(&question.call), &asked, &self.0.recorder);
         let told = tokio::select! {
             biased;
             () = self.0.context.cancelled() => {
-                return ended(prepared.ticket.failed(stopped(), None));
+                return Once::Ended(prepared.ticket.stopped(None).into());
             }
             told = hooks => told,
         };
@@ -214,17 +226,20 @@ impl ToolExecutor {
         self.put(question, Matter { entry: None, effects, description }).await
     }
 
-    /// Asks the tool what the call would change.
-    async fn previewed(&self, prepared: &mut PreparedCall) -> Result<Option<Display>, ToolError> {
+    /// Asks the tool what the call would change; nothing, if the run was stopped meanwhile.
+    async fn previewed(
+        &self,
+        prepared: &mut PreparedCall,
+    ) -> Option<Result<Option<Display>, ToolError>> {
         let context = &self.0.context;
         let patience = self.0.limits.preview_timeout;
         let previewed = tokio::time::timeout(patience, prepared.invocation.preview(context));
         tokio::select! {
             biased;
-            () = context.cancelled() => Err(ToolError::cancelled("the run was stopped")),
-            previewed = previewed => previewed.map_err(|_| {
+            () = context.cancelled() => None,
+            previewed = previewed => Some(previewed.map_err(|_| {
                 ToolError::failed("the tool took too long to say what it would change")
-            }),
+            })),
         }
     }
 
@@ -309,8 +324,7 @@ impl ToolExecutor {
         matches!(decision, Decision::Allow { .. })
     }
 
-    /// Somebody said yes. Other arguments make it another call: it is checked, decided about and shown to
-    /// hooks like any, only that nobody has to be asked about just what they wrote.
+    /// Somebody said yes, which is recorded: it holds also if the call begins in another process.
     async fn consented(
         &self,
         prepared: PreparedCall,
@@ -335,11 +349,23 @@ impl ToolExecutor {
         if !rules.is_empty() {
             self.0.granted.0.send_modify(|granted| granted.extend(rules));
         }
+        self.go_on_with(prepared, question, changed).await
+    }
+
+    /// Goes on with a call that the user consented to. Other arguments make it another call: it is checked, decided about
+    /// and shown to hooks like any, only that nobody has to be asked about just what they wrote.
+    async fn go_on_with(
+        &self,
+        prepared: PreparedCall,
+        question: Question,
+        changed: Option<Value>,
+    ) -> Once {
+        let ended = |result| Once::Ended(Asked::Refused(result));
         let Some(arguments) = changed else {
             return Once::Ended(Asked::Consented(Box::new(prepared)));
         };
         let PreparedCall { mut ticket, options, .. } = prepared;
-        let shown = for_event(&arguments, limit);
+        let shown = for_event(&arguments, self.0.limits.max_event_bytes);
         ticket.note(format!("The user changed the arguments of this call to: {shown}"));
         let call = ToolCall::new(question.call, question.tool_name, arguments);
         let mut prepared = match self.decide(ticket, call, options) {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use convoke_core::{
-    Artifact, CallId, CallOutcome, Display, ErrorKind, EventBody, Millis, Part, Timestamp,
+    Artifact, CallId, CallOutcome, Display, ErrorKind, EventBody, Millis, Part, Repeat, Timestamp,
     ToolError, ToolResult, Truncation,
 };
 use serde_json::{Value, json};
@@ -32,7 +32,17 @@ pub(super) struct Ticket {
     notes: Vec<String>,
     /// Whether a rule may answer in a person's place, if somebody is asked.
     rules_answer: bool,
+    /// Whether the call began, and what happens if it begins again.
+    begun: Option<Repeat>,
     open: bool,
+}
+
+/// A call that was stopped with its run.
+pub(super) enum Stopped {
+    /// It stays open: the process that resumes the run makes it.
+    Deferred(Box<ToolResult>),
+    /// It is over.
+    Ended(Box<ToolResult>),
 }
 
 impl Ticket {
@@ -57,6 +67,7 @@ impl Ticket {
             entry: None,
             notes: Vec::new(),
             rules_answer: true,
+            begun: None,
             open: true,
         };
         match recorded {
@@ -77,7 +88,8 @@ impl Ticket {
     }
 
     /// The wait is over: time counts from here.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin(&mut self, repeat: Repeat) {
+        self.begun = Some(repeat);
         self.started_at = self.parts.context.clock().now();
         self.started = Instant::now();
     }
@@ -130,6 +142,17 @@ impl Ticket {
         let tool_name = self.tool_name.clone();
         self.close(EventBody::ToolCallDeferred { tool_name, reason: why.message.clone() });
         Box::new(self.result(Some(why), ToolOutput::default()))
+    }
+
+    /// The run is stopped. A call that did not begin, or may begin again, stays open for the process that resumes the
+    /// run, exactly as after a kill. One that may do harm if it begins again is over, and nobody knows how far it got.
+    pub(super) fn stopped(self, partial: Option<ToolOutput>) -> Stopped {
+        let defers = self.parts.context.defers();
+        match self.begun {
+            Some(Repeat::Unsafe) if defers => Stopped::Ended(self.failed(interrupted(), partial)),
+            _ if defers => Stopped::Deferred(self.deferred(was_stopped())),
+            _ => Stopped::Ended(self.failed(was_stopped(), partial)),
+        }
     }
 
     /// The call was refused before it began.
@@ -313,18 +336,36 @@ fn joined(parts: &[Part]) -> String {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if self.open {
-            let body = EventBody::ToolCallFailed {
-                tool_name: self.tool_name.clone(),
-                error: ToolError::cancelled("nobody waits for it any more"),
-                content: vec![Part::text("Error (cancelled): nobody waits for it any more")],
-                duration_ms: Millis::new(self.started.elapsed()),
+            let tool_name = self.tool_name.clone();
+            let defers = self.parts.context.defers();
+            let error = match self.begun {
+                Some(Repeat::Unsafe) if defers => interrupted(),
+                _ if defers => {
+                    let reason = was_stopped().message;
+                    return self.close(EventBody::ToolCallDeferred { tool_name, reason });
+                }
+                _ => ToolError::cancelled("nobody waits for it any more"),
             };
-            self.close(body);
+            let content = vec![Part::text(format!("Error ({}): {}", error.kind, error.message))];
+            let duration_ms = Millis::new(self.started.elapsed());
+            self.close(EventBody::ToolCallFailed { tool_name, error, content, duration_ms });
             if let Some(entry) = &self.entry {
                 entry.count(false, self.started.elapsed());
             }
         }
     }
+}
+
+fn was_stopped() -> ToolError {
+    ToolError::cancelled("the run was stopped")
+}
+
+fn interrupted() -> ToolError {
+    ToolError::new(
+        ErrorKind::Interrupted,
+        "it began, and was stopped together with the run before it ended: it may have had an effect, how far it got is \
+         not known, and it was not made again. Look at what there is before you repeat it",
+    )
 }
 
 /// Tells whether an error means that the call was refused rather than that it failed.

@@ -51,10 +51,7 @@ impl ToolExecutor {
         let asked = self.0.hooks.ask(Moment::BeforeTool, Some(&call), &requested, &self.0.recorder);
         let said = tokio::select! {
             biased;
-            () = self.0.context.cancelled() => {
-                let stopped = ToolError::cancelled("the run was stopped");
-                return Decided::Answered(prepared.ticket.failed(stopped, None));
-            }
+            () = self.0.context.cancelled() => return prepared.ticket.stopped(None).into(),
             said = asked => said,
         };
         let Said { changed, asks } = match said {

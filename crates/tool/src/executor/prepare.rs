@@ -13,7 +13,7 @@ use convoke_core::{
 use serde_json::Value;
 
 use super::absent::Absent;
-use super::end::{Ticket, bounded_display};
+use super::end::{Stopped, Ticket, bounded_display};
 use super::{CallOptions, ToolExecutor};
 use crate::approve::Question;
 use crate::authorize::{Authorizer, Decision, Request};
@@ -115,6 +115,15 @@ pub enum Decided {
     Answered(Box<ToolResult>),
     /// It waits: somebody was asked about it, and its tool is not here now. It has no end yet.
     Deferred(Box<ToolResult>),
+}
+
+impl From<Stopped> for Decided {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Deferred(result) => Self::Deferred(result),
+            Stopped::Ended(result) => Self::Answered(result),
+        }
+    }
 }
 
 impl Decided {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::ToolExecutor;
+use super::end::Stopped;
 use super::inquire::Asking;
 use super::prepare::{PreparedCall, resolve};
 use crate::progress::ProgressSender;
@@ -63,10 +64,7 @@ impl ToolExecutor {
         };
         let (turn, writes) = tokio::select! {
             biased;
-            () = context.cancelled() => {
-                let stopped = ToolError::cancelled("the run was stopped");
-                return Ran::Ended(prepared.ticket.failed(stopped, None));
-            }
+            () = context.cancelled() => return prepared.ticket.stopped(None).into(),
             waited = waiting => waited,
         };
         // Somebody may have put a link there while the call waited for its turn, or for an answer.
@@ -98,7 +96,7 @@ impl ToolExecutor {
             return Ran::Ended(ticket.failed(ToolError::failed(broken), None));
         };
         let tool_name = ticket.tool_name().to_owned();
-        ticket.begin();
+        ticket.begin(repeat);
         let started = EventBody::ToolCallStarted {
             tool_name: tool_name.clone(),
             description,
@@ -166,7 +164,10 @@ impl ToolExecutor {
             Ok(Ok(Ok(output))) => Some(ToolOutput { failure: None, ..output }),
             _ => said(&progress),
         };
-        Ran::Ended(ticket.failed(stop.into(), partial))
+        match stop {
+            Stop::Cancelled => ticket.stopped(partial).into(),
+            Stop::OutOfTime(limit) => Ran::Ended(ticket.failed(ToolError::timeout(limit), partial)),
+        }
     }
 
     /// What a call may have changed must not be remembered as it was.
@@ -190,11 +191,11 @@ fn said(progress: &ProgressSender) -> Option<ToolOutput> {
     (!tail.is_empty()).then(|| ToolOutput::new(Value::String(tail)))
 }
 
-impl From<Stop> for ToolError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::OutOfTime(limit) => Self::timeout(limit),
-            Stop::Cancelled => Self::cancelled("the run was stopped"),
+impl From<Stopped> for Ran {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Deferred(result) => Self::Parked(result),
+            Stopped::Ended(result) => Self::Ended(result),
         }
     }
 }

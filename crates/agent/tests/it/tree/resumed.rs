@@ -186,4 +186,54 @@ async fn an_agent_that_runs_at_most_once_is_not_taken_up() {
     assert_eq!(report.text().as_deref(), Some("all done"));
     assert_eq!(asked(&model), ["main"], "the agent is not asked again");
     assert!(answers(&events, "main")[0].contains("Error (interrupted)"), "and its caller knows");
+    assert_eq!(ends_of_once(&events), ["run_ended"]);
+}
+
+/// Returns how the run of the agent and its calls ended, in order.
+fn ends_of_once(events: &[Arc<Event>]) -> Vec<String> {
+    let of_once = events.iter().filter(|event| event.agent.as_str() == "main/once");
+    let end = |event: &Arc<Event>| match &event.body {
+        EventBody::RunEnded { .. } => Some("run_ended".to_owned()),
+        EventBody::ToolCallFailed { error, .. } => Some(error.kind.as_str().to_owned()),
+        EventBody::ModelFailed { error, .. } => Some(format!("model {error}")),
+        _ => None,
+    };
+    of_once.filter_map(end).collect()
+}
+
+/// Whatever an agent was in the middle of gets its end, and so does its run.
+#[tokio::test]
+async fn lost_agent_that_runs_at_most_once_gets_an_end_for_all_it_began() {
+    let mut once = agent("once");
+    once.run.at_most_once = true;
+    let script = |request: &RequestSnapshot| match (who(request).as_str(), turns(request)) {
+        ("main", 0) => ask("once", "x"),
+        ("main", _) => Turn::text("all done"),
+        ("once", 0) => Turn::call("echo", json!({ "word": "x" })),
+        _ => done("once result"),
+    };
+    let world = World::new();
+    let model = Arc::new(ScriptedModel::from_fn(script));
+    let main = world.main(&model, [once.clone()], NobodyToAsk).build().unwrap();
+    read(main.start_as(RunId::new("r"), "go")).await;
+    let events = world.events();
+    let of_once = |event: &Event| event.agent.as_str() == "main/once";
+    for (asks, expected) in
+        [(false, vec!["interrupted", "run_ended"]), (true, vec!["model interrupted", "run_ended"])]
+    {
+        let kept = up_to(&events, |event| {
+            let here = match &event.body {
+                EventBody::ToolCallStarted { .. } => !asks,
+                EventBody::ModelRequest { .. } => asks,
+                _ => false,
+            };
+            here && of_once(event)
+        });
+        let again = World::new();
+        let model = Arc::new(ScriptedModel::from_fn(script));
+        let main = again.main(&model, [once.clone()], NobodyToAsk).build().unwrap();
+        let (events, report) = read(main.resume(lost_after(&events, kept), None).unwrap()).await;
+        assert_eq!(report.text().as_deref(), Some("all done"));
+        assert_eq!(ends_of_once(&events), expected);
+    }
 }

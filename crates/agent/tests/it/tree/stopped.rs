@@ -124,7 +124,8 @@ async fn agents_in_the_background_are_taken_up_with_a_caller_that_waited_for_the
     let (_, paused) = stopped(&main, Duration::from_secs(10)).await;
     let before = asked(&model).len();
     let (events, report) = read(main.resume(paused, None).unwrap()).await;
-    assert_eq!(report.text().as_deref(), Some("So it is gold."), "{:?}", report.outcome);
+    // It waits on as if nothing had happened, and is asked once more when the agent has ended.
+    assert_eq!(report.text().as_deref(), Some("I still wait."), "{:?}", report.outcome);
     assert!(asked(&model).split_off(before).contains(&"digger".to_owned()));
     let spawned = |event: &&Arc<Event>| matches!(event.body, EventBody::AgentSpawned { .. });
     assert_eq!(events.iter().filter(spawned).count(), 0, "nobody was called a second time");

@@ -158,7 +158,9 @@ impl Deny {
 /// Starts an answer to a question: no, unless somebody says otherwise.
 fn letter(question: &OpenQuestion<'_>, verb: &str, session: &Session<'_>) -> Letter {
     let (call, fingerprint) = (question.call.clone(), question.fingerprint.to_owned());
-    let mut letter = Letter::no(question.run.clone(), call, fingerprint, SystemClock.now());
+    // The clock may have been set back since the question was asked: the answer still comes after it.
+    let now = SystemClock.now().max(question.asked);
+    let mut letter = Letter::no(question.run.clone(), call, fingerprint, now);
     letter.by = Some(who(verb, session));
     letter
 }

@@ -6,7 +6,6 @@ use super::super::{Before, Denied, Due, Phase, Purpose, Repetition, Run, Stopwat
 use crate::event::{Event, EventBody};
 use crate::id::{CallId, RunId};
 use crate::message::{Message, Role};
-use crate::outcome::Status;
 use crate::time::Timestamp;
 
 impl Run {
@@ -34,15 +33,13 @@ impl Run {
         self.reopen(again);
     }
 
-    /// What was under way goes on or is made again; a run that had ended
-    /// gets its turns, its time and its calls anew.
+    /// What was under way goes on or is made again; a run that begins anew gets its turns, its time and its calls anew.
     fn resume(&mut self, now: Timestamp, anything_else: bool) {
-        self.clock.resume(now);
-        (self.cancelled, self.failure) = (None, None);
-        let ended = self.outcome.take().is_some_and(|outcome| outcome.status != Status::Parked);
+        let begins_anew = self.begins_anew(anything_else);
+        (self.cancelled, self.failure, self.outcome) = (None, None, None);
         if let Phase::Calling(batch) = &mut self.phase {
             batch.lose_unsafe();
-            if anything_else && ended {
+            if anything_else && begins_anew {
                 batch.give_up();
             }
             batch.ask_again();
@@ -52,10 +49,10 @@ impl Run {
             _ => Vec::new(),
         };
         self.children.resume(anything_else, |call| open.contains(call));
-        if !ended {
+        if !begins_anew {
             return;
         }
-        if self.phase == Phase::Ended {
+        if !matches!(self.phase, Phase::Calling(_)) {
             self.phase = Phase::Ready;
             self.turn = Turn { open: false, answered: false, ..self.turn };
         }
