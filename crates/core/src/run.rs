@@ -141,6 +141,9 @@ pub struct Run {
     dropped_calls: u32,
     /// Whether the answer that was lost has been paid for.
     loss_is_charged: bool,
+    /// The files that its calls read or wrote, with the hash of the content they last saw.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
     outcome: Option<Outcome>,
 }
 
@@ -295,6 +298,7 @@ impl Run {
             reminded: false,
             dropped_calls: 0,
             loss_is_charged: false,
+            files: BTreeMap::new(),
             outcome: None,
         }
     }
@@ -394,6 +398,11 @@ impl Run {
     /// Returns what somebody allowed for the rest of the run.
     pub fn granted(&self) -> &[RuleSpec] {
         &self.granted
+    }
+
+    /// Returns the files that its calls read or wrote: the path, and the hash of the content last seen.
+    pub const fn files(&self) -> &BTreeMap<String, String> {
+        &self.files
     }
 
     /// Returns the agents it called.

@@ -104,9 +104,12 @@ impl ToolExecutor {
         };
         match self.previewed(&mut prepared).await {
             Ok(preview) => question.preview = preview,
-            Err(error) => return ended(prepared.ticket.failed(error, None)),
+            Err(error) => {
+                prepared.ticket.saw(prepared.files.take_noted());
+                return ended(prepared.ticket.failed(error, None));
+            }
         }
-        self.make_showable(&mut question);
+        self.make_showable(&mut question, &prepared.files.shown());
         let asked = self.asked(&question);
         if let Err(error) = prepared.ticket.record(asked.clone()) {
             return ended(prepared.ticket.failed(error, None));
@@ -177,7 +180,7 @@ impl ToolExecutor {
             fingerprint: String::new(),
             inquiry: None,
         };
-        self.make_showable(&mut question);
+        self.make_showable(&mut question, &[]);
         let asked = self.asked(&question);
         self.0.recorder.record(Some(&call), asked.clone())?;
         let (approved, message, by) = match self.put_freely(&question, &asked).await {
@@ -218,18 +221,22 @@ impl ToolExecutor {
     async fn previewed(&self, prepared: &mut PreparedCall) -> Result<Option<Display>, ToolError> {
         let context = &self.0.context;
         let patience = self.0.limits.preview_timeout;
-        let previewed = tokio::time::timeout(patience, prepared.invocation.preview(context));
+        prepared.files.unpin();
+        let shown = context.clone().with_files(Arc::clone(&prepared.files));
+        let shown = shown.forbidding(prepared.forbidden.clone());
+        let previewed = tokio::time::timeout(patience, prepared.invocation.preview(shown));
         tokio::select! {
             biased;
             () = context.cancelled() => Err(ToolError::cancelled("the run was stopped")),
-            previewed = previewed => previewed.map_err(|_| {
-                ToolError::failed("the tool took too long to say what it would change")
+            previewed = previewed => previewed.unwrap_or_else(|_| {
+                Err(ToolError::failed("the tool took too long to say what it would change"))
             }),
         }
     }
 
-    /// Makes a question ready to be shown: without secrets, and with what stands for all of it.
-    pub(super) fn make_showable(&self, question: &mut Question) {
+    /// Makes a question ready to be shown: without secrets, and with what stands for all of it, the states of the
+    /// files that the call would change included.
+    pub(super) fn make_showable(&self, question: &mut Question, files: &[String]) {
         let secrets = self.0.recorder.secrets();
         question.description = secrets.hide(&question.description).into_owned();
         if let Some(preview) = &mut question.preview {
@@ -244,6 +251,9 @@ impl ToolExecutor {
             serde_json::json!(reason),
         ];
         all.extend(question.inquiry.as_ref().map(|inquiry| serde_json::json!(inquiry.wanted)));
+        if !files.is_empty() {
+            all.push(serde_json::json!(files));
+        }
         let all = Value::Array(all);
         let hash = Sha256::digest(all.to_string());
         let number =

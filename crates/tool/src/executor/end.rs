@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use convoke_core::event::FileSeen;
 use convoke_core::{
     Artifact, CallId, CallOutcome, Display, ErrorKind, EventBody, Millis, Part, Timestamp,
     ToolError, ToolResult, Truncation,
@@ -32,6 +33,8 @@ pub(super) struct Ticket {
     notes: Vec<String>,
     /// Whether a rule may answer in a person's place, if somebody is asked.
     rules_answer: bool,
+    /// The files that it saw or left.
+    files: Vec<FileSeen>,
     open: bool,
 }
 
@@ -57,6 +60,7 @@ impl Ticket {
             entry: None,
             notes: Vec::new(),
             rules_answer: true,
+            files: Vec::new(),
             open: true,
         };
         match recorded {
@@ -114,6 +118,11 @@ impl Ticket {
         self.parts.recorder.sync().await.map_err(|error| unrecorded(&error))
     }
 
+    /// Records with its end that it saw or left these files.
+    pub(super) fn saw(&mut self, files: Vec<FileSeen>) {
+        self.files.extend(files);
+    }
+
     /// Tells the model something with the result.
     pub(super) fn note(&mut self, text: String) {
         self.notes.push(text);
@@ -149,6 +158,7 @@ impl Ticket {
                 error,
                 content,
                 duration_ms,
+                files: Vec::new(),
             },
         )
     }
@@ -158,7 +168,8 @@ impl Ticket {
         match output.failure.take() {
             Some(error) => self.failed(error, Some(output)),
             None => self.finish(None, output, |tool_name, error, content, duration_ms| {
-                EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+                let files = Vec::new();
+                EventBody::ToolCallFailed { tool_name, error, content, duration_ms, files }
             }),
         }
     }
@@ -186,11 +197,19 @@ impl Ticket {
                 content,
                 display: result.return_display.clone(),
                 duration_ms: result.duration,
+                files: Vec::new(),
             },
             CallOutcome::Failed { error, .. } => {
                 failure(tool_name, error.clone(), content, result.duration)
             }
         };
+        let saw = std::mem::take(&mut self.files);
+        let mut body = body;
+        if let EventBody::ToolCallCompleted { files, .. }
+        | EventBody::ToolCallFailed { files, .. } = &mut body
+        {
+            *files = saw;
+        }
         self.close(body);
         if let Some(entry) = &self.entry {
             entry.count(result.success(), result.duration.get());
@@ -318,6 +337,7 @@ impl Drop for Ticket {
                 error: ToolError::cancelled("nobody waits for it any more"),
                 content: vec![Part::text("Error (cancelled): nobody waits for it any more")],
                 duration_ms: Millis::new(self.started.elapsed()),
+                files: std::mem::take(&mut self.files),
             };
             self.close(body);
             if let Some(entry) = &self.entry {

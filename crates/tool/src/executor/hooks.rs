@@ -133,6 +133,7 @@ impl ToolExecutor {
                 content,
                 display: result.return_display.clone(),
                 duration_ms,
+                files: Vec::new(),
             },
             CallOutcome::Failed { error, .. } if error.kind == ErrorKind::Permission => {
                 let error = error.clone();
@@ -140,7 +141,13 @@ impl ToolExecutor {
             }
             CallOutcome::Failed { error, .. } => {
                 let error = error.clone();
-                EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+                EventBody::ToolCallFailed {
+                    tool_name,
+                    error,
+                    content,
+                    duration_ms,
+                    files: Vec::new(),
+                }
             }
         };
         let call = &result.call;

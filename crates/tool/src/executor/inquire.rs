@@ -78,7 +78,7 @@ impl ToolExecutor {
             fingerprint: String::new(),
             inquiry: Some(Arc::clone(&inquiry)),
         };
-        self.make_showable(&mut question);
+        self.make_showable(&mut question, &[]);
         let asked = EventBody::InquiryAsked {
             tool_name: tool_name.to_owned(),
             who: inquiry.who.clone(),

@@ -305,9 +305,9 @@ async fn a_tool_that_cannot_say_what_it_would_change_holds_up_nobody() {
     struct Never(Until);
     #[async_trait::async_trait]
     impl convoke_tool::Invocation for Never {
-        fn preview(&self, _: &ToolContext) -> Option<convoke_core::Display> {
+        fn preview(&self, _: &ToolContext) -> Result<Option<convoke_core::Display>, ToolError> {
             assert!(self.0.lock().unwrap().recv().is_err(), "nothing is ever sent");
-            None
+            Ok(None)
         }
         async fn run(
             self: Box<Self>,

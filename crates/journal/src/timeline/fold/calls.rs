@@ -36,12 +36,19 @@ impl<'e> Fold<'e> {
                     call.fraction = update.fraction.or(call.fraction);
                 })
             }
-            EventBody::ToolCallCompleted { tool_name, result, content, display, duration_ms } => {
+            EventBody::ToolCallCompleted {
+                tool_name,
+                result,
+                content,
+                display,
+                duration_ms,
+                ..
+            } => {
                 let state = CallState::Completed(result);
                 self.finish_call(agent, event, tool_name, state, content, *duration_ms)
                     && self.for_call(agent, event, |call| call.display = display.as_ref())
             }
-            EventBody::ToolCallFailed { tool_name, error, content, duration_ms } => {
+            EventBody::ToolCallFailed { tool_name, error, content, duration_ms, .. } => {
                 let state = CallState::Failed(error);
                 self.finish_call(agent, event, tool_name, state, content, *duration_ms)
             }
