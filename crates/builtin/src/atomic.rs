@@ -36,6 +36,11 @@ impl Demand {
         Self { shown: Some(FileState::File(hash)), seen: None }
     }
 
+    /// Tells whether any content may be changed: there is no run, and nobody was shown anything.
+    const fn is_open(&self) -> bool {
+        self.shown.is_none() && self.seen.is_none()
+    }
+
     /// Says why a state may not be changed.
     pub(crate) fn objection(&self, state: &FileState) -> Option<Why> {
         if self.shown.is_some_and(|shown| shown != *state) {
@@ -145,7 +150,10 @@ pub(crate) fn replace(
     let state = match &existing {
         None => FileState::Absent,
         // A file in the very state that the run knows is looked at when it has come out of its place.
-        Some(metadata) if is_known(context, &locked.path, metadata) && demand.shown.is_none() => {
+        Some(metadata)
+            if demand.is_open()
+                || (demand.shown.is_none() && is_known(context, &locked.path, metadata)) =>
+        {
             FileState::Other
         }
         Some(_) => FileState::of(&locked.directory, &locked.name)

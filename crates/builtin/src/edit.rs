@@ -137,18 +137,19 @@ fn apply(
     context: &ToolContext,
 ) -> Result<Rendered<Edited>, ToolError> {
     let path = place.resolved();
-    let changed = change(place, edits, context.cancellation()).map_err(|error| {
+    let shown = context.pinned(&path);
+    let changed = match (change(place, edits, context.cancellation()), shown) {
         // An edit that was shown fitted: the file is another one now.
-        match (context.pinned(&path), Current::of(place)) {
-            (Some(_), Ok(current)) => {
-                let state = Current::state(current.as_ref());
-                not_as_shown(place, &path).tell(&state, context).caused_by(&error)
-            }
-            _ => error,
+        (Err(error), Some(shown)) => {
+            let current = Current::of(place)?;
+            let state = Current::state(current.as_ref());
+            let refusal = || not_as_shown(place, &path).tell(&state, context).caused_by(&error);
+            return Err(if state == shown { error } else { refusal() });
         }
-    })?;
+        (changed, _) => changed?,
+    };
     let base = FileHash::of(changed.old.as_bytes());
-    if context.pinned(&path).is_some_and(|shown| shown != FileState::File(base)) {
+    if shown.is_some_and(|shown| shown != FileState::File(base)) {
         return Err(not_as_shown(place, &path).tell(&FileState::File(base), context));
     }
     replace_file(place, changed.new.as_bytes(), Some(base), context)?;

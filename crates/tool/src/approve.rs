@@ -51,6 +51,9 @@ pub enum Answer {
     Yes(Consent),
     /// It may not.
     No(Objection),
+    /// Not as it is: the person changed its arguments, wants to see what it would do with these, and is asked
+    /// again.
+    Change(Value),
     /// Nobody can be asked here.
     Nobody,
 }
@@ -108,7 +111,7 @@ impl Answer {
             Self::Yes(Consent { by, .. }) | Self::No(Objection { by, .. }) => {
                 *by = Some(who.into());
             }
-            Self::Nobody => {}
+            Self::Change(_) | Self::Nobody => {}
         }
         self
     }

@@ -46,6 +46,8 @@ pub struct PreparedCall {
     pub(super) forbidden: Forbidden,
     /// The files that its preview showed.
     pub(super) files: Arc<CallFiles>,
+    /// The arguments that the model gave, where a person changed them.
+    pub(super) changed_from: Option<Arc<Value>>,
 }
 
 impl PreparedCall {
@@ -253,6 +255,7 @@ impl ToolExecutor {
                 question,
                 forbidden,
                 files: Arc::default(),
+                changed_from: None,
             },
             decision,
         ))

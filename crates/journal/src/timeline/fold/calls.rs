@@ -80,7 +80,11 @@ impl<'e> Fold<'e> {
                 until,
                 ..
             } => {
-                known.is_none_or(|call| call.approval.is_none())
+                // A person who changes the arguments is shown the call anew.
+                let is_new = |call: &mut Call<'_>| {
+                    call.approval.is_none() || call.state == CallState::Waiting
+                };
+                known.is_none_or(is_new)
                     && self.for_open_call(agent, event, tool_name, |call| {
                         call.state = CallState::Waiting;
                         call.approval = Some(Approval {
