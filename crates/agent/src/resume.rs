@@ -162,6 +162,7 @@ impl AgentExecutor {
             first
         };
         let Paused { state, family, place, seq, .. } = paused;
+        state.seen_files(place.replaced.clone()).sweep();
         Ok(Self::drive(agent, state, family, place, seq, first))
     }
 }

@@ -350,3 +350,52 @@ async fn repeated_write_after_a_kill_finds_its_own_content() {
     assert!(run.put("a", "mine").await.success(), "nothing is lost");
     assert!(run.directory.path().exists());
 }
+
+/// The directory in which the child of the kill test writes.
+const CHILD: &str = "CONVOKE_TEST_WRITES_IN";
+
+/// Not a test of its own: the writer that the next test kills.
+#[tokio::test]
+async fn writer_that_is_killed() {
+    let Some(root) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
+    let seen = SeenFiles::new([], Some(root.with_file_name("replaced")));
+    let executor = executor(&root, Some(seen), &CollectedEvents::default());
+    call(&executor, "read_file", json!({ "path": "a" })).await;
+    for number in 0_u64.. {
+        let content = format!("{number}\n").repeat(2_000);
+        call(&executor, "write_file", json!({ "path": "a", "content": content })).await;
+    }
+}
+
+#[tokio::test]
+async fn killed_writer_leaves_no_temporary_file_after_the_next_write() {
+    let run = Run::new();
+    for round in 0..30 {
+        run.write("a", "the user's\n");
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "guard::writer_that_is_killed"])
+            .env(CHILD, &run.root)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let writes = |text: &str| text.lines().next().and_then(|line| line.parse::<u64>().ok());
+        while writes(&run.read("a")).is_none_or(|number| number < round % 7) {
+            assert!(child.try_wait().unwrap().is_none(), "the writer ended");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let text = run.read("a");
+        assert!(text.lines().count() == 2_000, "a file is whole: {}", text.len());
+        let temporary = || {
+            let entries = std::fs::read_dir(&run.root).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.filter(|name| name != "a" && name != "b").collect::<Vec<_>>()
+        };
+        // Another process writes into the directory.
+        let seen = SeenFiles::new([], Some(run.root.with_file_name("replaced")));
+        let executor = executor(&run.root, Some(seen), &run.events);
+        let next = call(&executor, "write_file", json!({ "path": "b", "content": "b" })).await;
+        assert!(next.success() || next.text().contains("has not read it"), "{}", next.text());
+        assert!(temporary().is_empty(), "{:?}", temporary());
+    }
+}

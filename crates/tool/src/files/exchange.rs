@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use rustix::fs::{RenameFlags, renameat, renameat_with};
 use rustix::io::Errno;
 
-use super::new_file::{NewFile, temporary_name};
+use super::new_file::{NewFile, next_number, temporary_name};
 use super::state::{FileState, Identity};
 
 /// The exchanges of one undo. Each further one takes another process that writes in just that moment.
@@ -306,20 +306,21 @@ impl<'a> OldFile<'a> {
         DirBuilder::new().recursive(true).mode(0o700).create(into)?;
         let kept = Dir::open_ambient_dir(into, ambient_authority())?;
         let hash = self.state.hash().map_or_else(|| "other".to_owned(), |hash| hash.to_string());
-        for number in 0_u32.. {
-            let name = format!("{hash}-{number}");
+        let mut name = format!("{hash}-0");
+        loop {
             let flags = RenameFlags::NOREPLACE;
             match renameat_with(self.directory, &self.name, &kept, &name, flags) {
                 Ok(()) => return Ok(name),
-                Err(Errno::EXIST) => {}
+                Err(Errno::EXIST) => name = format!("{hash}-{:x}", next_number()),
                 Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS) => match self.copy(&kept, &name) {
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        name = format!("{hash}-{:x}", next_number());
+                    }
                     copied => return copied.map(|()| name),
                 },
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(io::Error::other("too many contents are kept"))
     }
 
     fn copy(&self, kept: &Dir, name: &str) -> io::Result<()> {

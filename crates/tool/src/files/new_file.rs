@@ -16,9 +16,13 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// A name for a file that is on its way: `.convoke-INODE-NUMBER.tmp`. The inode is that of the new content, so a
 /// process that finds the file later can tell the new content from a file that came out of its place.
 pub(super) fn temporary_name(inode: u64) -> OsString {
+    OsString::from(format!(".convoke-{inode:x}-{:x}.tmp", next_number()))
+}
+
+/// Returns a number that no other writer of this process uses, with the number of the process in front.
+pub(super) fn next_number() -> u64 {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let salt = u64::from(std::process::id()) << 32 | number & 0xFFFF_FFFF;
-    OsString::from(format!(".convoke-{inode:x}-{salt:x}.tmp"))
+    u64::from(std::process::id()) << 32 | number & 0xFFFF_FFFF
 }
 
 /// Returns the inode that a temporary name speaks of.

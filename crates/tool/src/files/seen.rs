@@ -1,16 +1,23 @@
 //! The files that a run knows, and those of one call.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use convoke_core::event::FileSeen;
+use tokio_util::sync::CancellationToken;
 
+use super::lock::DirectoryLock;
 use super::state::{FileHash, FileState};
+use super::sweep::sweep;
 use crate::cache::Stamp;
 
 /// Longer texts are not kept for the diff of a later refusal.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
+/// The directories that are swept when a run is resumed.
+const MAX_SWEPT: usize = 256;
 /// All kept texts of a run together.
 const MAX_TEXTS_BYTES: usize = 8 * 1024 * 1024;
 
@@ -81,6 +88,25 @@ impl SeenFiles {
     /// Tells, once for each directory, that temporary files of dead writers are to be removed there.
     pub fn is_unswept(&self, directory: &Path) -> bool {
         self.files().swept.insert(directory.to_owned())
+    }
+
+    /// Removes temporary files of dead writers from the directories of the files that the run knows. A directory in
+    /// which another writer works, or that cannot be read, is left for its next write.
+    pub fn sweep(&self) {
+        let known = |files: &Files| {
+            let above = files.known.keys().filter_map(|path| path.parent());
+            above.map(Path::to_owned).collect::<BTreeSet<PathBuf>>()
+        };
+        let directories = known(&self.files());
+        let once = CancellationToken::new();
+        once.cancel();
+        for path in directories.into_iter().take(MAX_SWEPT) {
+            let Ok(directory) = Dir::open_ambient_dir(&path, ambient_authority()) else { continue };
+            let lock = DirectoryLock::hold(&[&directory], &once);
+            if lock.is_ok_and(|lock| sweep(&directory, &lock, self.keep()).is_ok()) {
+                self.is_unswept(&path);
+            }
+        }
     }
 
     fn note(&self, path: &Path, hash: FileHash, stamp: Option<Stamp>, text: Option<&str>) {
