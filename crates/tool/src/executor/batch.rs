@@ -99,12 +99,14 @@ impl ToolExecutor {
             let why = ToolError::unavailable("an earlier call waits for an answer");
             prepared.ticket.deferred(why)
         };
+        // A person is shown what the call would change, which an earlier call decides that writes the same file.
+        let asks = matches!(decided, Decided::Ask(_));
+        let waits_for_parked = asks && wait(&earlier, false).await;
         let prepared = match decided {
             Decided::Answered(result) => return *result,
             Decided::Deferred(result) => return parks(result),
             Decided::Ready(prepared) => prepared,
-            // A person is shown what the call would change, which an earlier call decides that writes the same file.
-            Decided::Ask(prepared) if wait(&earlier, false).await => {
+            Decided::Ask(prepared) if waits_for_parked => {
                 return parks(deferred(prepared));
             }
             // Most calls are not asked about: what asking takes is not part of every call.

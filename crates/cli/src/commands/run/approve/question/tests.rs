@@ -1,5 +1,7 @@
 //! Questions as they are shown, and answers as they are meant.
 
+use std::sync::Arc;
+
 use convoke::Runtime;
 use convoke_core::policy::RuleSpec;
 use convoke_core::{Permission, ToolCall};
