@@ -46,11 +46,13 @@ pub(in crate::workspace) async fn apply(
         for path in touched.iter().chain(&undone) {
             let looked_at = || WorkspaceError::files(source.join(path), "looked at");
             let place = look(&target, path, new.0.contains_key(path), &is_changed);
-            // Before its content is compared: a change after this is noticed when it is exchanged.
-            let before = before(&target, path).map_err(looked_at())?;
-            let there = match place.map_err(looked_at())? {
-                Place::File => state(&target, path).map_err(looked_at())?,
-                Place::Free => None,
+            let (before, there) = match place.map_err(looked_at())? {
+                // Its hash comes first: a change after this is noticed when it is exchanged.
+                Place::File => (
+                    before(&target, path).map_err(looked_at())?,
+                    state(&target, path).map_err(looked_at())?,
+                ),
+                Place::Free => (FileState::Absent, None),
                 taken @ Place::Taken(..) => {
                     conflicts.extend(taken.complaint(path));
                     continue;
