@@ -109,6 +109,7 @@ fn a_run_in_a_worktree_says_what_it_changed_and_how_to_take_it_over() {
     Done.
     --- stderr
     works in its own worktree: [root]/home/.local/share/convoke/workspaces/[run]
+    read_file a.txt ... ok [time] (3 lines)
     write_file a.txt ... ok [time] (+1 -1)
     [usage]
     1 file changed in the worktree; yours are as they were:
