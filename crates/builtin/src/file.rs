@@ -34,8 +34,8 @@ pub fn tools(max_read_bytes: usize) -> Vec<Arc<dyn Tool>> {
         Arc::new(
             FunctionTool::new(
                 "write_file",
-                "Writes a whole file: makes it, with its directories, or replaces it. An existing file has to be \
-                 read first; one that changed since is refused with the change.",
+                "Writes a whole file: makes it, with its directories, or replaces one that was read \
+                 before.",
                 write::write_file,
             )
             .preview(write::preview)
