@@ -1,8 +1,12 @@
-//! `read_file` beside the standard library, with the file in the page cache.
+//! `read_file` and the stale-file guard beside the standard library, with the file in the page cache.
 
+use std::ffi::OsStr;
 use std::time::Duration;
 
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use convoke::prelude::*;
+use convoke_tool::files::{Changed, FileHash, FileState, NewFile, Target};
 
 use crate::Result;
 use crate::measure::{in_turns, time};
@@ -47,6 +51,43 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
             })?;
             let cached = if cache { "cache on" } else { "cache off" };
             table.pair(&format!("read_file of {name}, {cached}"), "std::fs::read", pair, "");
+        }
+    }
+    guard(table)
+}
+
+/// The stale-file guard: the exchange, the look at the file that came out, and its way to the kept contents. The new
+/// content is written before, as it is without a guard.
+fn guard(table: &mut Table) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let (project, keep) = (directory.path().join("project"), directory.path().join("kept"));
+    std::fs::create_dir(&project)?;
+    let handle = Dir::open_ambient_dir(&project, ambient_authority())?;
+    let path = project.join("f");
+    let target = Target { directory: &handle, name: OsStr::new("f"), keep: Some(&keep) };
+    for (name, bytes, samples) in [("10 KB", 10 * 1024, 501), ("10 MB", 10 * 1024 * 1024, 21)] {
+        let content = "All work and no play makes a dull file.\n".repeat(bytes / 40);
+        let known = FileState::File(FileHash::of(content.as_bytes()));
+        std::fs::write(&path, &content)?;
+        let mut exchange = || {
+            let mut new = NewFile::write(&handle, content.as_bytes(), None)?;
+            time(|| match target.replace(&mut new, &|state| *state == known)? {
+                Changed::Done(kept) => Ok(kept),
+                Changed::Refused(state) => Err(format!("refused: {state}").into()),
+            })
+        };
+        if bytes > 1024 * 1024 {
+            let pair = in_turns(samples, &mut exchange, || time(|| Ok(std::fs::read(&path)?)))?;
+            table.pair(&format!("write guard, {name}"), "std::fs::read", pair, "≤ 1.2");
+        } else {
+            let rename = || {
+                let beside = project.join("beside");
+                std::fs::write(&beside, &content)?;
+                time(|| Ok(std::fs::rename(&beside, &path)?))
+            };
+            let pair = in_turns(samples, &mut exchange, rename)?;
+            let added = pair.ours.saturating_sub(pair.theirs);
+            table.time(&format!("write guard, {name}, beyond a rename"), added, "≤ 20 µs");
         }
     }
     Ok(())

@@ -75,6 +75,7 @@ fn events(table: &mut Table, secrets: &Secrets) -> Result<()> {
         content: vec![Part::text(LINES.repeat(4))],
         display: None,
         duration_ms: Millis::default(),
+        files: Vec::new(),
     };
     let mut body = Some(body);
     let ours = || {

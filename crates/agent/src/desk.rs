@@ -199,13 +199,16 @@ impl Approver for Desk {
     fn consented_before(&self, question: &Question) -> Option<Consent> {
         let run = self.state.lock();
         let approval = run.approval(&question.call, &question.fingerprint)?;
-        // Changed arguments that were too long for the journal are gone: they have to be given again.
-        let is_cut = |arguments: &Value| arguments.get("truncated") == Some(&Value::Bool(true));
         if approval.arguments.as_deref().is_some_and(is_cut) {
             return None;
         }
         let arguments = approval.arguments.as_deref().cloned();
         Some(Consent { arguments, rules: Vec::new(), by: approval.by.clone() })
+    }
+
+    fn changed_before(&self, call: &CallId) -> Option<Value> {
+        let run = self.state.lock();
+        run.changed_arguments(call).filter(|arguments| !is_cut(arguments)).cloned()
     }
 
     async fn asked_before(&self, call: &CallId) -> AskedBefore {
@@ -239,4 +242,9 @@ impl Debug for Desk {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Desk").field("approver", &self.approver).finish_non_exhaustive()
     }
+}
+
+/// Tells whether changed arguments were too long for the journal. They have to be given again.
+fn is_cut(arguments: &Value) -> bool {
+    arguments.get("truncated") == Some(&Value::Bool(true))
 }

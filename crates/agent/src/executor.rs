@@ -246,7 +246,8 @@ impl AgentExecutor {
         let granted = [state.lock().granted().to_vec(), family.granted()].concat();
         let limits = agent.team.as_ref().map(|team| *team.limits()).unwrap_or_default();
         let (locks, grants) = (agent.tools.path_locks().clone(), Grants::new(granted));
-        let tree = Arc::new(Tree::new(limits, locks, grants, place.inbox.clone(), family));
+        let kept = (place.inbox.clone(), place.replaced.clone());
+        let tree = Arc::new(Tree::new(limits, locks, grants, kept, family));
         tree.open_account(recorder.run(), None, &agent.settings.budget);
         let origin = agent.origin.clone();
         let rest = Rest {
@@ -287,6 +288,7 @@ impl AgentExecutor {
         let deferral = Deferral::of_a_run();
         let context = agent.context.for_run(stop_tools.clone()).deferring(deferral.clone());
         let context = context.with_extension(Arc::clone(&member));
+        let context = context.guarding(state.seen_files(tree.replaced.clone()));
         let mut tools = agent.tools.clone();
         if let Some(view) = &offer.view {
             tools = tools.view(view.clone());

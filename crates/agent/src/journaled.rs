@@ -46,6 +46,9 @@ fn unkept(error: &JournalError) -> RecordError {
     RecordError::new(said.join(": "))
 }
 
+/// The directory beside the journal that holds the contents which file tools replaced. It goes with the run.
+const REPLACED: &str = "replaced";
+
 /// Gives every run a journal in a state directory.
 #[derive(Clone, Debug)]
 pub struct Journals {
@@ -111,7 +114,10 @@ impl Journals {
     }
 
     fn place(&self, run: &RunId, journal: RunJournal) -> Place {
-        let place = Place::new(Arc::new(Journaled::new(journal)));
+        let mut place = Place::new(Arc::new(Journaled::new(journal)));
+        if let Ok(directory) = self.store.directory(run) {
+            place = place.replaced(directory.join(REPLACED));
+        }
         match self.store.inbox(run) {
             Ok(inbox) => place.inbox(inbox),
             // It has no name that could be a directory, so nobody can leave anything there.

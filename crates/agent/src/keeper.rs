@@ -1,6 +1,7 @@
 //! Where the events of runs are kept: one place a run.
 
 use std::fmt::Debug;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use convoke_core::{Event, RunId};
@@ -21,12 +22,14 @@ pub struct Place {
     pub sink: Arc<dyn EventSink>,
     /// Where other processes leave answers for it, if there is such a place.
     pub inbox: Option<Inbox>,
+    /// The directory in which contents are kept that file tools replaced, if there is one.
+    pub replaced: Option<PathBuf>,
 }
 
 impl Place {
     /// A place that other processes do not know.
     pub const fn new(sink: Arc<dyn EventSink>) -> Self {
-        Self { sink, inbox: None }
+        Self { sink, inbox: None, replaced: None }
     }
 
     /// A place that takes nothing, and says why.
@@ -38,6 +41,13 @@ impl Place {
     #[must_use]
     pub fn inbox(mut self, inbox: Inbox) -> Self {
         self.inbox = Some(inbox);
+        self
+    }
+
+    /// Contents that file tools replace are kept here.
+    #[must_use]
+    pub fn replaced(mut self, directory: PathBuf) -> Self {
+        self.replaced = Some(directory);
         self
     }
 }

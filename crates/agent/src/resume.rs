@@ -168,6 +168,7 @@ impl AgentExecutor {
             first
         };
         let Paused { state, mut family, place, seq, last, .. } = paused;
+        state.seen_files(place.replaced.clone()).sweep();
         if begins_anew {
             family.renew_calls();
         }

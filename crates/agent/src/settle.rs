@@ -105,13 +105,20 @@ fn answer(call: &ToolCall, answer: Result<Value, ToolError>) -> [Settled; 2] {
             content: vec![Part::text("The task is complete.")],
             display: None,
             duration_ms,
+            files: Vec::new(),
         },
         Err(error) => {
             let content = vec![Part::text(format!("Error ({}): {}", error.kind, error.message))];
             if error.kind == ErrorKind::Permission {
                 EventBody::ToolCallDenied { tool_name, error, content, duration_ms }
             } else {
-                EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+                EventBody::ToolCallFailed {
+                    tool_name,
+                    error,
+                    content,
+                    duration_ms,
+                    files: Vec::new(),
+                }
             }
         }
     };

@@ -1,9 +1,11 @@
 //! The run as its driver holds it: folded as its events are recorded.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use convoke_core::{Event, EventBody, Run, WorkspaceReport};
 use convoke_tool::Observer;
+use convoke_tool::files::SeenFiles;
 use tokio::sync::Notify;
 
 /// A run that follows its own events. Every event that is recorded for it, by the driver or by the tool
@@ -15,11 +17,24 @@ pub(crate) struct RunState {
     changed: Mutex<Option<WorkspaceReport>>,
     /// Somebody is waited for, or not any more: deadlines have to be looked at again.
     waiting_changed: Notify,
+    /// The files that its calls read or wrote.
+    files: OnceLock<SeenFiles>,
 }
 
 impl RunState {
     pub(crate) fn of(run: Run) -> Self {
-        Self { run: Mutex::new(run), changed: Mutex::default(), waiting_changed: Notify::new() }
+        Self {
+            run: Mutex::new(run),
+            changed: Mutex::default(),
+            waiting_changed: Notify::new(),
+            files: OnceLock::new(),
+        }
+    }
+
+    /// Returns the files that the run knows: those of its journal at first. Contents that are replaced are kept in
+    /// this directory.
+    pub(crate) fn seen_files(&self, replaced: Option<PathBuf>) -> SeenFiles {
+        self.files.get_or_init(|| SeenFiles::new(self.lock().files(), replaced)).clone()
     }
 
     /// Notes what was changed in its own workspace.

@@ -3,6 +3,7 @@
 mod calls;
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::ledger::{Allowance, BudgetLedger, Reservation, Verdict, Wish};
@@ -190,6 +191,8 @@ pub(crate) struct Tree {
     pub(crate) locks: PathLocks,
     pub(crate) grants: Grants,
     pub(crate) inbox: Option<Inbox>,
+    /// The directory for contents that file tools replaced.
+    pub(crate) replaced: Option<PathBuf>,
     pub(crate) seats: Arc<Semaphore>,
     ledger: Mutex<BudgetLedger>,
     /// Somebody used less than was set aside.
@@ -202,7 +205,7 @@ impl Tree {
         limits: TreeLimits,
         locks: PathLocks,
         grants: Grants,
-        inbox: Option<Inbox>,
+        (inbox, replaced): (Option<Inbox>, Option<PathBuf>),
         mut family: Family,
     ) -> Self {
         let mut ledger = std::mem::take(&mut family.ledger);
@@ -213,6 +216,7 @@ impl Tree {
             locks,
             grants,
             inbox,
+            replaced,
             seats: Arc::new(Semaphore::new(limits.max_parallel.clamp(1, Semaphore::MAX_PERMITS))),
             limits,
             ledger: Mutex::new(ledger),

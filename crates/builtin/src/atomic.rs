@@ -1,86 +1,211 @@
-//! Replaces a file whole: whatever happens, there is the old one or the new one.
+//! Changes files under the stale-file guard.
 //!
-//! The new content is written beside the old file, forced to the disk, given the old one's permissions
-//! and then put in its place by one rename. Everything happens below open directory handles, so a link
-//! that appears on the way is replaced or refused, never written through.
+//! A file is replaced whole: there is the old one or the new one at any moment. A call of a run replaces, moves or
+//! deletes only a content that the run has read or written, or that the approved preview showed. Everything happens
+//! below open directory handles, so a link that appears on the way is replaced or refused, never written through.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io;
+use std::path::{Path, PathBuf};
 
-use cap_std::fs::{Dir, File, Metadata, OpenOptions, OpenOptionsExt, Permissions};
+use cap_std::fs::{Dir, Metadata};
 use convoke_core::ToolError;
-use convoke_tool::{FinalLink, MissingParents, Place, Stamp};
-use rustix::fs::{RenameFlags, renameat_with};
-use tokio_util::sync::CancellationToken;
+use convoke_tool::files::{Changed, DirectoryLock, FileHash, FileState, NewFile, Target, sweep};
+use convoke_tool::{FinalLink, MissingParents, Place, Stamp, ToolContext};
 
-static NEXT: AtomicU64 = AtomicU64::new(0);
+use crate::refusal::{Refusal, Why};
 
-/// What may happen to a file that exists.
+/// The states of a file that a call may change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Expect<'a> {
-    /// It may be anything, also absent.
-    Anything,
-    /// It has to be in the state it was read in.
-    Unchanged(&'a Metadata),
+pub(crate) struct Demand {
+    /// The state that the preview showed, or from which the new content was made.
+    pub(crate) shown: Option<FileState>,
+    /// The content that the run last saw; nothing, where there is no run.
+    seen: Option<Option<FileHash>>,
 }
 
-/// Puts `content`, read to its end, in the place of a file, or makes it. A link is followed. Nothing
-/// happens if the call is over before the last step.
+impl Demand {
+    /// A call that replaces, moves or deletes a file of this path.
+    pub(crate) fn of(context: &ToolContext, path: &Path) -> Self {
+        let seen = context.seen_files().map(|seen| seen.hash(path));
+        Self { shown: context.pinned(path), seen }
+    }
+
+    /// A call whose new content was made from just this one.
+    pub(crate) const fn exactly(hash: FileHash) -> Self {
+        Self { shown: Some(FileState::File(hash)), seen: None }
+    }
+
+    /// Tells whether any content may be changed: there is no run, and nobody was shown anything.
+    const fn is_open(&self) -> bool {
+        self.shown.is_none() && self.seen.is_none()
+    }
+
+    /// Says why a state may not be changed.
+    pub(crate) fn objection(&self, state: &FileState) -> Option<Why> {
+        if self.shown.is_some_and(|shown| shown != *state) {
+            return Some(Why::NotAsShown);
+        }
+        match (state, self.seen) {
+            (FileState::Other, _) => Some(Why::NoFile),
+            (FileState::File(_) | FileState::Link(_), Some(None)) => Some(Why::Unread),
+            (FileState::File(hash) | FileState::Link(hash), Some(Some(seen))) if *hash != seen => {
+                Some(Why::Changed)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn accepts(&self, state: &FileState) -> bool {
+        self.objection(state).is_none()
+    }
+}
+
+/// A name in a directory that is locked against other writers of this program.
+pub(crate) struct Locked {
+    pub(crate) directory: Dir,
+    pub(crate) name: OsString,
+    pub(crate) path: PathBuf,
+    _lock: Option<DirectoryLock>,
+}
+
+impl Locked {
+    /// Opens the directory of a place and locks it.
+    pub(crate) fn open(
+        place: &Place,
+        context: &ToolContext,
+        missing: MissingParents,
+        link: FinalLink,
+    ) -> Result<Self, ToolError> {
+        let (directory, name) = place.open_parent(missing, link)?;
+        let path = match link {
+            FinalLink::Follow => place.resolved(),
+            FinalLink::Keep => place.resolved_name(),
+        };
+        let mut locked = Self { directory, name, path, _lock: None };
+        locked._lock = Some(lock(place, context, &[&locked])?);
+        Ok(locked)
+    }
+
+    /// Opens the directories of two places, without links followed, and locks both.
+    pub(crate) fn open_both(
+        from: &Place,
+        to: &Place,
+        context: &ToolContext,
+    ) -> Result<(Self, Self), ToolError> {
+        let open = |place: &Place, missing| {
+            let (directory, name) = place.open_parent(missing, FinalLink::Keep)?;
+            Ok::<_, ToolError>(Self { directory, name, path: place.resolved_name(), _lock: None })
+        };
+        let mut source = open(from, MissingParents::Refuse)?;
+        source.directory.symlink_metadata(&source.name).map_err(|e| from.error(&e, "move"))?;
+        let target = open(to, MissingParents::Create)?;
+        source._lock = Some(lock(from, context, &[&source, &target])?);
+        Ok((source, target))
+    }
+
+    pub(crate) fn target<'a>(&'a self, context: &'a ToolContext) -> Target<'a> {
+        let keep = context.seen_files().and_then(|seen| seen.keep());
+        Target { directory: &self.directory, name: &self.name, keep }
+    }
+}
+
+/// Locks the directories of names. The first call of a run in a directory also removes the temporary files there
+/// whose writers were killed.
+fn lock(
+    place: &Place,
+    context: &ToolContext,
+    names: &[&Locked],
+) -> Result<DirectoryLock, ToolError> {
+    let directories: Vec<&Dir> = names.iter().map(|name| &name.directory).collect();
+    let lock = DirectoryLock::hold(&directories, context.cancellation())
+        .map_err(|error| failure(place, &error))?;
+    let (seen, keep) = (context.seen_files(), context.seen_files().and_then(|seen| seen.keep()));
+    for name in names {
+        let above = name.path.parent().unwrap_or(&name.path);
+        if seen.is_none_or(|seen| seen.is_unswept(above)) {
+            // Tidying up is no reason to refuse a call.
+            drop(sweep(&name.directory, &lock, keep));
+        }
+    }
+    Ok(lock)
+}
+
+/// Puts a content in the place of a file, or makes the file. A link is followed. Nothing happens if the call is over
+/// before the last step. A content that was made from another one names that in `base`.
 pub(crate) fn replace(
     place: &Place,
-    content: impl Read,
-    expect: Expect<'_>,
-    token: &CancellationToken,
+    content: &[u8],
+    base: Option<FileHash>,
+    context: &ToolContext,
 ) -> Result<(), ToolError> {
-    let (directory, name) = place.open_parent(MissingParents::Create, FinalLink::Follow)?;
-    let existing = existing_file(place, &directory, &name)?;
-    if let Expect::Unchanged(read) = expect
-        && !existing.as_ref().is_some_and(|now| same_state(read, now))
-    {
-        return Err(ToolError::failed(format!(
-            "`{}` was changed by somebody else meanwhile; nothing was written; read it again",
-            place.spelled()
-        )));
+    let locked = Locked::open(place, context, MissingParents::Create, FinalLink::Follow)?;
+    let demand = base.map_or_else(|| Demand::of(context, &locked.path), Demand::exactly);
+    let existing = existing_file(place, &locked.directory, &locked.name)?;
+    let refuse = |state: &FileState| {
+        let why = demand.objection(state).unwrap_or(Why::Changed);
+        Refusal { verb: "write", place, path: &locked.path, why }.tell(state, context)
+    };
+    let text = || std::str::from_utf8(content).ok();
+    let state = match &existing {
+        None => FileState::Absent,
+        // A file in the very state that the run knows is looked at when it has come out of its place.
+        Some(metadata)
+            if demand.is_open()
+                || (demand.shown.is_none() && is_known(context, &locked.path, metadata)) =>
+        {
+            FileState::Other
+        }
+        Some(_) => FileState::of(&locked.directory, &locked.name)
+            .map_err(|error| place.error(&error, "read"))?,
+    };
+    let hash = FileHash::of(content);
+    if state == FileState::File(hash) && base.is_none() {
+        // It has this content already, so nothing can be lost: a call that is repeated after a kill ends here.
+        context.note_file(&locked.path, (hash, None, text()), None);
+        return Ok(());
     }
-    let permissions = existing.map(|metadata| metadata.permissions());
-    let written = beside(&directory, content, permissions, |temporary| {
-        if token.is_cancelled() {
-            return Err(io::Error::new(io::ErrorKind::Interrupted, "the call is over"));
+    if state != FileState::Other && !demand.accepts(&state) {
+        return Err(refuse(&state));
+    }
+    let permissions = existing.as_ref().map(Metadata::permissions);
+    let written = NewFile::write(&locked.directory, content, permissions);
+    let mut new = written.map_err(|error| failure(place, &error))?;
+    still_wanted(context, place)?;
+    let target = locked.target(context);
+    let changed = match existing {
+        None => target.create(&mut new),
+        Some(_) => target.replace(&mut new, &|state| demand.accepts(state)),
+    };
+    match changed.map_err(|error| failure(place, &error))? {
+        Changed::Done(kept) => {
+            let stamp = new.stamp().ok();
+            context.note_file(&locked.path, (hash, stamp, text()), kept);
+            Ok(())
         }
-        directory.rename(temporary, &directory, &name)
-    });
-    written.map_err(|error| failure(place, &error))
+        Changed::Refused(state) => Err(refuse(&state)),
+    }
 }
 
-/// Puts `content` at a place where nothing is, or only what may be replaced. A link is not followed.
-pub(crate) fn put(
-    place: &Place,
-    content: impl Read,
-    permissions: Permissions,
-    overwrite: bool,
-    token: &CancellationToken,
-) -> Result<(), ToolError> {
-    let (directory, name) = place.open_parent(MissingParents::Create, FinalLink::Keep)?;
-    let flags = if overwrite { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
-    let written = beside(&directory, content, Some(permissions), |temporary| {
-        if token.is_cancelled() {
-            return Err(io::Error::new(io::ErrorKind::Interrupted, "the call is over"));
-        }
-        Ok(renameat_with(&directory, temporary, &directory, &name, flags)?)
-    });
-    written.map_err(|error| failure(place, &error))
+/// Tells whether a file is in the very state in which the run last saw it.
+fn is_known(context: &ToolContext, path: &Path, metadata: &Metadata) -> bool {
+    let seen = context.seen_files();
+    seen.is_some_and(|seen| seen.hash_of_state(path, &Stamp::of(metadata)).is_some())
 }
 
-fn failure(place: &Place, error: &io::Error) -> ToolError {
+/// The last moment to stop: after this the call cannot be taken back.
+pub(crate) fn still_wanted(context: &ToolContext, place: &Place) -> Result<(), ToolError> {
+    if context.cancellation().is_cancelled() {
+        return Err(ToolError::cancelled(format!("`{}` was not changed", place.spelled())));
+    }
+    Ok(())
+}
+
+pub(crate) fn failure(place: &Place, error: &io::Error) -> ToolError {
     match error.kind() {
         io::ErrorKind::Interrupted => {
             ToolError::cancelled(format!("`{}` was not written", place.spelled()))
         }
-        io::ErrorKind::AlreadyExists => ToolError::failed(format!(
-            "`{}` exists already; set `overwrite` to true to replace it",
-            place.spelled()
-        )),
         _ => place.error(error, "write"),
     }
 }
@@ -114,49 +239,4 @@ fn existing_file(
         return Err(ToolError::permission(format!("`{spelled}` is read-only")));
     }
     Ok(Some(metadata))
-}
-
-fn same_state(before: &Metadata, now: &Metadata) -> bool {
-    Stamp::of(before) == Stamp::of(now)
-}
-
-/// Writes `content` into a file beside the place, with its permissions from the first byte on, and then
-/// lets `install` put it there. Whatever fails, nothing is left behind.
-fn beside(
-    directory: &Dir,
-    mut content: impl Read,
-    permissions: Option<Permissions>,
-    install: impl FnOnce(&OsStr) -> io::Result<()>,
-) -> io::Result<()> {
-    let (mut file, temporary) = create_temporary(directory, permissions.is_some())?;
-    let written = (|| {
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions)?;
-        }
-        io::copy(&mut content, &mut file)?;
-        file.sync_data()?;
-        drop(file);
-        install(&temporary)
-    })();
-    if written.is_err() {
-        // The first error is the one to tell; this is tidying up.
-        drop(directory.remove_file(&temporary));
-    }
-    written
-}
-
-fn create_temporary(directory: &Dir, private: bool) -> io::Result<(File, OsString)> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    if private {
-        options.mode(0o600);
-    }
-    loop {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = OsString::from(format!(".convoke-{}-{number}.tmp", std::process::id()));
-        match directory.open_with(&name, &options) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            opened => return opened.map(|file| (file, name)),
-        }
-    }
 }

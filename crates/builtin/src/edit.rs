@@ -11,17 +11,19 @@ mod replace;
 mod tolerant;
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
-use cap_std::fs::Metadata;
 use convoke_core::{Category, Display, DisplayFormat, Kind, ToolError};
+use convoke_tool::files::{FileHash, FileState};
 use convoke_tool::{FunctionTool, Place, Rendered, Tool, ToolContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::atomic::{Expect, replace as replace_file};
+use crate::atomic::replace as replace_file;
 use crate::diff::unified;
+use crate::refusal::{Current, Refusal, Why};
 use replace::{Applied, Edit};
 
 /// Longer files are not edited, and none is made longer.
@@ -80,8 +82,8 @@ struct Edited {
 async fn edit_file(wanted: EditFile, context: ToolContext) -> Result<Rendered<Edited>, ToolError> {
     let place = context.locate(&wanted.path)?;
     let edits = wanted.edits()?;
-    let token = context.cancellation().clone();
-    context.blocking(move || apply(&place, &edits, &token)).await
+    let inner = context.clone();
+    context.blocking(move || apply(&place, &edits, &inner)).await
 }
 
 impl EditFile {
@@ -107,11 +109,12 @@ impl EditFile {
     }
 }
 
-/// Shows what a call would change.
-fn preview(wanted: &EditFile, context: &ToolContext) -> Option<Display> {
-    let place = context.locate(&wanted.path).ok()?;
-    let changed = change(&place, &wanted.clone().edits().ok()?, context.cancellation()).ok()?;
-    Some(changed.diff(&place))
+/// Shows what a call would change, and pins the file as it is. An edit that does not fit ends the call.
+fn preview(wanted: &EditFile, context: &ToolContext) -> Result<Option<Display>, ToolError> {
+    let place = context.locate(&wanted.path)?;
+    let changed = change(&place, &wanted.clone().edits()?, context.cancellation())?;
+    context.pin(place.resolved(), FileState::File(FileHash::of(changed.old.as_bytes())));
+    Ok(Some(changed.diff(&place)))
 }
 
 /// A file as it was and as it will be.
@@ -119,7 +122,6 @@ struct Changed {
     old: String,
     new: String,
     applied: Vec<Applied>,
-    metadata: Metadata,
 }
 
 impl Changed {
@@ -132,16 +134,35 @@ impl Changed {
 fn apply(
     place: &Place,
     edits: &[Edit],
-    token: &CancellationToken,
+    context: &ToolContext,
 ) -> Result<Rendered<Edited>, ToolError> {
-    let changed = change(place, edits, token)?;
-    replace_file(place, changed.new.as_bytes(), Expect::Unchanged(&changed.metadata), token)?;
+    let path = place.resolved();
+    let shown = context.pinned(&path);
+    let changed = match (change(place, edits, context.cancellation()), shown) {
+        // An edit that was shown fitted: the file is another one now.
+        (Err(error), Some(shown)) => {
+            let current = Current::of(place)?;
+            let state = Current::state(current.as_ref());
+            let refusal = || not_as_shown(place, &path).tell(&state, context).caused_by(&error);
+            return Err(if state == shown { error } else { refusal() });
+        }
+        (changed, _) => changed?,
+    };
+    let base = FileHash::of(changed.old.as_bytes());
+    if shown.is_some_and(|shown| shown != FileState::File(base)) {
+        return Err(not_as_shown(place, &path).tell(&FileState::File(base), context));
+    }
+    replace_file(place, changed.new.as_bytes(), Some(base), context)?;
     let display = changed.diff(place);
     let Changed { new, applied, .. } = changed;
     let replacements = applied.iter().map(|edit| edit.replacements).sum();
     let text = summary(place.spelled(), replacements, &applied);
     let edited = Edited { replacements, edits: applied, bytes_written: new.len() };
     Ok(Rendered::new(edited, text).with_display(display))
+}
+
+fn not_as_shown<'a>(place: &'a Place, path: &'a Path) -> Refusal<'a> {
+    Refusal { verb: "edit", place, path, why: Why::NotAsShown }
 }
 
 /// Reads the file and makes the changes, in memory.
@@ -168,7 +189,7 @@ fn change(place: &Place, edits: &[Edit], token: &CancellationToken) -> Result<Ch
     if new == old {
         return Err(ToolError::failed(format!("the edits leave `{}` as it is", place.spelled())));
     }
-    Ok(Changed { old, new, applied, metadata })
+    Ok(Changed { old, new, applied })
 }
 
 /// Says what was done, and where to look again.

@@ -34,7 +34,8 @@ pub fn tools(max_read_bytes: usize) -> Vec<Arc<dyn Tool>> {
         Arc::new(
             FunctionTool::new(
                 "write_file",
-                "Writes a whole file: makes it, with its directories, or replaces it.",
+                "Writes a whole file: makes it, with its directories, or replaces one that was read \
+                 before.",
                 write::write_file,
             )
             .preview(write::preview)
@@ -67,9 +68,11 @@ pub fn tools(max_read_bytes: usize) -> Vec<Arc<dyn Tool>> {
         Arc::new(
             FunctionTool::new(
                 "delete_file",
-                "Deletes a file or a link, not a directory. Tells whether there was one.",
+                "Deletes a file or a link, not a directory. Tells whether there was one. The file has to be read \
+                 first.",
                 manage::delete_file,
             )
+            .preview(manage::preview_delete)
             .category(Category::File)
             .kind(Kind::Delete)
             .repeat(Repeat::Idempotent)
@@ -80,9 +83,10 @@ pub fn tools(max_read_bytes: usize) -> Vec<Arc<dyn Tool>> {
             FunctionTool::new(
                 "move_file",
                 "Moves or renames a file or directory. What is at the new place stays, unless \
-                 `overwrite` is true.",
+                 `overwrite` is true. Files that are moved or replaced have to be read first.",
                 manage::move_file,
             )
+            .preview(manage::preview_move)
             .category(Category::File)
             .kind(Kind::Move)
             .writes("from")

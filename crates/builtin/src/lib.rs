@@ -21,6 +21,7 @@ pub mod edit;
 mod encoding;
 pub mod file;
 pub mod network;
+mod refusal;
 pub mod search;
 pub mod shell;
 pub mod system;

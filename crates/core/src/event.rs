@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::body::EventBody;
 pub use self::parts::{
-    ActionType, PlanStep, Progress, Reflection, Rescue, ToolFailure, Verdict, Wanted,
+    ActionType, FileSeen, PlanStep, Progress, Reflection, Rescue, ToolFailure, Verdict, Wanted,
 };
 use crate::id::{AgentPath, CallId, RunId};
 use crate::time::Timestamp;

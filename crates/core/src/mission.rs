@@ -83,6 +83,7 @@ mod tests {
             error: ToolError::timeout(Duration::from_secs(1)),
             content: Vec::new(),
             duration_ms: Millis::new(Duration::from_millis(1001)),
+            files: Vec::new(),
         }
     }
 
@@ -95,6 +96,7 @@ mod tests {
             content: Vec::new(),
             display: None,
             duration_ms: Millis::new(Duration::from_millis(5)),
+            files: Vec::new(),
         };
         assert_eq!(
             tool_event(&event(main.clone(), completed)).unwrap(),

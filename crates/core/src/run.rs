@@ -145,6 +145,9 @@ pub struct Run {
     loss_is_charged: bool,
     /// What was set aside for the request that the model got last.
     request: Reserved,
+    /// The files that its calls read or wrote, with the hash of the content they last saw.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
     outcome: Option<Outcome>,
 }
 
@@ -309,6 +312,7 @@ impl Run {
             dropped_calls: 0,
             loss_is_charged: false,
             request: Reserved::default(),
+            files: BTreeMap::new(),
             outcome: None,
         }
     }
@@ -419,6 +423,14 @@ impl Run {
         }
     }
 
+    /// Returns the arguments that a person gave an open call and approved.
+    pub fn changed_arguments(&self, call: &CallId) -> Option<&Value> {
+        match &self.phase {
+            Phase::Calling(batch) => batch.changed_arguments(call),
+            _ => None,
+        }
+    }
+
     /// Returns what the model is being asked for, if it has not answered yet.
     pub const fn asking(&self) -> Option<Purpose> {
         match &self.phase {
@@ -456,6 +468,11 @@ impl Run {
     /// Returns what somebody allowed for the rest of the run.
     pub fn granted(&self) -> &[RuleSpec] {
         &self.granted
+    }
+
+    /// Returns the files that its calls read or wrote: the path, and the hash of the content last seen.
+    pub const fn files(&self) -> &BTreeMap<String, String> {
+        &self.files
     }
 
     /// Returns the agents it called.

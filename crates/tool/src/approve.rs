@@ -51,6 +51,9 @@ pub enum Answer {
     Yes(Consent),
     /// It may not.
     No(Objection),
+    /// Not as it is: the person changed its arguments, wants to see what it would do with these, and is asked
+    /// again.
+    Change(Value),
     /// Nobody can be asked here.
     Nobody,
 }
@@ -108,7 +111,7 @@ impl Answer {
             Self::Yes(Consent { by, .. }) | Self::No(Objection { by, .. }) => {
                 *by = Some(who.into());
             }
-            Self::Nobody => {}
+            Self::Change(_) | Self::Nobody => {}
         }
         self
     }
@@ -124,6 +127,11 @@ pub trait Approver: Send + Sync + Debug {
     /// Returns the consent to what a question shows, if it was given before the run was resumed: the question is not
     /// asked again then.
     fn consented_before(&self, _question: &Question) -> Option<Consent> {
+        None
+    }
+
+    /// Returns the arguments that a person gave a call and approved before its run was resumed.
+    fn changed_before(&self, _call: &CallId) -> Option<Value> {
         None
     }
 
@@ -150,6 +158,10 @@ pub enum AskedBefore {
 impl<T: Approver + ?Sized> Approver for Arc<T> {
     async fn ask(&self, question: Question) -> Answer {
         (**self).ask(question).await
+    }
+
+    fn changed_before(&self, call: &CallId) -> Option<Value> {
+        (**self).changed_before(call)
     }
 
     fn consented_before(&self, question: &Question) -> Option<Consent> {

@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use convoke_core::event::FileSeen;
 use convoke_core::policy::Forbidden;
 use convoke_core::{AgentPath, CallId, Category, TaskId, ToolError, UserId};
 use tokio_util::sync::CancellationToken;
 
 use crate::approve::Answer;
-use crate::cache::ReadCache;
+use crate::cache::{ReadCache, Stamp};
 use crate::clock::{Clock, SystemClock};
 use crate::environment::SessionEnvironment;
+use crate::files::{CallFiles, FileHash, FileState, SeenFiles};
 use crate::inquire::{Inquirer, Inquiry};
 use crate::interlude::{Interlude, Pause};
 use crate::progress::ProgressSender;
@@ -45,6 +47,10 @@ pub struct ToolContext {
     view: Option<ToolView>,
     /// Whether calls that have to stop stay open.
     deferral: Deferral,
+    /// The files that its run knows; none, where there is no run.
+    seen: Option<SeenFiles>,
+    /// The files that the call itself showed, saw or left.
+    files: Arc<CallFiles>,
 }
 
 /// Says whether calls that have to stop stay open for the process that resumes their run, or are answered at once.
@@ -286,6 +292,59 @@ impl ToolContext {
         }
     }
 
+    /// Returns the files that the run knows; none, where the call belongs to no run.
+    pub const fn seen_files(&self) -> Option<&SeenFiles> {
+        self.seen.as_ref()
+    }
+
+    /// Returns a context for the calls of a run that knows these files: the stale-file guard holds for them.
+    #[must_use]
+    pub fn guarding(self, seen: SeenFiles) -> Self {
+        Self { seen: Some(seen), ..self }
+    }
+
+    /// Says that a preview shows the change of just this state of a file. If the file has another one when the call
+    /// runs, the call has to be refused.
+    pub fn pin(&self, path: PathBuf, state: FileState) {
+        self.files.pin(path, state);
+    }
+
+    /// Returns the state of a file that was shown to the person who approved the call.
+    pub fn pinned(&self, path: &Path) -> Option<FileState> {
+        self.files.pinned(path)
+    }
+
+    /// Says that the run knows a file now: the call read it, wrote it, or was refused with its content. A content
+    /// that the call replaced is kept under the name `replaced`.
+    pub fn note_file(
+        &self,
+        path: &Path,
+        known: (FileHash, Option<Stamp>, Option<&str>),
+        replaced: Option<String>,
+    ) {
+        if let Some(seen) = &self.seen {
+            self.files.note(seen, path, known, replaced);
+        }
+    }
+
+    /// Says that the call left no file at a path.
+    pub fn note_gone(&self, path: &Path, replaced: Option<String>) {
+        if let Some(seen) = &self.seen {
+            self.files.note_gone(seen, path, replaced);
+        }
+    }
+
+    /// Returns a context for a call with these files.
+    #[must_use]
+    pub(crate) fn with_files(self, files: Arc<CallFiles>) -> Self {
+        Self { files, ..self }
+    }
+
+    /// Takes the files that the call noted.
+    pub(crate) fn take_noted(&self) -> Vec<FileSeen> {
+        self.files.take_noted()
+    }
+
     /// Returns a context for one run, which stops when its token says so.
     #[must_use]
     pub fn for_run(&self, cancellation: CancellationToken) -> Self {
@@ -317,6 +376,7 @@ impl ToolContext {
         let (parked, interlude) = (Arc::default(), Arc::default());
         let (turn, inquirer, view) = (Some(turn), None, None);
         let deferral = self.deferral.clone();
+        let (seen, files) = (self.seen.clone(), Arc::default());
         Self {
             session,
             call,
@@ -329,6 +389,8 @@ impl ToolContext {
             interlude,
             view,
             deferral,
+            seen,
+            files,
         }
     }
 }
@@ -410,6 +472,8 @@ impl ContextBuilder {
             interlude: Arc::default(),
             view: None,
             deferral: Deferral::default(),
+            seen: None,
+            files: Arc::default(),
         }
     }
 }

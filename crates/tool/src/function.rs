@@ -23,7 +23,8 @@ use crate::tool::{Content, Invocation, Tool, ToolOutput};
 
 type Answer = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send>>;
 type Body<A> = dyn Fn(A, ToolContext) -> Answer + Send + Sync;
-type Preview<A> = Option<Arc<dyn Fn(&A, &ToolContext) -> Option<Display> + Send + Sync>>;
+type Previewed = Result<Option<Display>, ToolError>;
+type Preview<A> = Option<Arc<dyn Fn(&A, &ToolContext) -> Previewed + Send + Sync>>;
 type About<A, T> = Option<Arc<dyn Fn(&A) -> T + Send + Sync>>;
 
 /// A tool whose body is a function from typed arguments.
@@ -229,11 +230,11 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<A> {
         self
     }
 
-    /// Shows what a call would change, before anybody is asked about it.
+    /// Shows what a call would change, before anybody is asked about it. An error ends the call.
     #[must_use]
     pub fn preview(
         mut self,
-        preview: impl Fn(&A, &ToolContext) -> Option<Display> + Send + Sync + 'static,
+        preview: impl Fn(&A, &ToolContext) -> Previewed + Send + Sync + 'static,
     ) -> Self {
         self.preview = Some(Arc::new(preview));
         self
@@ -303,8 +304,8 @@ impl<A: Send + 'static> Invocation for Prepared<A> {
         self.timeout
     }
 
-    fn preview(&self, context: &ToolContext) -> Option<Display> {
-        self.preview.as_ref().and_then(|preview| preview(&self.arguments, context))
+    fn preview(&self, context: &ToolContext) -> Previewed {
+        self.preview.as_ref().map_or(Ok(None), |preview| preview(&self.arguments, context))
     }
 
     async fn run(self: Box<Self>, context: ToolContext) -> Result<ToolOutput, ToolError> {

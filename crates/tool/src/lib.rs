@@ -54,6 +54,7 @@ mod context;
 mod environment;
 mod executor;
 mod file_error;
+pub mod files;
 mod form;
 mod function;
 mod hook;

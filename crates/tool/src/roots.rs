@@ -240,6 +240,15 @@ impl Place {
         real_place(&self.absolute())
     }
 
+    /// Returns the absolute path with the links above its last name resolved: a link at the end stands for itself.
+    pub fn resolved_name(&self) -> PathBuf {
+        let absolute = self.absolute();
+        match (absolute.parent(), absolute.file_name()) {
+            (Some(above), Some(name)) => real_place(above).join(name),
+            _ => absolute,
+        }
+    }
+
     /// Opens a regular file for reading. Directories, pipes and devices are refused, without waiting
     /// for whoever is at the other end.
     pub fn open_file(&self) -> Result<(File, Metadata), ToolError> {

@@ -16,9 +16,13 @@ pub(crate) struct Footprint {
 
 impl Footprint {
     fn conflicts_with(&self, other: &Self) -> bool {
-        self.alone
-            || other.alone
-            || overlap(&self.writes, &other.writes)
+        self.alone || other.alone || self.shares_a_path_with(other)
+    }
+
+    /// Tells whether one of the two writes a path of the other: what a call would change is known when the other is
+    /// over.
+    pub(crate) fn shares_a_path_with(&self, other: &Self) -> bool {
+        overlap(&self.writes, &other.writes)
             || overlap(&self.writes, &other.reads)
             || overlap(&self.reads, &other.writes)
     }

@@ -90,8 +90,12 @@ pub trait Invocation: Send {
 
     /// Shows a person what the call would change, where that can be known: a diff, for instance. This may
     /// read what the call would touch, but changes nothing. It is asked only before a person is.
-    fn preview(&self, _: &ToolContext) -> Option<Display> {
-        None
+    ///
+    /// # Errors
+    ///
+    /// A call that cannot succeed: it ends with this error, and nobody is asked.
+    fn preview(&self, _: &ToolContext) -> Result<Option<Display>, ToolError> {
+        Ok(None)
     }
 
     /// Does it. When the context's token is cancelled, the call has a moment to return what it has;

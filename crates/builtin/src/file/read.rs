@@ -3,13 +3,16 @@
 //! No more is read than the limit. What is cut is cut between characters, and lines are given whole:
 //! one that does not fit is left for the next read, unless it is the first and fits into none.
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
 
 use convoke_core::ToolError;
+use convoke_tool::files::FileHash;
 use convoke_tool::{Place, Stamp, ToolContext, ToolOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::encoding::Encoding;
 
@@ -76,21 +79,24 @@ fn read_whole(
     max_bytes: usize,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let (file, metadata) = place.open_file()?;
+    let (mut file, metadata) = place.open_file()?;
     let stamp = Stamp::of(&metadata);
     let cache = (encoding == Encoding::Utf8).then(|| (place.absolute(), context.read_cache()));
     if let Some((path, cache)) = &cache
         && let Some(content) = cache.get(path, stamp)
     {
+        note(context, place, stamp, FileHash::of(content.as_bytes()), Some(&content));
         return Ok(whole(content.to_string(), metadata.len()));
     }
     let expected = usize::try_from(metadata.len()).unwrap_or(usize::MAX).min(max_bytes);
     // One byte more than expected: a read that comes back short shows the end without another one.
     let mut bytes = Vec::with_capacity(expected + 1);
     let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| place.error(&error, "read"))?;
+    let read = (&mut file).take(limit).read_to_end(&mut bytes);
+    read.map_err(|error| place.error(&error, "read"))?;
     let size = metadata.len().max(bytes.len() as u64);
     if bytes.len() > max_bytes {
+        note_whole(&mut file, stamp, place, context)?;
         bytes.truncate(encoding.floor(&bytes, max_bytes));
         let kept = bytes.len();
         let content = encoding.decode(bytes, place.spelled())?;
@@ -101,11 +107,60 @@ fn read_whole(
         return Ok(ToolOutput::new(json!({ "content": content, "size": size, "truncated": true }))
             .with_text(text));
     }
+    let hash = FileHash::of(&bytes);
     let content = encoding.decode(bytes, place.spelled())?;
+    let text = Some(content.as_str()).filter(|_| encoding == Encoding::Utf8);
+    note(context, place, stamp, hash, text);
     if let Some((path, cache)) = cache {
         cache.put(&path, stamp, &content, context.clock().now());
     }
     Ok(whole(content, size))
+}
+
+/// Notes the content that the run saw. Any part of a file counts as a read of the file.
+fn note(context: &ToolContext, place: &Place, stamp: Stamp, hash: FileHash, text: Option<&str>) {
+    if context.seen_files().is_some() {
+        context.note_file(&place.resolved(), (hash, Some(stamp), text), None);
+    }
+}
+
+/// Notes a file of which only a part was read: all of it is hashed, unless it is as the run last saw it.
+fn note_whole(
+    file: &mut File,
+    stamp: Stamp,
+    place: &Place,
+    context: &ToolContext,
+) -> Result<(), ToolError> {
+    let Some(seen) = context.seen_files() else { return Ok(()) };
+    let path = place.resolved();
+    if seen.hash_of_state(&path, &stamp).is_some() {
+        return Ok(());
+    }
+    let rest = Stoppable { file: &mut *file, token: context.cancellation() };
+    let hash = rest.file.rewind().and_then(|()| FileHash::read(rest));
+    match hash {
+        Ok(hash) => note(context, place, stamp, hash, None),
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+            return Err(ToolError::cancelled(format!("`{}` was not read", place.spelled())));
+        }
+        Err(error) => return Err(place.error(&error, "read")),
+    }
+    Ok(())
+}
+
+/// A file whose reading ends when the call does.
+struct Stoppable<'a> {
+    file: &'a mut File,
+    token: &'a CancellationToken,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.token.is_cancelled() {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        self.file.read(buffer)
+    }
 }
 
 /// A long text is moved into the value; the model's part of it is cut from there.
@@ -135,6 +190,7 @@ fn read_lines(
     let taken = take_lines(&mut reader, limit.unwrap_or(u64::MAX), max_bytes, encoding)
         .map_err(|error| place.error(&error, "read"))?;
     let content = encoding.decode(taken.bytes, place.spelled())?;
+    note_whole(&mut reader.into_inner(), Stamp::of(&metadata), place, context)?;
     let last = offset + taken.lines.saturating_sub(1);
     let note = match taken.rest {
         Rest::Nothing => String::new(),

@@ -1,19 +1,15 @@
 //! Writing a file, whole.
 
-use std::io::Read;
-
 use convoke_core::count::count;
-use convoke_core::{Display, DisplayFormat, ErrorKind, ToolError};
+use convoke_core::{Display, DisplayFormat, ToolError};
 use convoke_tool::{Place, Rendered, ToolContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{Expect, replace};
+use crate::atomic::{Demand, replace};
 use crate::diff::unified;
 use crate::encoding::Encoding;
-
-/// Longer old files are replaced without showing what changed.
-const MAX_DIFF_BYTES: u64 = 256 * 1024;
+use crate::refusal::{Current, Refusal};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct WriteFile {
@@ -44,12 +40,12 @@ pub(super) async fn write_file(
     }
     let encoding = Encoding::named(wanted.encoding.as_deref())?;
     let place = context.locate(&wanted.path)?;
-    let token = context.cancellation().clone();
+    let inner = context.clone();
     context
         .blocking(move || {
             let bytes = encoding.encode(&wanted.content)?;
             let old = if encoding == Encoding::Utf8 { old_text(&place) } else { None };
-            replace(&place, &*bytes, Expect::Anything, &token)?;
+            replace(&place, &bytes, None, &inner)?;
             let text = format!("Wrote {} to `{}`.", count(bytes.len() as u64, "byte"), wanted.path);
             let rendered = Rendered::new(Written { bytes_written: bytes.len() }, text);
             Ok(match old {
@@ -63,25 +59,29 @@ pub(super) async fn write_file(
         .await
 }
 
-/// Shows what a call would change.
-pub(super) fn preview(wanted: &WriteFile, context: &ToolContext) -> Option<Display> {
-    if Encoding::named(wanted.encoding.as_deref()).ok()? != Encoding::Utf8 {
-        return None;
+/// Shows what a call would change, and pins the file as it is. A file that the run has not seen ends the call.
+pub(super) fn preview(
+    wanted: &WriteFile,
+    context: &ToolContext,
+) -> Result<Option<Display>, ToolError> {
+    let encoding = Encoding::named(wanted.encoding.as_deref())?;
+    let place = context.locate(&wanted.path)?;
+    let (path, current) = (place.resolved(), Current::of(&place)?);
+    let state = Current::state(current.as_ref());
+    if let Some(why) = Demand::of(context, &path).objection(&state) {
+        let refusal = Refusal { verb: "write", place: &place, path: &path, why };
+        return Err(refusal.tell(&state, context));
     }
-    let old = old_text(&context.locate(&wanted.path).ok()?)?;
-    let text = unified(&wanted.path, &old, &wanted.content);
-    Some(Display { format: DisplayFormat::Diff, text })
+    context.pin(path, state);
+    let old = current.map_or(Some(String::new()), |current| current.text);
+    let old = old.filter(|_| encoding == Encoding::Utf8);
+    Ok(old.map(|old| {
+        let text = unified(&wanted.path, &old, &wanted.content);
+        Display { format: DisplayFormat::Diff, text }
+    }))
 }
 
 /// Returns what is there now, if it is short text; nothing at all counts as empty.
 fn old_text(place: &Place) -> Option<String> {
-    match place.open_file() {
-        Ok((file, metadata)) if metadata.len() <= MAX_DIFF_BYTES => {
-            let mut text = String::new();
-            file.take(MAX_DIFF_BYTES).read_to_string(&mut text).ok()?;
-            Some(text)
-        }
-        Err(error) if error.kind == ErrorKind::NotFound => Some(String::new()),
-        _ => None,
-    }
+    Current::of(place).ok()?.map_or(Some(String::new()), |current| current.text)
 }

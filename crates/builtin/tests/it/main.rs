@@ -5,6 +5,7 @@
 mod conformance;
 mod edit;
 mod file;
+mod guard;
 mod hostile;
 mod http_server;
 mod lines;

@@ -15,6 +15,14 @@ fn write(path: &str, content: &str) -> Reaction {
     Reply::default().call("write_file", json!({ "path": path, "content": content })).into()
 }
 
+/// Replaces a file that is there, which takes a look at it first.
+fn rewrite(path: &str, encoding: &str, content: &str) -> Reaction {
+    Reply::default()
+        .call("read_file", json!({ "path": path, "encoding": encoding }))
+        .call("write_file", json!({ "path": path, "content": content }))
+        .into()
+}
+
 fn say(text: &str) -> Reaction {
     Reply::text(text).into()
 }
@@ -72,8 +80,11 @@ fn id(world: &World) -> String {
 }
 
 fn change(kind: &str) -> World {
-    let world =
-        world(vec![write("a.txt", "one\n2\nthree\n"), write("new.txt", "x\n"), say("Done.")]);
+    let world = world(vec![
+        rewrite("a.txt", "utf-8", "one\n2\nthree\n"),
+        write("new.txt", "x\n"),
+        say("Done."),
+    ]);
     let ran = world.run(Wire::OpenAiChat, &["--workspace", kind, "--mode", "full", "Go."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     world
@@ -82,7 +93,7 @@ fn change(kind: &str) -> World {
 /// What is not UTF-8 was once replaced, and the patch fitted nowhere.
 #[test]
 fn a_diff_in_a_pipe_is_what_it_is_byte_for_byte() {
-    let world = world(vec![write("latin.txt", "coffee\n"), say("Done.")]);
+    let world = world(vec![rewrite("latin.txt", "latin1", "coffee\n"), say("Done.")]);
     fs::write(world.scene.project().join("latin.txt"), b"caf\xe9\n").unwrap();
     let ran = world.run(Wire::OpenAiChat, &["--workspace", "worktree", "--mode", "full", "Go."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -92,12 +103,13 @@ fn a_diff_in_a_pipe_is_what_it_is_byte_for_byte() {
 
 #[test]
 fn a_run_in_a_worktree_says_what_it_changed_and_how_to_take_it_over() {
-    let world = world(vec![write("a.txt", "one\n2\nthree\n"), say("Done.")]);
+    let world = world(vec![rewrite("a.txt", "utf-8", "one\n2\nthree\n"), say("Done.")]);
     let ran = world.run(Wire::OpenAiChat, &["--workspace", "worktree", "--mode", "full", "Go."]);
     assert_snapshot!(stable(&ran, &world), @"
     Done.
     --- stderr
     works in its own worktree: [root]/home/.local/share/convoke/workspaces/[run]
+    read_file a.txt ... ok [time] (3 lines)
     write_file a.txt ... ok [time] (+1 -1)
     [usage]
     1 file changed in the worktree; yours are as they were:
@@ -159,7 +171,7 @@ fn a_copy_works_without_git() {
 
 #[test]
 fn the_report_of_a_run_has_its_changes() {
-    let world = world(vec![write("a.txt", "one\n"), say("Done.")]);
+    let world = world(vec![rewrite("a.txt", "utf-8", "one\n"), say("Done.")]);
     let flags = ["--workspace", "worktree", "--mode", "full", "--output", "json", "Go."];
     let ran = world.run(Wire::OpenAiChat, &flags);
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -379,7 +391,7 @@ fn agent_of(world: &World) -> String {
 fn what_a_run_undid_after_it_was_applied_is_taken_back() {
     for kind in ["worktree", "copy"] {
         let world = world(vec![
-            write("a.txt", "one\n2\nthree\n"),
+            rewrite("a.txt", "utf-8", "one\n2\nthree\n"),
             say("First."),
             say("Nothing more."),
             write("a.txt", "one\ntwo\nthree\n"),

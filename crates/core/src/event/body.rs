@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::parts::{PlanStep, Progress, Reflection, Rescue, Wanted};
+use super::parts::{FileSeen, PlanStep, Progress, Reflection, Rescue, Wanted};
 use crate::effect::Effects;
 use crate::error::ToolError;
 use crate::hook::Moment;
@@ -237,6 +237,9 @@ pub enum EventBody {
         display: Option<Display>,
         /// How long it took.
         duration_ms: Millis,
+        /// The files that the call read, wrote or was refused over, as they are now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileSeen>,
     },
     /// A call did not work.
     ToolCallFailed {
@@ -249,6 +252,9 @@ pub enum EventBody {
         content: Vec<Part>,
         /// How long it took.
         duration_ms: Millis,
+        /// The files that the call read, wrote or was refused over, as they are now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileSeen>,
     },
     /// A call was not allowed; it never began.
     ToolCallDenied {

@@ -15,6 +15,19 @@ pub enum Rescue {
     Restart,
 }
 
+/// A file as a tool call last saw or left it. The model is not told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileSeen {
+    /// The absolute path, links resolved.
+    pub path: String,
+    /// The hash of the whole content; none where the call left no file there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// The name under which the run keeps the content that the call replaced or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<String>,
+}
+
 /// News from a running call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {

@@ -11,7 +11,7 @@ use super::{
     ActionResult, Aside, COMPLETE_TASK, Due, Ending, Exceeded, Failure, Limit, Phase, Purpose,
     ReflectionMode, Repetition, Reserved, Run, Strategy, TaskContext, Told, Turn,
 };
-use crate::event::{Event, EventBody, Rescue};
+use crate::event::{Event, EventBody, FileSeen, Rescue};
 use crate::id::{CallId, RunId};
 use crate::message::{Message, Part, Role, StopReason};
 use crate::outcome::{Cause, Outcome, Status};
@@ -189,14 +189,20 @@ impl Run {
                     task.ledger.note(effects);
                 }
             }
-            EventBody::ToolCallCompleted { tool_name, result, content, duration_ms, .. } => {
+            EventBody::ToolCallCompleted {
+                tool_name, result, content, duration_ms, files, ..
+            } => {
                 self.over_with(call);
+                self.see(files);
                 let value = (tool_name == COMPLETE_TASK).then_some(&**result);
                 self.answer_call(call, tool_name, Ok(value), content, *duration_ms);
             }
-            EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+            EventBody::ToolCallFailed { tool_name, error, content, duration_ms, .. }
             | EventBody::ToolCallDenied { tool_name, error, content, duration_ms } => {
                 self.over_with(call);
+                if let EventBody::ToolCallFailed { files, .. } = body {
+                    self.see(files);
+                }
                 if matches!(body, EventBody::ToolCallDenied { .. })
                     || self.children.was_denied(call)
                 {
@@ -264,6 +270,16 @@ impl Run {
         } else {
             let message = message.unwrap_or("it made no progress, and was not to go on").to_owned();
             self.failure = Some(Failure { cause: Cause::Loop, message });
+        }
+    }
+
+    /// Notes the content of files as a call last saw or left it.
+    fn see(&mut self, files: &[FileSeen]) {
+        for FileSeen { path, hash, .. } in files {
+            match hash {
+                Some(hash) => self.files.insert(path.clone(), hash.clone()),
+                None => self.files.remove(path),
+            };
         }
     }
 

@@ -175,6 +175,11 @@ impl Batch {
         self.approvals(id).iter().find(|approval| approval.fingerprint == fingerprint)
     }
 
+    /// Returns the arguments that a person last gave a call and approved.
+    pub(super) fn changed_arguments(&self, id: &CallId) -> Option<&Value> {
+        self.approvals(id).iter().rev().find_map(|approval| approval.arguments.as_deref())
+    }
+
     /// Tells whether the user consented to a call, however it was shown.
     pub(super) fn is_approved(&self, id: &CallId) -> bool {
         !self.approvals(id).is_empty()

@@ -398,12 +398,14 @@ impl World {
                 content: vec![Part::text(format!("answer to {}", call.id))],
                 display: None,
                 duration_ms,
+                files: Vec::new(),
             },
             Err(why) => EventBody::ToolCallFailed {
                 tool_name,
                 error: ToolError::failed(why),
                 content: vec![Part::text(format!("answer to {}", call.id))],
                 duration_ms,
+                files: Vec::new(),
             },
         };
         self.record(Some(&call.id), body);
@@ -416,6 +418,7 @@ impl World {
             content,
             display: None,
             duration_ms: Millis::default(),
+            files: Vec::new(),
         };
         if call.name != COMPLETE_TASK {
             self.record(Some(&call.id), again);

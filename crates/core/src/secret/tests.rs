@@ -33,6 +33,7 @@ fn completed(result: Value) -> EventBody {
         content: vec![],
         display: None,
         duration_ms: Millis::default(),
+        files: Vec::new(),
     }
 }
 
@@ -75,6 +76,7 @@ fn an_event_is_hidden_in_all_its_parts() {
         content: vec![Part::text("it is sk-0123456789."), Part::text(TOKEN)],
         display: None,
         duration_ms: Millis::default(),
+        files: Vec::new(),
     };
     let secrets = secrets();
     let hidden = secrets.hide_in(body).unwrap();

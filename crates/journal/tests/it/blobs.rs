@@ -25,6 +25,7 @@ fn completed(result: Value) -> Event {
             content,
             display: None,
             duration_ms: std::time::Duration::from_millis(3).into(),
+            files: Vec::new(),
         },
     )
 }

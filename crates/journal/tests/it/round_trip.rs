@@ -88,6 +88,7 @@ fn body() -> impl Strategy<Value = EventBody> {
                 content,
                 display: None,
                 duration_ms,
+                files: Vec::new(),
             }
         }),
         (0.0_f64..1.0, text()).prop_map(|(used, message)| EventBody::BudgetWarning {

@@ -111,12 +111,14 @@ fn of_calls(kind: u8, word: &str, number: u8) -> EventBody {
             content: content(),
             display: None,
             duration_ms: millis_of(1),
+            files: Vec::new(),
         },
         18 => EventBody::ToolCallFailed {
             tool_name: text(),
             error: error(),
             content: content(),
             duration_ms: millis_of(1),
+            files: Vec::new(),
         },
         19 => EventBody::ToolCallDenied {
             tool_name: text(),

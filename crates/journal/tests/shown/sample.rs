@@ -185,6 +185,7 @@ impl Stream {
                 content: vec![Part::text(text)],
                 display,
                 duration_ms: millis_of(millis),
+                files: Vec::new(),
             },
         )
     }
@@ -200,7 +201,10 @@ impl Stream {
         let content =
             vec![Part::text(format!("Error ({}): {error}", error.kind)), Part::text(output)];
         let (tool_name, duration_ms) = (tool.to_owned(), millis_of(millis));
-        self.about(call, EventBody::ToolCallFailed { tool_name, error, content, duration_ms })
+        self.about(
+            call,
+            EventBody::ToolCallFailed { tool_name, error, content, duration_ms, files: Vec::new() },
+        )
     }
 
     pub(crate) fn deny(&mut self, call: &str, tool: &str, error: ToolError) -> &mut Self {

@@ -80,7 +80,7 @@ impl Asker {
                 _ => Map::new(),
             }),
             Answer::No(_) => Elicited::Decline,
-            Answer::Nobody => Elicited::Cancel,
+            Answer::Change(_) | Answer::Nobody => Elicited::Cancel,
         }
     }
 }

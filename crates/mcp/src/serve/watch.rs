@@ -184,6 +184,7 @@ mod tests {
             error: ToolError::failed(message),
             content: Vec::new(),
             duration_ms: convoke_core::Millis::default(),
+            files: Vec::new(),
         }
     }
 

@@ -10,10 +10,10 @@ use convoke_core::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::ToolExecutor;
 use super::end::{Stopped, Ticket, for_event};
 use super::hooks::Person;
 use super::prepare::{Decided, PreparedCall, decide_contained, linked};
+use super::{CallOptions, ToolExecutor};
 use crate::approve::{Answer, Consent, Objection, Question, Unanswered};
 use crate::authorize::{Decision, Request};
 use crate::record::RecordError;
@@ -113,12 +113,30 @@ impl ToolExecutor {
         };
         match self.previewed(&mut prepared).await {
             Some(Ok(preview)) => question.preview = preview,
-            Some(Err(error)) => return ended(prepared.ticket.failed(error, None)),
+            Some(Err(error)) => {
+                prepared.ticket.saw(prepared.files.take_noted());
+                let PreparedCall { ticket, options, changed_from, .. } = prepared;
+                let Some(original) = changed_from else {
+                    return ended(ticket.failed(error, None));
+                };
+                return self.ask_about_as_it_was((ticket, options), question, original, &error);
+            }
             None => return Once::Ended(prepared.ticket.stopped(None).into()),
         }
-        self.make_showable(&mut question);
+        self.make_showable(&mut question, &prepared.files.shown());
         if let Some(consent) = self.0.approver.consented_before(&question) {
-            return self.go_on_with(prepared, question, consent.arguments).await;
+            if prepared.changed_from.is_some() {
+                self.note_changed(&mut prepared, &question);
+                return self.hooked_after_consent(prepared).await;
+            }
+            let changed = consent.arguments.filter(|arguments| *arguments != *question.arguments);
+            return self.go_on_with(prepared, question, changed).await;
+        }
+        let changed = self.0.approver.changed_before(&question.call);
+        if prepared.changed_from.is_none()
+            && let Some(changed) = changed.filter(|changed| *changed != *question.arguments)
+        {
+            return self.ask_about_changed(prepared, question, changed);
         }
         let asked = self.asked(&question);
         if let Err(error) = prepared.ticket.record(asked.clone()) {
@@ -144,6 +162,9 @@ impl ToolExecutor {
             }
             Heard::Answer(Answer::No(objection)) => {
                 return ended(objected(prepared.ticket, objection));
+            }
+            Heard::Answer(Answer::Change(arguments)) => {
+                return self.ask_about_changed(prepared, question, arguments);
             }
             // The question stays open: whoever takes the run up is asked.
             Heard::Stopped => {
@@ -189,13 +210,15 @@ impl ToolExecutor {
             fingerprint: String::new(),
             inquiry: None,
         };
-        self.make_showable(&mut question);
+        self.make_showable(&mut question, &[]);
         let asked = self.asked(&question);
         self.0.recorder.record(Some(&call), asked.clone())?;
         let (approved, message, by) = match self.put_freely(&question, &asked).await {
             Heard::Answer(Answer::Yes(consent)) => (true, None, consent.by),
             Heard::Answer(Answer::No(objection)) => (false, objection.message, objection.by),
-            Heard::Answer(Answer::Nobody) => (false, Some("nobody could be asked".into()), None),
+            Heard::Answer(Answer::Change(_) | Answer::Nobody) => {
+                (false, Some("nobody could be asked".into()), None)
+            }
             Heard::Silence => (false, Some(UNANSWERED_IN_TIME.into()), None),
             Heard::Stopped => (false, Some("the run was stopped".into()), None),
         };
@@ -233,18 +256,22 @@ impl ToolExecutor {
     ) -> Option<Result<Option<Display>, ToolError>> {
         let context = &self.0.context;
         let patience = self.0.limits.preview_timeout;
-        let previewed = tokio::time::timeout(patience, prepared.invocation.preview(context));
+        prepared.files.unpin();
+        let shown = context.clone().with_files(Arc::clone(&prepared.files));
+        let shown = shown.forbidding(prepared.forbidden.clone());
+        let previewed = tokio::time::timeout(patience, prepared.invocation.preview(shown));
         tokio::select! {
             biased;
             () = context.cancelled() => None,
-            previewed = previewed => Some(previewed.map_err(|_| {
-                ToolError::failed("the tool took too long to say what it would change")
+            previewed = previewed => Some(previewed.unwrap_or_else(|_| {
+                Err(ToolError::failed("the tool took too long to say what it would change"))
             })),
         }
     }
 
-    /// Makes a question ready to be shown: without secrets, and with what stands for all of it.
-    pub(super) fn make_showable(&self, question: &mut Question) {
+    /// Makes a question ready to be shown: without secrets, and with what stands for all of it, the states of the
+    /// files that the call would change included.
+    pub(super) fn make_showable(&self, question: &mut Question, files: &[String]) {
         let secrets = self.0.recorder.secrets();
         question.description = secrets.hide(&question.description).into_owned();
         if let Some(preview) = &mut question.preview {
@@ -259,6 +286,9 @@ impl ToolExecutor {
             serde_json::json!(reason),
         ];
         all.extend(question.inquiry.as_ref().map(|inquiry| serde_json::json!(inquiry.wanted)));
+        if !files.is_empty() {
+            all.push(serde_json::json!(files));
+        }
         let all = Value::Array(all);
         let hash = Sha256::digest(all.to_string());
         let number =
@@ -324,7 +354,63 @@ impl ToolExecutor {
         matches!(decision, Decision::Allow { .. })
     }
 
-    /// Somebody said yes, which is recorded: it holds also if the call begins in another process.
+    /// A person changed the arguments: the call is checked and decided about from the start, and the person is shown
+    /// what it would do now. Arguments that do not fit are said, and the call is asked about as it was.
+    fn ask_about_changed(
+        &self,
+        prepared: PreparedCall,
+        question: Question,
+        arguments: Value,
+    ) -> Once {
+        let PreparedCall { ticket, options, changed_from, .. } = prepared;
+        let original = changed_from.unwrap_or_else(|| Arc::clone(&question.arguments));
+        let call =
+            ToolCall::new(question.call.clone(), question.tool_name.clone(), arguments.clone());
+        let mut prepared = match self.decide(ticket, call, options) {
+            Ok((prepared, _)) => prepared,
+            Err((ticket, error)) => {
+                return self.ask_about_as_it_was((ticket, options), question, original, &error);
+            }
+        };
+        let until = self.0.context.clock().now().after(self.0.limits.approval_timeout);
+        let description = prepared.description.clone();
+        let decided = prepared.question.take();
+        let (arguments, reason) = decided
+            .map_or((Arc::new(arguments), question.reason.clone()), |decided| {
+                (decided.arguments, decided.reason)
+            });
+        let rules = Vec::new();
+        let question = Question { arguments, description, reason, rules, until, ..question };
+        prepared.question = Some(question);
+        prepared.changed_from = Some(original);
+        prepared.ticket.only_a_person_answers();
+        Once::Again(Box::new(prepared))
+    }
+
+    /// Asks about a call with the arguments that the model gave, since those of the person do not fit.
+    fn ask_about_as_it_was(
+        &self,
+        (ticket, options): (Ticket, CallOptions),
+        question: Question,
+        original: Arc<Value>,
+        problem: &ToolError,
+    ) -> Once {
+        let call = ToolCall::new(question.call, question.tool_name, Value::clone(&original));
+        match self.decide(ticket, call, options) {
+            Ok((mut prepared, _)) => {
+                if let Some(question) = &mut prepared.question {
+                    let reason = &question.reason;
+                    question.reason =
+                        format!("the changed arguments do not fit ({}); {reason}", problem.message);
+                }
+                Once::Again(Box::new(prepared))
+            }
+            Err((ticket, error)) => Once::Ended(Asked::Refused(ticket.answered(error))),
+        }
+    }
+
+    /// Somebody said yes. Other arguments make it another call: it is checked, decided about and shown to
+    /// hooks like any, only that nobody has to be asked about just what they wrote.
     async fn consented(
         &self,
         prepared: PreparedCall,
@@ -333,6 +419,9 @@ impl ToolExecutor {
     ) -> Once {
         let ended = |result| Once::Ended(Asked::Refused(result));
         let Consent { arguments, rules, by } = consent;
+        if prepared.changed_from.is_some() {
+            return self.consented_to_changed(prepared, &question, by).await;
+        }
         let changed = arguments.filter(|arguments| *arguments != *question.arguments);
         let limit = self.0.limits.max_event_bytes;
         let answered = EventBody::ApprovalAnswered {
@@ -364,7 +453,7 @@ impl ToolExecutor {
         let Some(arguments) = changed else {
             return Once::Ended(Asked::Consented(Box::new(prepared)));
         };
-        let PreparedCall { mut ticket, options, .. } = prepared;
+        let PreparedCall { mut ticket, options, files, .. } = prepared;
         let shown = for_event(&arguments, self.0.limits.max_event_bytes);
         ticket.note(format!("The user changed the arguments of this call to: {shown}"));
         let call = ToolCall::new(question.call, question.tool_name, arguments);
@@ -373,10 +462,46 @@ impl ToolExecutor {
             Err((ticket, error)) => return ended(ticket.answered(error)),
         };
         prepared.question = None;
+        // The files that were shown have to be as they were shown.
+        prepared.files = files;
+        self.hooked_after_consent(prepared).await
+    }
+
+    /// Somebody said yes to the arguments that they changed, and saw what these do.
+    async fn consented_to_changed(
+        &self,
+        mut prepared: PreparedCall,
+        question: &Question,
+        by: Option<String>,
+    ) -> Once {
+        let arguments = self.note_changed(&mut prepared, question);
+        let answered = EventBody::ApprovalAnswered {
+            tool_name: question.tool_name.clone(),
+            approved: true,
+            message: None,
+            by,
+            arguments: Some(arguments),
+            rules: Vec::new(),
+        };
+        if let Err(error) = prepared.ticket.record(answered) {
+            return Once::Ended(Asked::Refused(prepared.ticket.failed(error, None)));
+        }
+        self.hooked_after_consent(prepared).await
+    }
+
+    /// Tells the model which arguments the call has now, and returns them as events show them.
+    fn note_changed(&self, prepared: &mut PreparedCall, question: &Question) -> Value {
+        let arguments = for_event(&question.arguments, self.0.limits.max_event_bytes);
+        let note = format!("The user changed the arguments of this call to: {arguments}");
+        prepared.ticket.note(note);
+        arguments
+    }
+
+    async fn hooked_after_consent(&self, prepared: PreparedCall) -> Once {
         match self.asked_hooks(Decided::Ready(prepared), Person::Consented).await {
             Decided::Ready(prepared) => Once::Ended(Asked::Consented(Box::new(prepared))),
             Decided::Ask(prepared) => Once::Again(Box::new(prepared)),
-            Decided::Answered(result) => ended(result),
+            Decided::Answered(result) => Once::Ended(Asked::Refused(result)),
             Decided::Deferred(result) => Once::Ended(Asked::Deferred(result)),
         }
     }

@@ -51,19 +51,24 @@ impl ToolExecutor {
         join_all(calls.map(async |(index, ((entry, mut earlier), own))| {
             // However this call ends, those that wait for it go on.
             let _over = own.over.clone().drop_guard();
+            let mut own_footprint = footprints.get(index).cloned().unwrap_or_default();
             let decided = match entry {
                 Ok(decided) => decided,
                 // Most tools are here: what waiting takes is not part of every call.
                 Err(awaited) => {
                     let decided = Box::pin(self.come(*awaited)).await;
                     if let Some(prepared) = decided.prepared() {
-                        earlier = waits_of(index, &prepared.footprint().await, footprints);
+                        own_footprint = prepared.footprint().await;
+                        earlier = waits_of(index, &own_footprint, footprints);
                     }
                     decided
                 }
             };
-            let earlier = earlier.into_iter().filter_map(|index| standing.get(index)).collect();
-            self.take_part(decided, earlier, own).await
+            let earlier = earlier.into_iter().filter_map(|index| {
+                let other = footprints.get(index)?;
+                Some((standing.get(index)?, own_footprint.shares_a_path_with(other)))
+            });
+            self.take_part(decided, earlier.collect(), own).await
         }))
         .await
     }
@@ -75,17 +80,35 @@ impl ToolExecutor {
     async fn take_part(
         &self,
         decided: Decided,
-        earlier: Vec<&Standing>,
+        earlier: Vec<(&Standing, bool)>,
         own: &Standing,
     ) -> ToolResult {
         let parks = |result: Box<ToolResult>| {
             own.parked.store(true, Ordering::Relaxed);
             *result
         };
+        let wait = async |earlier: &[(&Standing, bool)], all: bool| {
+            let mut parked = false;
+            for (call, _) in earlier.iter().filter(|(_, shares)| all || *shares) {
+                call.over.cancelled().await;
+                parked |= call.parked.load(Ordering::Relaxed);
+            }
+            parked
+        };
+        let deferred = |prepared: PreparedCall| {
+            let why = ToolError::unavailable("an earlier call waits for an answer");
+            prepared.ticket.deferred(why)
+        };
+        // A person is shown what the call would change, which an earlier call decides that writes the same file.
+        let asks = matches!(decided, Decided::Ask(_));
+        let waits_for_parked = asks && wait(&earlier, false).await;
         let prepared = match decided {
             Decided::Answered(result) => return *result,
             Decided::Deferred(result) => return parks(result),
             Decided::Ready(prepared) => prepared,
+            Decided::Ask(prepared) if waits_for_parked => {
+                return parks(deferred(prepared));
+            }
             // Most calls are not asked about: what asking takes is not part of every call.
             Decided::Ask(prepared) => match Box::pin(self.ask_until_answered(prepared)).await {
                 Asked::Consented(prepared) => *prepared,
@@ -93,17 +116,8 @@ impl ToolExecutor {
                 Asked::Deferred(result) => return parks(result),
             },
         };
-        let mut parked = false;
-        for call in earlier {
-            call.over.cancelled().await;
-            parked |= call.parked.load(Ordering::Relaxed);
-        }
-        if parked {
-            return parks(
-                prepared
-                    .ticket
-                    .deferred(ToolError::unavailable("an earlier call waits for an answer")),
-            );
+        if wait(&earlier, true).await {
+            return parks(deferred(prepared));
         }
         match self.run_or_park(prepared).await {
             Ran::Ended(result) => *result,

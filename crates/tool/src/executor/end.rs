@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use convoke_core::event::FileSeen;
 use convoke_core::{
     Artifact, CallId, CallOutcome, Display, ErrorKind, EventBody, Millis, Part, Repeat, Timestamp,
     ToolError, ToolResult, Truncation,
@@ -34,6 +35,8 @@ pub(super) struct Ticket {
     rules_answer: bool,
     /// Whether the call began, and what happens if it begins again.
     begun: Option<Repeat>,
+    /// The files that it saw or left.
+    files: Vec<FileSeen>,
     open: bool,
 }
 
@@ -68,6 +71,7 @@ impl Ticket {
             notes: Vec::new(),
             rules_answer: true,
             begun: None,
+            files: Vec::new(),
             open: true,
         };
         match recorded {
@@ -126,6 +130,11 @@ impl Ticket {
         self.parts.recorder.sync().await.map_err(|error| unrecorded(&error))
     }
 
+    /// Records with its end that it saw or left these files.
+    pub(super) fn saw(&mut self, files: Vec<FileSeen>) {
+        self.files.extend(files);
+    }
+
     /// Tells the model something with the result.
     pub(super) fn note(&mut self, text: String) {
         self.notes.push(text);
@@ -172,6 +181,7 @@ impl Ticket {
                 error,
                 content,
                 duration_ms,
+                files: Vec::new(),
             },
         )
     }
@@ -181,7 +191,8 @@ impl Ticket {
         match output.failure.take() {
             Some(error) => self.failed(error, Some(output)),
             None => self.finish(None, output, |tool_name, error, content, duration_ms| {
-                EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+                let files = Vec::new();
+                EventBody::ToolCallFailed { tool_name, error, content, duration_ms, files }
             }),
         }
     }
@@ -209,11 +220,19 @@ impl Ticket {
                 content,
                 display: result.return_display.clone(),
                 duration_ms: result.duration,
+                files: Vec::new(),
             },
             CallOutcome::Failed { error, .. } => {
                 failure(tool_name, error.clone(), content, result.duration)
             }
         };
+        let saw = std::mem::take(&mut self.files);
+        let mut body = body;
+        if let EventBody::ToolCallCompleted { files, .. }
+        | EventBody::ToolCallFailed { files, .. } = &mut body
+        {
+            *files = saw;
+        }
         self.close(body);
         if let Some(entry) = &self.entry {
             entry.count(result.success(), result.duration.get());
@@ -348,7 +367,8 @@ impl Drop for Ticket {
             };
             let content = vec![Part::text(format!("Error ({}): {}", error.kind, error.message))];
             let duration_ms = Millis::new(self.started.elapsed());
-            self.close(EventBody::ToolCallFailed { tool_name, error, content, duration_ms });
+            let files = std::mem::take(&mut self.files);
+            self.close(EventBody::ToolCallFailed { tool_name, error, content, duration_ms, files });
             if let Some(entry) = &self.entry {
                 entry.count(false, self.started.elapsed());
             }

@@ -130,6 +130,7 @@ impl ToolExecutor {
                 content,
                 display: result.return_display.clone(),
                 duration_ms,
+                files: Vec::new(),
             },
             CallOutcome::Failed { error, .. } if error.kind == ErrorKind::Permission => {
                 let error = error.clone();
@@ -137,7 +138,13 @@ impl ToolExecutor {
             }
             CallOutcome::Failed { error, .. } => {
                 let error = error.clone();
-                EventBody::ToolCallFailed { tool_name, error, content, duration_ms }
+                EventBody::ToolCallFailed {
+                    tool_name,
+                    error,
+                    content,
+                    duration_ms,
+                    files: Vec::new(),
+                }
             }
         };
         let call = &result.call;

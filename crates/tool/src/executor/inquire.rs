@@ -78,7 +78,7 @@ impl ToolExecutor {
             fingerprint: String::new(),
             inquiry: Some(Arc::clone(&inquiry)),
         };
-        self.make_showable(&mut question);
+        self.make_showable(&mut question, &[]);
         let asked = EventBody::InquiryAsked {
             tool_name: tool_name.to_owned(),
             who: inquiry.who.clone(),
@@ -117,7 +117,7 @@ impl ToolExecutor {
                 (true, values, None, by.clone())
             }
             Answer::No(Objection { message, by }) => (false, None, message.clone(), by.clone()),
-            Answer::Nobody => (false, None, Some(silence.to_owned()), None),
+            Answer::Change(_) | Answer::Nobody => (false, None, Some(silence.to_owned()), None),
         };
         let (tool_name, who) = (tool_name.to_owned(), inquiry.who.clone());
         let answered = EventBody::InquiryAnswered { tool_name, who, accepted, values, message, by };

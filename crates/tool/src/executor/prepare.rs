@@ -18,6 +18,7 @@ use super::{CallOptions, ToolExecutor};
 use crate::approve::Question;
 use crate::authorize::{Authorizer, Decision, Request};
 use crate::context::ToolContext;
+use crate::files::CallFiles;
 use crate::roots::Place;
 use crate::schedule::Footprint;
 use crate::task::Uncontained;
@@ -43,6 +44,10 @@ pub struct PreparedCall {
     pub(super) question: Option<Question>,
     /// What it must not see.
     pub(super) forbidden: Forbidden,
+    /// The files that its preview showed.
+    pub(super) files: Arc<CallFiles>,
+    /// The arguments that the model gave, where a person changed them.
+    pub(super) changed_from: Option<Arc<Value>>,
 }
 
 impl PreparedCall {
@@ -258,6 +263,8 @@ impl ToolExecutor {
                 arguments: Some(arguments).filter(|_| !self.0.hooks.is_empty()),
                 question,
                 forbidden,
+                files: Arc::default(),
+                changed_from: None,
             },
             decision,
         ))
@@ -361,16 +368,18 @@ impl Held {
 
     /// Asks the tool what the call would change. That may read files, so it holds up nobody; a tool that
     /// breaks down over it will not run either.
-    pub(super) async fn preview(&mut self, context: &ToolContext) -> Option<Display> {
-        let invocation = self.0.take()?;
-        let context = context.clone();
+    pub(super) async fn preview(
+        &mut self,
+        context: ToolContext,
+    ) -> Result<Option<Display>, ToolError> {
+        let Some(invocation) = self.0.take() else { return Ok(None) };
         let previewed = tokio::task::spawn_blocking(move || {
-            let preview = invocation.preview(&context).map(bounded_display);
+            let preview = invocation.preview(&context);
             (invocation, preview)
         });
-        let (invocation, preview) = previewed.await.ok()?;
+        let Ok((invocation, preview)) = previewed.await else { return Ok(None) };
         self.0 = Some(invocation);
-        preview
+        preview.map(|preview| preview.map(bounded_display))
     }
 }
 

@@ -12,6 +12,8 @@ use super::ToolExecutor;
 use super::end::Stopped;
 use super::inquire::Asking;
 use super::prepare::{PreparedCall, resolve};
+use crate::context::ToolContext;
+use crate::files::Listing;
 use crate::progress::ProgressSender;
 use crate::task::{Contained, Uncontained};
 use crate::tool::ToolOutput;
@@ -89,6 +91,7 @@ impl ToolExecutor {
             repeat,
             forbidden,
             kind,
+            files,
             ..
         } = prepared;
         let Some(invocation) = invocation.take() else {
@@ -121,8 +124,9 @@ impl ToolExecutor {
         let call = ticket.call().clone();
         let context = self.0.context.for_call(call, token.clone(), progress.clone(), turn);
         let context = context.forbidding(forbidden).inquiring(inquirer);
-        let context = context.seeing(self.0.view.clone());
+        let context = context.seeing(self.0.view.clone()).with_files(files);
         let own = context.clone();
+        let before = listed(&own, kind).await;
         let mut work = Contained::spawn(async move { invocation.run(context).await });
         // An agent keeps its own time, which stands still while it waits for a person, and ends its own
         // calls when it has to stop. That of other calls stands still while they inquire.
@@ -146,6 +150,8 @@ impl ToolExecutor {
                 if let Some(reason) = own.parked() {
                     return Ran::Parked(ticket.deferred(ToolError::unavailable(reason)));
                 }
+                note_made(&own, before).await;
+                ticket.saw(own.take_noted());
                 return Ran::Ended(match ended {
                     Ok(Ok(output)) => ticket.completed(output),
                     Ok(Err(error)) => ticket.failed(error, None),
@@ -160,6 +166,7 @@ impl ToolExecutor {
         if let Some(reason) = own.parked() {
             return Ran::Parked(ticket.deferred(ToolError::unavailable(reason)));
         }
+        ticket.saw(own.take_noted());
         let partial = match ended {
             Ok(Ok(Ok(output))) => Some(ToolOutput { failure: None, ..output }),
             _ => said(&progress),
@@ -182,6 +189,27 @@ impl ToolExecutor {
         for path in writes {
             cache.forget(path);
         }
+    }
+}
+
+/// Lists the files before a command of a run that knows its files.
+async fn listed(context: &ToolContext, kind: Kind) -> Option<Listing> {
+    if kind != Kind::Execute || context.seen_files().is_none() {
+        return None;
+    }
+    let directory = context.working_directory().to_owned();
+    let listed = tokio::task::spawn_blocking(move || {
+        directory.canonicalize().ok().map(|directory| Listing::of(&directory))
+    });
+    listed.await.ok().flatten()
+}
+
+/// Notes the files that a command made: its run knows them.
+async fn note_made(context: &ToolContext, before: Option<Listing>) {
+    let Some(before) = before else { return };
+    let made = tokio::task::spawn_blocking(move || before.made());
+    for (path, hash) in made.await.unwrap_or_default() {
+        context.note_file(&path, (hash, None, None), None);
     }
 }
 

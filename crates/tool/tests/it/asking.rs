@@ -305,9 +305,12 @@ async fn a_tool_that_cannot_say_what_it_would_change_holds_up_nobody() {
     struct Never(Until);
     #[async_trait::async_trait]
     impl convoke_tool::Invocation for Never {
-        fn preview(&self, _: &ToolContext) -> Option<convoke_core::Display> {
+        fn preview(
+            &self,
+            _: &ToolContext,
+        ) -> Result<Option<convoke_core::Display>, convoke_core::ToolError> {
             assert!(self.0.lock().unwrap().recv().is_err(), "nothing is ever sent");
-            None
+            Ok(None)
         }
         async fn run(
             self: Box<Self>,
@@ -330,4 +333,51 @@ async fn a_tool_that_cannot_say_what_it_would_change_holds_up_nobody() {
     let result = executor.execute(ToolCall::new("c", "slow", json!({}))).await;
     let message = &result.error().unwrap().message;
     assert!(message.contains("took too long to say"), "{message}");
+}
+
+/// A person who changes the arguments sees what the call would do with them before it runs.
+#[tokio::test]
+async fn changed_arguments_are_asked_about_anew_and_are_what_runs() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&asked);
+    let approver = ask_with(move |question: Question| {
+        let mut kept = kept.lock().unwrap();
+        kept.push((question.arguments["size"].clone(), question.reason.clone()));
+        let answer = match kept.len() {
+            1 => Answer::Change(json!({ "size": "no number" })),
+            2 => Answer::Change(json!({ "size": 500 })),
+            3 => Answer::Change(json!({ "size": 5 })),
+            _ => Answer::yes(),
+        };
+        async { answer }
+    });
+    let registry = ToolRegistry::new();
+    let grow = FunctionTool::new("grow", "Grows.", async |size: Size, _: ToolContext| {
+        Ok::<u32, String>(size.size)
+    });
+    registry.register(grow.kind(Kind::Edit)).unwrap();
+    let sink = Arc::new(MemorySink::default());
+    let clock = Arc::new(SystemClock);
+    let context = ToolContext::builder("t").build();
+    let executor = ToolExecutor::builder(ToolView::of(registry), context)
+        .authorizer(BySize)
+        .approver(approver)
+        .recorder(Recorder::new("r", sink.clone(), clock))
+        .build();
+    let result = executor.execute(ToolCall::new("c", "grow", json!({ "size": 50 }))).await;
+    assert_eq!(result.value(), Some(&json!(5)));
+    assert!(result.text().contains("The user changed the arguments"), "{}", result.text());
+    let asked = asked.lock().unwrap();
+    let sizes: Vec<&Value> = asked.iter().map(|(size, _)| size).collect();
+    assert_eq!(sizes, [&json!(50), &json!(50), &json!(50), &json!(5)]);
+    assert!(asked[2].1.contains("too large"), "{asked:?}");
+    let answers: Vec<Option<Value>> = sink
+        .events()
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::ApprovalAnswered { arguments, .. } => Some(arguments.as_deref().cloned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answers, [Some(json!({ "size": 5 }))], "only what was seen is approved");
 }

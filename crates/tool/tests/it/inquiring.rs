@@ -29,7 +29,7 @@ fn registry() -> ToolRegistry {
         Ok::<_, String>(match heard {
             Answer::Yes(consent) => json!({ "heard": consent.arguments }),
             Answer::No(objection) => json!({ "refused": objection.message }),
-            Answer::Nobody => json!("nobody"),
+            Answer::Change(_) | Answer::Nobody => json!("nobody"),
         })
     };
     let both = async |_: Nothing, context: ToolContext| {

@@ -423,7 +423,7 @@ impl Agent {
                 };
                 return Some(self.ended(event, end));
             }
-            EventBody::ToolCallFailed { tool_name, error, duration_ms, content } => {
+            EventBody::ToolCallFailed { tool_name, error, duration_ms, content, .. } => {
                 let end = self.ending(event, tool_name, duration_ms.get());
                 let end = with_error(end, End::Failed, error);
                 return Some(self.ended(event, with_last_line(end, content)));

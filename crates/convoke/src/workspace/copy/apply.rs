@@ -1,16 +1,18 @@
 //! Applying what a run changed in a copy to the original, file by file, and taking back what was applied before.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt};
+use cap_std::fs::{Dir, MetadataExt, Permissions, PermissionsExt};
 use convoke_core::{Change, FileChange, RunId};
+use convoke_tool::files::{Changed, FileState, NewFile, Target};
 
+use super::blocking;
 use super::compare::{side, touched};
 use super::files::{Files, State, content, is_link, state};
-use super::{blocking, copy_file};
 use crate::workspace::changes::{Applied, Fit};
 use crate::workspace::diff::compare;
 use crate::workspace::known::AppliedFiles;
@@ -44,9 +46,13 @@ pub(in crate::workspace) async fn apply(
         for path in touched.iter().chain(&undone) {
             let looked_at = || WorkspaceError::files(source.join(path), "looked at");
             let place = look(&target, path, new.0.contains_key(path), &is_changed);
-            let there = match place.map_err(looked_at())? {
-                Place::File => state(&target, path).map_err(looked_at())?,
-                Place::Free => None,
+            let (before, there) = match place.map_err(looked_at())? {
+                // Its hash comes first: a change after this is noticed when it is exchanged.
+                Place::File => (
+                    before(&target, path).map_err(looked_at())?,
+                    state(&target, path).map_err(looked_at())?,
+                ),
+                Place::Free => (FileState::Absent, None),
                 taken @ Place::Taken(..) => {
                     conflicts.extend(taken.complaint(path));
                     continue;
@@ -57,7 +63,7 @@ pub(in crate::workspace) async fn apply(
             if there.as_ref() == wanted {
                 continue;
             }
-            to_do.push(path);
+            to_do.push((path, before));
             let is_ours = applied.get(&*path.to_string_lossy()) == Some(&in_short(there.as_ref()));
             if there.as_ref() != old.0.get(path) && !is_ours {
                 conflicts.push(path.display().to_string());
@@ -80,18 +86,26 @@ pub(in crate::workspace) async fn apply(
             .map_err(WorkspaceError::files(tree, "opened"))?;
         // What goes makes room: a directory may be in the place of a file, or the other way round.
         let (gone, others): (Vec<_>, Vec<_>) =
-            to_do.into_iter().partition(|path| !new.0.contains_key(*path));
+            to_do.into_iter().partition(|(path, _)| !new.0.contains_key(*path));
         let cannot = |path: &Path| WorkspaceError::files(source.join(path), "written");
-        for path in &gone {
-            remove(&target, path).map_err(cannot(path))?;
+        let mut lost_races = Vec::new();
+        for (path, before) in &gone {
+            if !remove(&target, path, *before).map_err(cannot(path))? {
+                lost_races.push(path.display().to_string());
+            }
         }
-        for path in others {
+        for (path, before) in others {
             let Some(wanted) = new.0.get(path) else { continue };
-            put(&from, &target, path, wanted).map_err(cannot(path))?;
+            if !put(&from, &target, path, (wanted, before)).map_err(cannot(path))? {
+                lost_races.push(path.display().to_string());
+            }
         }
         // Only now: a directory that is filled again stays the one it is.
-        for path in gone {
+        for (path, _) in gone {
             remove_emptied(&target, path);
+        }
+        if !lost_races.is_empty() {
+            return Err(WorkspaceError::Conflict { path: source, files: lost_races });
         }
         Ok(Applied { fit, files, undone })
     })
@@ -129,10 +143,35 @@ fn taken_back(target: &Dir, new: &Files, path: &Path, was_there: bool) -> io::Re
     Ok(FileChange { path: name.into_owned(), from: None, change, added, removed })
 }
 
-fn remove(from: &Dir, path: &Path) -> io::Result<()> {
-    match from.remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// Returns the state of a file of the original, which is compared again when the file is replaced.
+fn before(target: &Dir, path: &Path) -> io::Result<FileState> {
+    match FileState::of(target, path.as_os_str()) {
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(FileState::Absent),
+        state => state,
+    }
+}
+
+/// Removes a file that is still as it was looked at, and tells whether it was.
+fn remove(from: &Dir, path: &Path, before: FileState) -> io::Result<bool> {
+    let Some((directory, name)) = opened(from, path)? else { return Ok(true) };
+    let target = Target { directory: &directory, name, keep: None };
+    let removed = target.remove(&|state| *state == before)?;
+    Ok(matches!(removed, Changed::Done(_) | Changed::Refused(FileState::Absent)))
+}
+
+/// Opens the directory of a path; nothing, if there is none.
+fn opened<'a>(root: &Dir, path: &'a Path) -> io::Result<Option<(Dir, &'a OsStr)>> {
+    let Some(name) = path.file_name() else { return Ok(None) };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = parent.map_or_else(|| root.try_clone(), |parent| root.open_dir(parent));
+    match directory {
+        Ok(directory) => Ok(Some((directory, name))),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -150,31 +189,47 @@ fn clear_away(root: &Dir, path: &Path) -> io::Result<()> {
     root.remove_dir(path)
 }
 
-/// Makes a path what it is in the workspace. A file appears whole or not at all.
-fn put(from: &Dir, to: &Dir, path: &Path, wanted: &State) -> io::Result<()> {
+/// Makes a path what it is in the workspace, if it is still as it was looked at, and tells whether it was. A file
+/// appears whole or not at all.
+fn put(
+    from: &Dir,
+    to: &Dir,
+    path: &Path,
+    (wanted, before): (&State, FileState),
+) -> io::Result<bool> {
     let parent = path.parent().unwrap_or(Path::new(""));
     if !parent.as_os_str().is_empty() {
         to.create_dir_all(parent)?;
     }
     let there = to.symlink_metadata(path).ok();
-    if there.as_ref().is_some_and(cap_std::fs::Metadata::is_dir) {
+    let is_directory = there.as_ref().is_some_and(cap_std::fs::Metadata::is_dir);
+    if is_directory {
         clear_away(to, path)?;
     }
-    // A name of which nobody has a file, and that is short enough everywhere.
-    let mut names = (0..u32::MAX).map(|number| parent.join(format!(".convoke-{number}")));
-    let new = names.find(|name| to.symlink_metadata(name).is_err());
-    let new = new.ok_or(io::ErrorKind::AlreadyExists)?;
-    let made = if is_link(wanted) {
-        from.read_link_contents(path).and_then(|target| to.symlink_contents(target, &new))
-    } else {
-        let there = there.filter(cap_std::fs::Metadata::is_file);
-        let usual = if wanted.mode == "100755" { 0o755 } else { 0o644 };
-        let bits = there.map_or(usual, |there| there.mode() & 0o666 | usual & 0o111);
-        copy_file(from, to, path, &new, bits)
-    };
-    let put = made.and_then(|()| to.rename(&new, to, path));
-    if put.is_err() {
-        to.remove_file(&new).ok();
+    let Some((directory, name)) = opened(to, path)? else { return Ok(false) };
+    let target = Target { directory: &directory, name, keep: None };
+    let before = if is_directory { FileState::Absent } else { before };
+    if is_link(wanted) {
+        let link = from.read_link_contents(path)?;
+        if before != FileState::Absent
+            && let Changed::Refused(_) = target.remove(&|state| *state == before)?
+        {
+            return Ok(false);
+        }
+        return match directory.symlink_contents(link, name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            made => made.map(|()| true),
+        };
     }
-    put
+    let there = there.filter(cap_std::fs::Metadata::is_file);
+    let usual = if wanted.mode == "100755" { 0o755 } else { 0o644 };
+    let bits = there.map_or(usual, |there| there.mode() & 0o666 | usual & 0o111);
+    // Whoever runs this has to be able to remove it again.
+    let permissions = Permissions::from_mode(bits & 0o777 | 0o600);
+    let mut new = NewFile::write(&directory, from.open(path)?, Some(permissions))?;
+    let changed = match before {
+        FileState::Absent => target.create(&mut new),
+        _ => target.replace(&mut new, &|state| *state == before),
+    };
+    Ok(matches!(changed?, Changed::Done(_)))
 }

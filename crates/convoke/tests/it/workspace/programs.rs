@@ -131,6 +131,7 @@ async fn a_run_tells_what_it_changed() {
     let workspace = scene.worktree("r1").await.unwrap();
     let runtime = runtime(&scene, &workspace);
     let model = ScriptedModel::new([
+        Turn::call("read_file", json!({ "path": "a.txt" })),
         Turn::call("write_file", json!({ "path": "a.txt", "content": "one\n" })),
         Turn::text("done"),
     ]);

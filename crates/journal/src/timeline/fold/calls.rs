@@ -36,12 +36,19 @@ impl<'e> Fold<'e> {
                     call.fraction = update.fraction.or(call.fraction);
                 })
             }
-            EventBody::ToolCallCompleted { tool_name, result, content, display, duration_ms } => {
+            EventBody::ToolCallCompleted {
+                tool_name,
+                result,
+                content,
+                display,
+                duration_ms,
+                ..
+            } => {
                 let state = CallState::Completed(result);
                 self.finish_call(agent, event, tool_name, state, content, *duration_ms)
                     && self.for_call(agent, event, |call| call.display = display.as_ref())
             }
-            EventBody::ToolCallFailed { tool_name, error, content, duration_ms } => {
+            EventBody::ToolCallFailed { tool_name, error, content, duration_ms, .. } => {
                 let state = CallState::Failed(error);
                 self.finish_call(agent, event, tool_name, state, content, *duration_ms)
             }
@@ -73,7 +80,11 @@ impl<'e> Fold<'e> {
                 until,
                 ..
             } => {
-                known.is_none_or(|call| call.approval.is_none())
+                // A person who changes the arguments is shown the call anew.
+                let is_new = |call: &mut Call<'_>| {
+                    call.approval.is_none() || call.state == CallState::Waiting
+                };
+                known.is_none_or(is_new)
                     && self.for_open_call(agent, event, tool_name, |call| {
                         call.state = CallState::Waiting;
                         call.approval = Some(Approval {

@@ -153,6 +153,7 @@ mod judges {
             content: Vec::new(),
             display: None,
             duration_ms: convoke_core::Millis::default(),
+            files: Vec::new(),
         };
         let judge = |script: &str| {
             let (events, call) = (CollectedEvents::default(), CallId::new("c"));

@@ -5,7 +5,6 @@ mod look;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::Stdio;
-use std::sync::Arc;
 
 use convoke_core::count::count;
 use convoke_tool::{Answer, Question};
@@ -36,8 +35,6 @@ const BY: &str = "terminal";
 pub(in crate::commands::run) struct Asked {
     question: Question,
     answer: oneshot::Sender<Answer>,
-    /// The arguments as the person left them, which count only when the person has seen them again.
-    edited: Option<Value>,
     /// What the agent is called that asks, where it is known by more than its path.
     agent: Option<String>,
     /// What was entered so far, where it is an inquiry.
@@ -86,7 +83,7 @@ impl Meaning {
 impl Asked {
     pub(super) fn new(question: Question, answer: oneshot::Sender<Answer>) -> Self {
         let answering = question.inquiry.clone().map(Answering::new);
-        Self { question, answer, edited: None, agent: None, answering, is_hidden: false, more: 0 }
+        Self { question, answer, agent: None, answering, is_hidden: false, more: 0 }
     }
 
     /// Calls the agent that asks by the name it has in this view.
@@ -182,8 +179,7 @@ impl Asked {
 
     /// Says what is allowed by always saying yes, in lines.
     fn always(&self, tools: &Tools, stream: &Stream) -> Vec<String> {
-        // What was changed by hand is one thing; no rule was proposed for it.
-        if self.question.rules.is_empty() || self.edited.is_some() {
+        if self.question.rules.is_empty() {
             return Vec::new();
         }
         let rules = look::allowed_by(&self.question.rules);
@@ -201,7 +197,11 @@ impl Asked {
     ) -> Option<Unanswered> {
         let tools = &approvals.tools;
         let line = match said {
-            Said::Edited(arguments) => return Some(self.with(arguments, tools, stream)),
+            Said::Edited(arguments) if arguments == *self.question.arguments => {
+                return Some(self.again("nothing was changed", tools, stream));
+            }
+            // The call is checked anew and shown with what it would do now.
+            Said::Edited(arguments) => return self.answer(Answer::Change(arguments)),
             Said::Line(line) => line,
         };
         if line.is_none() {
@@ -221,17 +221,10 @@ impl Asked {
                 );
                 Some(self.view(tools, stream))
             }
-            Meaning::Once => match self.edited.clone() {
-                Some(arguments) => self.answer(Answer::with_arguments(arguments)),
-                None => self.answer(Answer::yes()),
-            },
+            Meaning::Once => self.answer(Answer::yes()),
             Meaning::Help => Some(self.again(HELP, tools, stream)),
             Meaning::Nothing => {
                 Some(self.again("that is no answer; y is yes and n is no", tools, stream))
-            }
-            Meaning::Always | Meaning::Save if self.edited.is_some() => {
-                let problem = "what you changed can be allowed once; say yes or no";
-                Some(self.again(problem, tools, stream))
             }
             Meaning::Refuse => self.answer(Answer::no()),
             Meaning::Message => {
@@ -285,15 +278,6 @@ impl Asked {
         None
     }
 
-    /// Shows the arguments as the person left them, and asks about them.
-    fn with(mut self, arguments: Value, tools: &Tools, stream: &Stream) -> Unanswered {
-        self.question.preview = None;
-        self.question.arguments = Arc::new(arguments.clone());
-        (self.edited, self.is_hidden) = (Some(arguments), false);
-        let changed = format!("it would run with:\n{}", look::what(&self.question));
-        self.again(&changed, tools, stream)
-    }
-
     /// Says why that was no answer, and asks again.
     fn again(self, problem: &str, tools: &Tools, stream: &Stream) -> Unanswered {
         indented(stream, problem);
@@ -317,7 +301,7 @@ impl Asked {
         (self, line)
     }
 
-    /// Lets the person change the arguments. What comes of it is the answer, unless it cannot be used.
+    /// Lets the person change the arguments. The call is asked about anew with what comes of it.
     fn edit(self, tools: &Tools, stream: &Stream) -> Unanswered {
         let Some(editor) = tools.editor.clone() else {
             return self.again("there is no editor; EDITOR names one", tools, stream);
