@@ -8,8 +8,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use convoke_core::run::Child;
 use convoke_core::{
-    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Usage,
+    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Status, Usage,
 };
 use serde_json::Value;
 
@@ -73,6 +74,11 @@ impl Paused {
     /// Returns how it ended, if it did.
     pub fn outcome(&self) -> Option<Outcome> {
         self.state.lock().outcome().cloned()
+    }
+
+    /// Tells whether it is a copy of another run that nobody has resumed with a message yet.
+    pub fn is_new_fork(&self) -> bool {
+        self.state.lock().is_new_fork()
     }
 
     /// Returns what it may use and how it ends.
@@ -221,10 +227,15 @@ pub(crate) fn taken_up(
     events
 }
 
-/// Says which agents in the background were stopped together with a run, and are not taken up with it. Those that
-/// it waited for are named in the answers to their calls.
+/// Says which agents in the background were stopped together with a run, or worked where it was cut, and are not taken
+/// up with it. Those that it waited for are named in the answers to their calls.
 fn given_up(run: &Run) -> Option<String> {
-    let stopped = run.children().iter().filter(|(_, child)| child.background && child.stopped);
+    let is_cut = |child: &Child| {
+        let waits = |outcome: &Outcome| outcome.status == Status::Parked;
+        run.is_new_fork() && child.outcome.as_ref().is_none_or(waits)
+    };
+    let stops = |child: &Child| child.background && (child.stopped || is_cut(child));
+    let stopped = run.children().iter().filter(|(_, child)| stops(child));
     let named = stopped
         .map(|(id, child)| format!("`{}` (agent_id: {})", child.name, short_id(run.id(), id)));
     let named: Vec<String> = named.collect();
@@ -242,7 +253,9 @@ fn resumed(
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };
     let mut lost = Usage::default();
-    if run.owes_an_answer() {
+    let redirected = anything_else && run.is_new_fork();
+    // The original has the answer that a redirected copy does not ask for again.
+    if run.owes_an_answer() && !redirected {
         lost = Usage { input_tokens: run.context_tokens(), estimated: true, ..lost };
         lost.cost = run.settings().model.price.map(|price| price.of(&lost));
     }
@@ -251,6 +264,7 @@ fn resumed(
         settings: (settings != *run.settings()).then_some(settings),
         lost,
         anything_else,
+        redirected,
         again,
         origin: if agent.origin == *origin { Value::Null } else { agent.origin.clone() },
     }

@@ -12,7 +12,7 @@ use crate::files;
 use crate::summary::Gathered;
 
 /// The form of the cache; another one is not read.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 /// What was gathered from every journal when it was last listed.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -136,6 +136,12 @@ struct Started {
 }
 
 #[derive(Deserialize)]
+struct Resumed {
+    #[serde(default)]
+    redirected: bool,
+}
+
+#[derive(Deserialize)]
 struct Ended {
     outcome: Outcome,
     usage: Usage,
@@ -281,6 +287,10 @@ impl Gathered {
             // The calls that inquired are lost, or are made again and ask again: those of agents as well, if the
             // whole tree is taken up.
             "run_resumed" => {
+                let Resumed { redirected } = line::parse::<Line<_>>(line).ok()?.data;
+                if redirected && of_root {
+                    self.asked.clear();
+                }
                 let lost = |call: &(String, String)| of_root || call.0 == glance.run;
                 for call in self.inquired.iter().filter(|call| lost(call)) {
                     self.asked.remove(call);

@@ -92,7 +92,9 @@ impl GoesOn {
         };
         let task = self.task(message, &session)?;
         let waits = paused.outcome().is_some_and(|outcome| outcome.status == Status::Parked);
-        if waits && task.is_some() && !output.is_quiet() {
+        // A copy that gets a message does not ask what the original asked.
+        let is_fork = paused.is_new_fork();
+        if waits && task.is_some() && !is_fork && !output.is_quiet() {
             output
                 .err
                 .line("a question is open: it is asked first, and what you say is heard after it");

@@ -12,8 +12,15 @@ use crate::time::Timestamp;
 impl Run {
     /// Somebody takes the run up again, perhaps with another model or other limits.
     pub(super) fn go_on(&mut self, event: &Event) {
-        let EventBody::RunResumed { model, settings, lost, anything_else, again, origin: _ } =
-            &event.body
+        let EventBody::RunResumed {
+            model,
+            settings,
+            lost,
+            anything_else,
+            redirected,
+            again,
+            origin: _,
+        } = &event.body
         else {
             return;
         };
@@ -30,16 +37,36 @@ impl Run {
                 self.phase = Phase::Ready;
             }
         }
-        self.resume(event.ts, *anything_else);
+        if *redirected {
+            self.redirect();
+        }
+        self.resume(event.ts, *anything_else, *redirected);
         self.reopen(again);
+    }
+
+    /// The user continues a copy in another way than the original: what was open where it was cut is not repeated. Its
+    /// calls are answered without being made, the answer that the model was asked for is not waited for, and its
+    /// turn ends.
+    fn redirect(&mut self) {
+        self.redirected = true;
+        self.turn.answered |= self.turn.open;
+        self.children.abandon();
+        self.due.remove(&Due::Reflect);
+        match &mut self.phase {
+            Phase::Calling(batch) => batch.abandon(),
+            // A summary or a plan that the model has made is kept.
+            Phase::Concluding(..) | Phase::New | Phase::Ended => {}
+            phase @ (Phase::Ready | Phase::Asking(_) | Phase::Checking(_)) => *phase = Phase::Ready,
+        }
     }
 
     /// What was under way goes on or is made again; a run that had ended
     /// gets its turns, its time and its calls anew.
-    fn resume(&mut self, now: Timestamp, anything_else: bool) {
+    fn resume(&mut self, now: Timestamp, anything_else: bool, redirected: bool) {
         self.clock.resume(now);
         (self.cancelled, self.failure) = (None, None);
-        let ended = self.outcome.take().is_some_and(|outcome| outcome.status != Status::Parked);
+        let outcome = self.outcome.take();
+        let ended = redirected || outcome.is_some_and(|outcome| outcome.status != Status::Parked);
         if let Phase::Calling(batch) = &mut self.phase {
             batch.lose_unsafe();
             if anything_else && ended {
