@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use convoke_core::run::Child;
 use convoke_core::{
-    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Status, Usage,
+    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Status,
+    TaskContext, Usage,
 };
 use serde_json::Value;
 
@@ -89,6 +90,11 @@ impl Paused {
     /// Returns the model that worked on it.
     pub fn model(&self) -> String {
         self.state.lock().model().to_owned()
+    }
+
+    /// Returns its task and what came of it, once it has begun.
+    pub fn task(&self) -> Option<TaskContext> {
+        self.state.lock().task().cloned()
     }
 
     /// Returns about how many tokens its next request takes in.

@@ -60,8 +60,7 @@ pub enum JournalError {
     },
     /// The run ended before its journal had a first line.
     #[error(
-        "the journal of run `{run}` is empty: the run was interrupted before anything happened; \
-         remove it and start again"
+        "run `{run}` never started: its journal is empty, since its process was lost before anything began"
     )]
     Empty {
         /// Which run.

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -150,6 +150,11 @@ pub(crate) fn names(path: &Path) -> io::Result<Vec<String>> {
         names.extend(entry?.file_name().into_string());
     }
     Ok(names)
+}
+
+/// Returns the path of a directory without links.
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
 }
 
 /// Returns how long nothing was changed in a directory.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
+use convoke_core::Timestamp;
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,13 @@ impl Stamp {
             seconds: i64::from(status.st_mtime),
             nanoseconds: u64::try_from(status.st_mtime_nsec).unwrap_or_default(),
         }
+    }
+}
+
+impl Stamp {
+    /// Returns when the file was last changed.
+    pub(crate) const fn changed(&self) -> Timestamp {
+        Timestamp::from_millis(self.seconds.saturating_mul(1000))
     }
 }
 

@@ -86,7 +86,7 @@ pub mod timeline;
 pub use collect::{Collected, Collection, Policy, Unfinished};
 pub use damage::{Damage, Reason};
 pub use error::JournalError;
-pub use find::FindError;
+pub use find::{FindError, Newest, Scope, is_same_directory};
 pub use head::Vouched;
 pub use header::{FORMAT, Forked};
 pub use inbox::{Inbox, Item, SetAside, Waiting};

@@ -193,7 +193,7 @@ impl Store {
         Head::read(&path).tried("read", &path)
     }
 
-    fn head(&self, run: &RunId) -> PathBuf {
+    pub(crate) fn head(&self, run: &RunId) -> PathBuf {
         Head::path(&self.root, run)
     }
 

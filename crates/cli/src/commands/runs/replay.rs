@@ -6,7 +6,7 @@ use convoke_core::{Cause, ExitCode};
 use serde::Serialize;
 
 use super::goes_on::refuse_served;
-use super::named::Opened;
+use super::named::{LastFlag, Opened};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -27,9 +27,8 @@ pub(crate) struct Replay {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long)]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Print JSON
     #[arg(long)]
     json: bool,

@@ -22,7 +22,7 @@ use self::lines::Amount;
 use self::row::{Row, Told};
 use self::story::Order;
 use super::answer::{name, whole};
-use super::named::{self, Opened};
+use super::named::{self, LastFlag, Opened};
 use super::state::State;
 use super::unanswered::Questions;
 use crate::commands::inquiry::Answering;
@@ -58,9 +58,8 @@ pub(crate) struct Show {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long)]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Put what a subagent did below what started it
     #[arg(long)]
     tree: bool,
