@@ -65,7 +65,7 @@ fn last_means_the_newest_run_of_this_directory() {
         let ran = world.at(&empty, &["runs", command, "--last"]);
         assert_eq!(ran.code, Some(2), "{command}: {ran:?}");
         assert!(ran.stderr.contains("no run works in `[root]/home/empty`"), "{command}: {ran:?}");
-        assert!(ran.stderr.contains("there are 2 runs elsewhere"), "{command}: {ran:?}");
+        assert!(ran.stderr.contains("(elsewhere: 2 runs)"), "{command}: {ran:?}");
         assert!(ran.stderr.contains("`convoke runs list`"), "{command}: {ran:?}");
     }
     let ran = world.at(&empty, &["runs", "resume"]);

@@ -53,7 +53,7 @@ pub(in crate::commands) fn none_here(
     }
     let here = session.working_directory().display();
     let others = amounts::count(elsewhere as u64, "run");
-    Failure::usage(format!("no run works in `{here}`; there are {others} elsewhere"))
+    Failure::usage(format!("no run works in `{here}` (elsewhere: {others})"))
         .hint("`convoke runs list` shows the runs of all directories")
         .hint("`--last --all` means the newest of them")
 }
