@@ -89,7 +89,7 @@ pub use error::JournalError;
 pub use find::{FindError, Newest, Scope, is_same_directory};
 pub use head::Vouched;
 pub use header::{FORMAT, Forked};
-pub use inbox::{Inbox, Item, SetAside, Waiting};
+pub use inbox::{Inbox, Item, PutResult, SetAside, Waiting};
 pub use journal::{Journal, RunJournal};
 pub use memory::MemoryJournal;
 pub use owner::Owner;

@@ -116,7 +116,7 @@ impl Export {
                 }
             }
         }
-        damaged(id, recorded)
+        damaged(&id, &recorded)
     }
 
     /// Nobody reads the source of a page on a terminal.

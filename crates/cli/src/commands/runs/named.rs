@@ -121,14 +121,6 @@ impl Opened {
         let recorded = store.read(&id).map_err(|error| failure(&error))?;
         Ok(Self { store, id, recorded })
     }
-
-    /// Refuses a run that is not intact.
-    pub(super) fn intact(self) -> Result<Self, Failure> {
-        match self.recorded.damage {
-            Some(damage) => Err(failure(&JournalError::Damaged { run: self.id, damage })),
-            None => Ok(self),
-        }
-    }
 }
 
 /// Finds a run by its id, or by any part of it that no other has.

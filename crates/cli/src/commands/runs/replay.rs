@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::goes_on::refuse_served;
 use super::named::{LastFlag, Opened};
+use super::show::damaged;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -57,11 +58,12 @@ impl Replay {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let opened = Opened::of(session, &self.words, self.last)?.intact()?;
-        let Opened { id, recorded, .. } = opened;
+        let Opened { id, recorded, .. } = Opened::of(session, &self.words, self.last)?;
         refuse_served(&id, &recorded.events)?;
-        let (run, events) = (id.to_string(), recorded.events.len());
-        match replay(&id, &recorded.events) {
+        // What is not as it was recorded cannot be compared, nor what follows from it.
+        let intact = recorded.intact();
+        let (run, events) = (id.to_string(), intact.len());
+        match replay(&id, intact) {
             Ok(again) => {
                 if self.json {
                     let decided = Some(again.decided);
@@ -72,7 +74,7 @@ impl Replay {
                     let decided = amounts::count(again.decided as u64, "decision");
                     output.out.line(format_args!("{run}: the same; {events}, {decided}"));
                 }
-                Ok(ExitCode::Done)
+                damaged(&id, &recorded)
             }
             Err(difference) => {
                 if self.json {

@@ -67,6 +67,9 @@ impl Resume {
                 &format!("the journal ended in the middle of a line; {bytes} {were} cut off"),
             );
         }
+        for damage in &reopened.lost {
+            doubt(output, &format!("{damage}; the run goes on without that text"));
+        }
         refuse_served(&id, &reopened.events)?;
         refuse_never_started(&id, &reopened.events)?;
         if message.is_none()

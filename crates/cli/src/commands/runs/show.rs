@@ -12,7 +12,7 @@ use std::process::Stdio;
 
 use clap::Args;
 use convoke::journal::timeline::Timeline;
-use convoke::journal::{JournalError, OpenQuestion, Recorded, Store};
+use convoke::journal::{OpenQuestion, Recorded, Store};
 use convoke::tools::{Clock, SystemClock};
 use convoke_core::policy::RuleSpec;
 use convoke_core::{Event, ExitCode, RunId};
@@ -112,7 +112,7 @@ impl Show {
             let lines = shown.lines(&rows, order, amount, output);
             page(&lines, session, &output.out, Ok(Stdio::inherit()));
         }
-        damaged(id.clone(), recorded)
+        damaged(&id, &recorded)
     }
 }
 
@@ -312,10 +312,10 @@ pub(super) fn page(
 }
 
 /// What is intact was shown; this says what is not.
-pub(super) fn damaged(run: RunId, recorded: Recorded) -> Result<ExitCode, Failure> {
-    match recorded.damage {
+pub(super) fn damaged(run: &RunId, recorded: &Recorded) -> Result<ExitCode, Failure> {
+    match recorded.problem(run) {
         None => Ok(ExitCode::Done),
-        Some(damage) => Err(named::failure(&JournalError::Damaged { run, damage })),
+        Some(problem) => Err(named::failure(&problem)),
     }
 }
 
