@@ -222,3 +222,83 @@ fn run_that_was_lost_before_it_started_is_told_as_such_and_collected() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(world.runs(), Vec::<Value>::new());
 }
+
+#[test]
+fn one_of_two_answers_at_the_same_time_counts_and_the_other_is_told() {
+    for _ in 0..6 {
+        let world = World::new(vec![command("touch made"), say("Done."), say("Done.")]);
+        assert_eq!(world.run(Wire::OpenAiChat, &["--on-ask", "park", "Go."]).code, Some(8));
+        let run = id(&world.runs()[0]);
+        let shown = world.scene.json(&["runs", "show", &run, "--json"]);
+        let call = shown["questions"][0]["call"].as_str().unwrap().to_owned();
+        let item = format!("{run}/{call}");
+        let answers = ["approve", "deny"].map(|verb| {
+            // The run of a call may be named, though no other call has its id.
+            world.scene.command(&["runs", verb, &run, &item]).spawn().unwrap()
+        });
+        let [approved, denied] =
+            answers.map(|answer| world.scene.ended(&answer.wait_with_output().unwrap()));
+        assert_ne!(approved.code == Some(0), denied.code == Some(0), "{approved:?} {denied:?}");
+        let late = if approved.code == Some(0) { &denied } else { &approved };
+        assert!(late.stderr.contains("answer"), "{late:?}");
+        let ran = world.scene.run(&["runs", "resume", &run]);
+        let made = world.scene.project().join("made").exists();
+        assert_eq!(made, approved.code == Some(0), "{approved:?} {denied:?} {ran:?}");
+    }
+}
+
+#[test]
+fn audit_tells_of_a_damaged_head_and_of_bytes_after_the_end() {
+    let world = World::new(vec![say("Done.")]);
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let run = id(&world.runs()[0]);
+    let state = world.scene.root().join("home/.local/state/convoke");
+    let (head, journal) =
+        (state.join("heads").join(&run), state.join("runs").join(&run).join("journal.jsonl"));
+    assert_eq!(world.scene.run(&["runs", "audit", &run]).code, Some(0));
+    let good = fs::read(&head).unwrap();
+    fs::write(&head, [&good[..30], b"?", &good[31..]].concat()).unwrap();
+    let ran = world.scene.run(&["runs", "audit", &run]);
+    assert_eq!(ran.code, Some(9), "{ran:?}");
+    assert!(ran.stderr.contains("is damaged") && !ran.stderr.contains("no head"), "{ran:?}");
+    fs::write(&head, good).unwrap();
+    let whole = fs::read(&journal).unwrap();
+    fs::write(&journal, [&whole[..], b"junk without an end"].concat()).unwrap();
+    let ran = world.scene.run(&["runs", "audit", &run]);
+    assert_eq!(ran.code, Some(9), "{ran:?}");
+    assert!(ran.stderr.contains("19 bytes stand after the last line"), "{ran:?}");
+}
+
+#[test]
+fn lost_text_does_not_hide_later_events_and_does_not_stop_a_resume() {
+    let read: Reaction = Reply::default().call("read_file", json!({ "path": "long.txt" })).into();
+    let world = World::new(vec![read, say("Seen."), say("More.")]);
+    fs::write(world.scene.project().join("long.txt"), "long line of text\n".repeat(5_000)).unwrap();
+    assert_eq!(world.run(Wire::OpenAiChat, &["Go."]).code, Some(0));
+    let run = id(&world.runs()[0]);
+    let blobs = world.scene.root().join("home/.local/state/convoke/runs").join(&run).join("blobs");
+    let mut lost = 0;
+    for blob in fs::read_dir(&blobs).unwrap() {
+        let blob = blob.unwrap().path();
+        if fs::read_to_string(&blob).unwrap().contains("long line") {
+            fs::remove_file(blob).unwrap();
+            lost += 1;
+        }
+    }
+    assert!(lost > 0);
+    for words in [&["show", &run][..], &["export", &run], &["show", &run, "--json"]] {
+        let ran = world.scene.run(&[&["runs"], words].concat());
+        assert_eq!(ran.code, Some(9), "{ran:?}");
+        assert!(ran.stdout.contains("Seen."), "what came later is there: {ran:?}");
+        assert!(ran.stderr.contains("is lost") && ran.stderr.contains("missing"), "{ran:?}");
+    }
+    let ran = world.scene.run(&["runs", "replay", &run]);
+    assert_eq!(ran.code, Some(9), "{ran:?}");
+    assert!(ran.stdout.contains("the same"), "as far as it is intact: {ran:?}");
+    assert_eq!(world.scene.run(&["runs", "audit", &run]).code, Some(9));
+    let ran = world.scene.run(&["runs", "resume", &run, "Go on."]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "More.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("the run goes on without that text"), "{ran:?}");
+    let request = world.server.requests().pop().unwrap();
+    assert!(String::from_utf8(request.body).unwrap().contains("[lost: "));
+}

@@ -354,7 +354,9 @@ fn damage_is_told_after_what_is_intact() {
     {
         let ran = scene.run(command);
         assert_eq!(ran.code, Some(9), "{command:?}: {ran:?}");
-        assert!(ran.stdout.contains("read_file") && !ran.stdout.contains("cargo test"), "{ran:?}");
+        // What comes after the damage is shown, too.
+        assert!(ran.stdout.contains("read_file") && ran.stdout.contains("cargo test"), "{ran:?}");
+        assert!(ran.stderr.contains("after it can be read"), "{ran:?}");
         assert!(ran.stderr.contains("is damaged: line 7 is not JSON"), "{ran:?}");
         assert!(ran.stderr.contains(&format!("convoke runs fork {DONE} --at 5")), "{ran:?}");
     }

@@ -47,7 +47,8 @@ fn opened_as(world: &World, bytes: &[u8]) -> Result<usize, JournalError> {
         }
         (Ok(read), Err(JournalError::Damaged { damage, .. })) => {
             assert_eq!(read.damage.as_ref(), Some(damage));
-            assert_eq!(read.events.len() as u64, damage.seq_before);
+            assert_eq!(read.events.len() as u64, damage.seq_before + damage.later);
+            assert_eq!(read.intact().len() as u64, damage.seq_before);
         }
         (Err(read), Err(opened)) => assert_eq!(read.to_string(), opened.to_string()),
         other => panic!("{other:?}"),
@@ -115,7 +116,8 @@ fn garbage_in_the_middle_is_damage_with_a_way_out() {
     assert_eq!(
         error.to_string(),
         "the journal of run `run` is damaged: line 4 is not JSON; events 1 to 2 are intact; \
-         go on from there with `convoke runs fork run --at 2`"
+         go on from there with `convoke runs fork run --at 2`; 1 event after it can be read, and others \
+         may be missing"
     );
     let forked = world.store.fork(&id("run"), 2, &id("saved"), NOW).unwrap();
     assert_eq!(forked.events, notices("saved", 2));
