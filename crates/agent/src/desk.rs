@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use convoke_core::policy::RuleSpec;
-use convoke_core::{CallId, RunId, Timestamp};
-use convoke_journal::{Inbox, Item};
+use convoke_core::{CallId, Event, EventBody, RunId, Timestamp};
+use convoke_journal::{Inbox, Item, JournalError, PutResult};
 use convoke_tool::{Answer, Approver, AskedBefore, Consent, Objection, Question};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -52,6 +52,15 @@ pub struct Letter {
     pub at: Timestamp,
 }
 
+/// The result of leaving an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LeaveResult {
+    /// It lies in the inbox, as this item.
+    Placed(Item),
+    /// Another answer to the same question lies there.
+    AlreadyAnswered(Option<Letter>),
+}
+
 impl Letter {
     /// Says that a call may run, as it was shown.
     pub const fn yes(run: RunId, call: CallId, fingerprint: String, at: Timestamp) -> Self {
@@ -86,12 +95,37 @@ impl Letter {
 
     /// Returns it as something to put into an inbox.
     pub fn into_item(self) -> Item {
-        let id = format!("{}-{}-{}", self.run, self.call, self.at.as_millis());
+        // One answer to a question: whoever answers it as it was asked gives the answer the same name.
+        let id = format!("{}/{}/{}", self.run, self.call, self.fingerprint);
         let content = match serde_json::to_value(self) {
             Ok(Value::Object(content)) => content,
             _ => Map::new(),
         };
         Item::new(id, KIND, content)
+    }
+
+    /// Leaves it for its run, unless an answer to the same question lies there. Of several that are given at the same
+    /// time, the first counts.
+    pub fn leave(self, inbox: &Inbox) -> Result<LeaveResult, JournalError> {
+        Ok(match inbox.put_once(&self.into_item())? {
+            PutResult::Put(item) => LeaveResult::Placed(item),
+            PutResult::Taken(other) => {
+                LeaveResult::AlreadyAnswered(other.as_ref().and_then(Self::of))
+            }
+        })
+    }
+
+    /// Tells whether a recorded answer is this one.
+    pub fn is_recorded_as(&self, event: &Event) -> bool {
+        match &event.body {
+            EventBody::ApprovalAnswered { approved, message, by, .. } => {
+                (approved, message, by) == (&self.approved, &self.message, &self.by)
+            }
+            EventBody::InquiryAnswered { accepted, message, by, .. } => {
+                (accepted, message, by) == (&self.approved, &self.message, &self.by)
+            }
+            _ => false,
+        }
     }
 
     fn of(item: &Item) -> Option<Self> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use convoke_core::event::VERSION;
 use convoke_core::{AgentPath, Event, EventBody, Position, RunId, causes};
-use convoke_journal::{Journal, JournalError, Opened, Owner, Repair, RunJournal, Store};
+use convoke_journal::{Damage, Journal, JournalError, Opened, Owner, Repair, RunJournal, Store};
 use convoke_tool::{Clock, EventSink, RecordError, Synced};
 
 use crate::keeper::{Keeper, Place};
@@ -68,6 +68,8 @@ pub struct Reopened {
     pub repaired: Option<Repair>,
     /// The process that worked on it before and died.
     pub died: Option<Owner>,
+    /// The texts of its events that are lost; a mark stands for each.
+    pub lost: Vec<Damage>,
 }
 
 impl Journals {
@@ -108,9 +110,9 @@ impl Journals {
     }
 
     fn reopened(&self, run: &RunId, opened: Opened) -> Reopened {
-        let Opened { journal, events, repaired, died, .. } = opened;
+        let Opened { journal, events, repaired, died, lost } = opened;
         let paused = Paused::rebuild(run, &events, self.place(run, journal));
-        Reopened { paused, events, repaired, died }
+        Reopened { paused, events, repaired, died, lost }
     }
 
     fn place(&self, run: &RunId, journal: RunJournal) -> Place {

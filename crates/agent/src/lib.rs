@@ -83,7 +83,7 @@ pub use convoke_core::run::OutputSpec;
 pub use counsel::{Consultation, Counsel, consult};
 pub use definition::{AgentDefinition, InputConfig, InputType};
 pub use delegate::{DELEGATE_TO_AGENT, DelegateTool};
-pub use desk::Letter;
+pub use desk::{LeaveResult, Letter};
 pub use direct::{AgentReport, DirectError};
 pub use executor::{AgentBuilder, AgentExecutor, AgentSetupError, Task, new_run_id};
 pub use journaled::{Journaled, Journals, Reopened};

@@ -159,9 +159,9 @@ impl Member {
 
     /// Agents that may run only once, and were at work when the process was lost, are over: nobody takes them
     /// up, and the call that they were called with is answered as interrupted. So are answers for servers, which
-    /// nobody waits for any more.
+    /// nobody waits for any more, and agents that were abandoned when the user continued a copy in another way.
     pub(crate) fn give_up_lost(&self) -> Result<(), RecordError> {
-        let lost: Vec<RunId> = {
+        let lost: Vec<(RunId, bool)> = {
             let run = self.state.lock();
             let works = run.children().iter().filter(|(id, child)| {
                 let once = || {
@@ -170,17 +170,21 @@ impl Member {
                         || child.call.as_ref().is_some_and(|call| run.is_lost(call))
                         || self.tree.is_counsel(id)
                 };
-                !child.background && child.outcome.is_none() && once()
+                child.outcome.is_none() && (child.abandoned || (!child.background && once()))
             });
-            works.map(|(id, _)| id.clone()).collect()
+            works.map(|(id, child)| (id.clone(), child.abandoned)).collect()
         };
-        for child in lost {
+        for (child, abandoned) in lost {
             let state = self.tree.run(&child);
             let status = state.as_ref().and_then(|state| {
                 let run = state.lock();
                 run.outcome().map(|outcome| outcome.status)
             });
             match (state, status) {
+                (_, None | Some(Status::Parked)) if abandoned => {
+                    let lost = Outcome::from(Cause::Interrupted);
+                    self.end_lost(&child, lost.because("the user continued in another way"), None)?;
+                }
                 // It waits for a person, and its call with it.
                 (_, Some(Status::Parked)) => {}
                 // It ended, and only its caller had yet to hear of it.

@@ -13,6 +13,7 @@ use convoke_core::{
     USE_TOOL,
 };
 
+use convoke_tool::recorded_name;
 use serde_json::Value;
 
 use crate::completion::Completion;
@@ -219,9 +220,13 @@ fn same(expected: Option<&Settled>, event: &Event) -> bool {
             EventBody::BudgetWarning { budget: Limit::Time, .. },
         ) => true,
         (
-            EventBody::ToolCallRequested { tool_name: expected, .. },
+            EventBody::ToolCallRequested { tool_name: expected, params: given },
             EventBody::ToolCallRequested { tool_name, params },
-        ) if params.get("truncated") == Some(&Value::Bool(true)) => expected.starts_with(tool_name),
+        ) => {
+            let is_cut = params.get("truncated") == Some(&Value::Bool(true));
+            let is_called = expected == tool_name || recorded_name(expected) == *tool_name;
+            (is_called && given == params) || (is_cut && expected.starts_with(tool_name))
+        }
         (
             EventBody::ModelRequest { model, purpose, notice, estimate, reserved: _ },
             EventBody::ModelRequest {

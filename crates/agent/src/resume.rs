@@ -8,9 +8,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use convoke_core::run::Child;
 use convoke_core::{
-    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Timestamp,
-    Usage,
+    Cause, Event, EventBody, Message, Outcome, Part, Role, Run, RunId, RunSettings, Status,
+    TaskContext, Timestamp, Usage,
 };
 use serde_json::Value;
 
@@ -80,6 +81,11 @@ impl Paused {
         self.state.lock().outcome().cloned()
     }
 
+    /// Tells whether it is a copy of another run that nobody has resumed with a message yet.
+    pub fn is_new_fork(&self) -> bool {
+        self.state.lock().is_new_fork()
+    }
+
     /// Returns what it may use and how it ends.
     pub fn settings(&self) -> RunSettings {
         self.state.lock().settings().clone()
@@ -88,6 +94,11 @@ impl Paused {
     /// Returns the model that worked on it.
     pub fn model(&self) -> String {
         self.state.lock().model().to_owned()
+    }
+
+    /// Returns its task and what came of it, once it has begun.
+    pub fn task(&self) -> Option<TaskContext> {
+        self.state.lock().task().cloned()
     }
 
     /// Returns about how many tokens its next request takes in.
@@ -231,10 +242,15 @@ pub(crate) fn taken_up(
     events
 }
 
-/// Says which agents in the background were stopped together with a run, and are not taken up with it. Those that
-/// it waited for are named in the answers to their calls.
+/// Says which agents in the background were stopped together with a run, or worked where it was cut, and are not taken
+/// up with it. Those that it waited for are named in the answers to their calls.
 fn given_up(run: &Run) -> Option<String> {
-    let stopped = run.children().iter().filter(|(_, child)| child.background && child.stopped);
+    let is_cut = |child: &Child| {
+        let waits = |outcome: &Outcome| outcome.status == Status::Parked;
+        run.is_new_fork() && child.outcome.as_ref().is_none_or(waits)
+    };
+    let stops = |child: &Child| child.background && (child.stopped || is_cut(child));
+    let stopped = run.children().iter().filter(|(_, child)| stops(child));
     let named = stopped
         .map(|(id, child)| format!("`{}` (agent_id: {})", child.name, short_id(run.id(), id)));
     let named: Vec<String> = named.collect();
@@ -251,11 +267,15 @@ fn resumed(
     let model = agent.model.name().to_string();
     let RunSettings { ending, output, .. } = run.settings().clone();
     let settings = RunSettings { ending, output, ..agent.settings.clone() };
+    let redirected = anything_else && run.is_new_fork();
+    // The original has the answer that a redirected copy does not ask for again.
+    let lost = if redirected { Usage::default() } else { run.lost_answer() };
     EventBody::RunResumed {
         model: (model != run.model()).then_some(model),
         settings: (settings != *run.settings()).then_some(settings),
-        lost: run.lost_answer(),
+        lost,
         anything_else,
+        redirected,
         again,
         origin: if agent.origin == *origin { Value::Null } else { agent.origin.clone() },
     }

@@ -178,6 +178,9 @@ fn refusal(why: &Refusal, call: &ToolCall, run: &Run) -> ToolError {
             "this run is a copy of another and begins in the middle of this call, which may have gone on there: what \
              came of it is not known here, and it was not made again. Look at what there is before you repeat it",
         ),
+        Refusal::Redirected => ToolError::cancelled(
+            "it was not run: this run is a copy of another, and the user continued it in another way before this call",
+        ),
         Refusal::Limit(limit) => ToolError::permission(format!(
             "it was not run, because a limit of the run is reached ({limit})"
         )),

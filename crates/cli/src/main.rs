@@ -46,6 +46,8 @@ use crate::failure::Failure;
 use crate::output::{Output, Verbosity};
 
 fn main() -> process::ExitCode {
+    // Without it, a run that reaches a file-size limit ends without a word.
+    drop(convoke::sandbox::report_file_size_limit());
     let environment = Environment::read();
     let code = match cli::parse() {
         Ok(Parsed { global, command }) => {

@@ -355,18 +355,13 @@ impl<'a> Session<'a> {
     }
 
     /// Returns a session that works in another directory.
-    pub(crate) fn moved_to(&self, directory: &Path) -> Self {
+    pub(crate) fn moved_to(&self, directory: &Path) -> Session<'a> {
         Self {
             global: self.global,
             environment: self.environment.clone(),
             working_directory: directory.to_owned(),
             project: OnceCell::new(),
         }
-    }
-
-    /// Tells whether a directory was named to work in.
-    pub(crate) const fn is_placed(&self) -> bool {
-        self.global.cwd.is_some()
     }
 
     /// The file that was named has to be there; the usual one need not.

@@ -46,7 +46,7 @@ pub use convoke_tool as tools;
 pub use convoke_tool::__private;
 pub use hooks::HookError;
 pub use masked::masked;
-pub use origin::{Origin, OriginAgent, OriginWorkspace};
+pub use origin::{Origin, OriginAgent, OriginWorkspace, ResumeDifference};
 pub use programs::Programs;
 pub use runtime::{
     AgentCallError, AgentOff, CutLimit, KnownAgent, ListedServer, LoginError, McpPlaces,

@@ -1,10 +1,11 @@
 //! What has to be known to make the agent of a recorded run again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use convoke_agent::AgentRights;
 use convoke_core::policy::wildcard;
 use convoke_core::{Event, EventBody, Mode, WorkspaceKind};
+use convoke_journal::is_same_directory;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -64,7 +65,34 @@ pub struct OriginWorkspace {
     pub path: PathBuf,
 }
 
+/// The ways in which a run that is resumed would act otherwise than one that is started at the same place: its user
+/// has to agree first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResumeDifference {
+    /// The directory of the run, if it is another.
+    pub directory: Option<PathBuf>,
+    /// The mode of the run, if it is freer.
+    pub mode: Option<Mode>,
+}
+
+impl ResumeDifference {
+    /// Tells whether there is nothing to agree to.
+    pub const fn is_none(&self) -> bool {
+        self.directory.is_none() && self.mode.is_none()
+    }
+}
+
 impl Origin {
+    /// Compares the directory and the mode of a run with the present ones. `directory` has no links.
+    pub fn compare(&self, directory: &Path, mode: Mode) -> ResumeDifference {
+        let own = &self.working_directory;
+        ResumeDifference {
+            directory: (!is_same_directory(own, directory)).then(|| own.clone()),
+            mode: Some(self.mode).filter(|own| own.is_freer_than(mode)),
+        }
+    }
+
     /// Finds the last one among the events of a run. A run that was not started by a runtime has none.
     pub fn of(events: &[Event]) -> Option<Self> {
         // Agents that it called are recorded beside it, and have origins of their own.

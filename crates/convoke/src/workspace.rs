@@ -58,7 +58,18 @@ pub use self::place::Workspace;
 use crate::config::SandboxConfig;
 
 /// The endings of what belongs to a workspace, its files themselves first.
-const PARTS: &[&str] = &["", ".base", ".index", ".work-index", ".diff", ".since", ".tmp", ".json"];
+const PARTS: &[&str] = &[
+    "",
+    ".base",
+    ".index",
+    ".index.lock",
+    ".work-index",
+    ".work-index.lock",
+    ".diff",
+    ".since",
+    ".tmp",
+    ".json",
+];
 /// How many names are told.
 const MOST_NAMES: usize = 5;
 

@@ -69,6 +69,12 @@ word_enum! {
 }
 
 impl Mode {
+    /// Tells whether a run may do more in this mode than in another.
+    pub fn is_freer_than(self, other: Self) -> bool {
+        let place = |mode: Self| Self::ALL.iter().position(|one| *one == mode);
+        place(self) > place(other)
+    }
+
     /// Returns the permission of a kind of call in this mode, given what is configured for it.
     pub const fn permission(self, kind: Kind, configured: Permission) -> Permission {
         let changes = !kind.only_looks() && !matches!(kind, Kind::Agent);

@@ -149,6 +149,13 @@ pub struct Run {
     #[serde(default)]
     files: BTreeMap<String, String>,
     outcome: Option<Outcome>,
+    /// Whether it is a copy of another run that nobody has resumed with a message yet.
+    #[serde(default)]
+    new_fork: bool,
+    /// Whether the user continued a copy in another way, and no turn began since: a message enters the
+    /// conversation at once instead of at the next turn.
+    #[serde(default)]
+    redirected: bool,
 }
 
 /// What the run is in the middle of.
@@ -314,6 +321,8 @@ impl Run {
             request: Reserved::default(),
             files: BTreeMap::new(),
             outcome: None,
+            new_fork: false,
+            redirected: false,
         }
     }
 
@@ -338,6 +347,11 @@ impl Run {
     pub fn grace_cause(&self) -> Cause {
         let reached = self.exceeded.as_ref().map(|exceeded| exceeded.limit.cause());
         self.grace.or(reached).unwrap_or(Cause::NoCompletion)
+    }
+
+    /// Tells whether it is a copy of another run that nobody has resumed with a message yet.
+    pub const fn is_new_fork(&self) -> bool {
+        self.new_fork
     }
 
     /// Returns its standing instructions.

@@ -77,9 +77,6 @@ pub struct Call {
     /// What it asked people for while it ran, and what it was told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inquiries: Vec<Inquired>,
-    /// Whether it began.
-    #[serde(skip)]
-    began: bool,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it did not work.
@@ -243,8 +240,9 @@ impl<'e> Fold<'e> {
             }
             EventBody::ToolCallRequested { tool_name, params } => {
                 let Some(call) = &event.call else { return };
-                // One that only waited for an answer goes on; one that had begun is made again.
-                if self.call(event).is_some_and(|call| !call.began) {
+                // One that waited for an answer goes on, and one whose process was lost is made again: it is the
+                // same call, with one end.
+                if self.call(event).is_some() {
                     return;
                 }
                 self.calls.insert((&event.run, call), self.entries.len());
@@ -259,7 +257,6 @@ impl<'e> Fold<'e> {
                     approval: None,
                     hooks: Vec::new(),
                     inquiries: Vec::new(),
-                    began: false,
                     outcome: Outcome::Unfinished,
                     error: None,
                     duration_ms: None,
@@ -353,11 +350,8 @@ impl Call {
                 self.change(arguments.as_ref());
             }
             EventBody::ToolCallStarted { description, .. } => {
-                self.began = true;
                 self.what = Some(description.clone());
             }
-            // It waits, and goes on when it is asked for again.
-            EventBody::ToolCallDeferred { .. } => self.began = false,
             EventBody::ToolCallCompleted { duration_ms, .. } => {
                 self.end(Outcome::Completed, None, *duration_ms);
             }

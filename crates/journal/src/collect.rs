@@ -6,7 +6,8 @@ use convoke_core::{Cause, RunId, Timestamp};
 
 use crate::error::{JournalError, Tried};
 use crate::files;
-use crate::store::Store;
+use crate::name;
+use crate::store::{Store, journal_in};
 use crate::summary::{Condition, Summary};
 
 /// Nobody takes so long to remove or to copy a run.
@@ -90,7 +91,8 @@ impl Policy {
                 cause: Cause::Interrupted | Cause::Terminated | Cause::AwaitsApproval,
                 ..
             } => self.unfinished == Unfinished::Remove,
-            Condition::Ended { .. } => true,
+            // Nothing of it would be lost.
+            Condition::NeverStarted | Condition::Ended { .. } => true,
         }
     }
 }
@@ -131,6 +133,12 @@ impl Store {
         for name in files::names(&runs).tried("list", &runs)? {
             let path = runs.join(&name);
             let hidden = name.starts_with(".removed-") || name.starts_with(".forked-");
+            let is_bare = name::is_valid(&name) && !journal_in(&path).exists();
+            if is_bare && files::age(&path, now).is_some_and(|age| age > LEFT_BEHIND) {
+                // Its process was lost before it made a journal.
+                files::remove_directory(&path).tried("remove", &path)?;
+                continue;
+            }
             if hidden && files::age(&path, now).is_some_and(|age| age > LEFT_BEHIND) {
                 self.sweep_head_of(&name)?;
                 files::remove_directory(&path).tried("remove", &path)?;

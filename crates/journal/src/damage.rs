@@ -13,6 +13,15 @@ pub struct Damage {
     pub seq_before: u64,
     /// What is wrong.
     pub reason: Reason,
+    /// The number of events after it whose lines are as they were written.
+    pub later: u64,
+}
+
+impl Damage {
+    /// Describes a line after this many events.
+    pub(crate) const fn after(seq_before: u64, reason: Reason) -> Self {
+        Self { line: seq_before + 2, seq_before, reason, later: 0 }
+    }
 }
 
 impl fmt::Display for Damage {

@@ -60,8 +60,7 @@ pub enum JournalError {
     },
     /// The run ended before its journal had a first line.
     #[error(
-        "the journal of run `{run}` is empty: the run was interrupted before anything happened; \
-         remove it and start again"
+        "run `{run}` never started: its journal is empty, since its process was lost before anything began"
     )]
     Empty {
         /// Which run.
@@ -74,6 +73,35 @@ pub enum JournalError {
         run: RunId,
         /// Where, and what.
         damage: Damage,
+    },
+    /// Texts of a run are lost, and everything else is intact.
+    #[error("a text of run `{run}` is lost: {damage}{}; everything else is intact", and_more(*others))]
+    TextLost {
+        /// Which run.
+        run: RunId,
+        /// Where, and what.
+        damage: Damage,
+        /// The number of other texts that are lost.
+        others: usize,
+    },
+    /// Bytes stand after the last line of a run that has ended.
+    #[error(
+        "{} after the last line of the journal of run `{run}`, which has ended: something else \
+         wrote there; everything before is intact", stand(*bytes)
+    )]
+    Trailing {
+        /// Which run.
+        run: RunId,
+        /// The number of bytes.
+        bytes: u64,
+    },
+    /// The head of a run is damaged.
+    #[error(
+        "the head of run `{run}` is damaged: nothing vouches for its journal, whose lines fit each other"
+    )]
+    DamagedHead {
+        /// Which run.
+        run: RunId,
     },
     /// Nothing is left of the journal but its head.
     #[error(
@@ -152,10 +180,10 @@ pub enum JournalError {
     /// Something cannot be written as JSON.
     #[error("this cannot be written as JSON")]
     Json(#[source] serde_json::Error),
-    /// The disk is full.
+    /// The disk is full, or the file would be larger than the process may write.
     #[error(
-        "no space is left to {action} `{}`; everything recorded before is kept; free some space, \
-         then resume the run", path.display()
+        "{} to {action} `{}`; everything recorded before is kept; {}, then resume the run",
+        shortage(source), path.display(), remedy(source)
     )]
     Full {
         /// What was tried.
@@ -209,13 +237,49 @@ fn events(number: u64) -> String {
     count(number, "event")
 }
 
+fn and_more(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        others => format!(" (and {})", count(others as u64, "other text")),
+    }
+}
+
+fn stand(bytes: u64) -> String {
+    let verb = if bytes == 1 { "stands" } else { "stand" };
+    format!("{} {verb}", count(bytes, "byte"))
+}
+
 fn way_out(run: &RunId, damage: &Damage) -> String {
+    let later = match damage.later {
+        0 => String::new(),
+        later => format!("; {} after it can be read, and others may be missing", events(later)),
+    };
+    format!("{}{later}", intact(run, damage))
+}
+
+fn intact(run: &RunId, damage: &Damage) -> String {
     match damage.seq_before {
         0 => "; no event before it is intact".to_owned(),
         1 => format!("; event 1 is intact; go on from there with `convoke runs fork {run} --at 1`"),
         seq => format!(
             "; events 1 to {seq} are intact; go on from there with `convoke runs fork {run} --at {seq}`"
         ),
+    }
+}
+
+fn shortage(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            "no space is left within the file-size limit of this process"
+        }
+        _ => "no space is left",
+    }
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => "raise the limit (`ulimit -f`)",
+        _ => "free some space",
     }
 }
 

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -89,6 +89,27 @@ pub(crate) fn read_stranger(path: &Path, limit: u64) -> io::Result<Option<Vec<u8
 
 /// Puts a whole file in its place, also over another one: whatever happens, it is there or it is not.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    put_by(path, bytes, |temporary| fs::rename(temporary, path))
+}
+
+/// Puts a whole file in its place unless there is one; tells whether it was put there.
+pub(crate) fn put_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let put = put_by(path, bytes, |temporary| {
+        fs::hard_link(temporary, path)?;
+        fs::remove_file(temporary)
+    });
+    match put {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        put => put.map(|()| true),
+    }
+}
+
+/// Writes a file beside a path, and has it moved there.
+fn put_by(
+    path: &Path,
+    bytes: &[u8],
+    place: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     let mut name = OsString::from(format!(
         ".{}-{}.",
         std::process::id(),
@@ -101,7 +122,7 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written = options
         .open(&temporary)
         .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, path));
+        .and_then(|()| place(&temporary));
     if written.is_err() {
         // The first error is the one to tell; this is tidying up.
         drop(fs::remove_file(&temporary));
@@ -150,6 +171,19 @@ pub(crate) fn names(path: &Path) -> io::Result<Vec<String>> {
         names.extend(entry?.file_name().into_string());
     }
     Ok(names)
+}
+
+/// Tells whether a process has ended and waits for its parent to look after it, where the system tells.
+pub(crate) fn is_zombie(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program stands in parentheses, and may hold some itself.
+    let state = status.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_some_and(|state| state.starts_with(['Z', 'X']))
+}
+
+/// Returns the path of a directory without links.
+pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize()
 }
 
 /// Returns how long nothing was changed in a directory.

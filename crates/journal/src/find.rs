@@ -1,13 +1,56 @@
 //! Finds a run by what a person types.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
 use convoke_core::RunId;
 use convoke_core::nearest::{did_you_mean, nearest};
 
 use crate::error::JournalError;
+use crate::files;
 use crate::store::Store;
+use crate::summary::Summary;
 
 /// How many candidates a message names.
 const SHOWN: usize = 5;
+
+/// The runs among which the newest is looked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    /// Those that work in this directory, whose path has no links.
+    Directory(&'a Path),
+    /// Those of all directories.
+    Everywhere,
+}
+
+impl Scope<'_> {
+    /// Tells whether a run is one of them. Remembers directories whose links were followed.
+    fn includes(self, run: &Summary, followed: &mut HashMap<PathBuf, bool>) -> bool {
+        match (self, &run.directory) {
+            (Self::Everywhere, _) => true,
+            (Self::Directory(_), None) => false,
+            (Self::Directory(here), Some(there)) => {
+                let is_here = || is_same_directory(there, here);
+                *followed.entry(there.clone()).or_insert_with(is_here)
+            }
+        }
+    }
+}
+
+/// Tells whether a recorded directory is the one at this path, which has no links.
+pub fn is_same_directory(recorded: &Path, present: &Path) -> bool {
+    recorded == present || files::canonical(recorded).is_ok_and(|recorded| recorded == present)
+}
+
+/// The run that was last worked on.
+#[derive(Clone, Debug)]
+pub struct Newest {
+    /// The run, if there is one in the scope.
+    pub run: Option<Summary>,
+    /// How many runs are outside of the scope.
+    pub elsewhere: usize,
+}
 
 /// Why a run was not found.
 #[derive(Debug, thiserror::Error)]
@@ -68,8 +111,16 @@ impl Store {
         }
     }
 
-    /// Returns the newest run. Ids sort by time, so this is the last of them.
-    pub fn last(&self) -> Result<Option<RunId>, JournalError> {
-        Ok(self.ids()?.into_iter().max().map(RunId::new))
+    /// Finds the run that was last worked on, which need not be the one that was started last. Calls of a server's
+    /// clients are no such run: a server may work all day.
+    pub fn newest(&self, scope: Scope<'_>, except: Option<&RunId>) -> Result<Newest, JournalError> {
+        let mut all = self.list()?;
+        all.retain(|run| !run.served && Some(&run.run) != except);
+        all.sort_by_key(|run| Reverse(run.last_activity));
+        let total = all.len();
+        let mut directories = HashMap::new();
+        all.retain(|run| scope.includes(run, &mut directories));
+        let elsewhere = total - all.len();
+        Ok(Newest { run: all.into_iter().next(), elsewhere })
     }
 }

@@ -9,7 +9,8 @@
 //! ([`Durability::Relaxed`](crate::Durability)). So a journal that ends before its head was cut short,
 //! or lost by the disk; both are told. So is a head whose journal is gone: whoever removes a run with this
 //! program removes its head as well. A journal without a head cannot be verified, which is told too: it
-//! was recorded by an older program, ended before its first sync, or somebody removed the head.
+//! was recorded by an older program, ended before its first sync, or somebody removed the head. A head that
+//! is not whole is damage: it is written with one call, and nothing else writes there.
 //!
 //! Who can write both files can forge both. The head protects against whoever gets at the journals alone.
 
@@ -35,6 +36,34 @@ pub enum Vouched {
     UpTo(u64),
     /// Not at all: there is no head.
     NoHead,
+    /// Not at all: there is a head, and it is damaged.
+    DamagedHead,
+}
+
+/// The head file of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeadFile {
+    Whole(Head),
+    Absent,
+    /// It holds no head: something was written over it.
+    Damaged,
+}
+
+impl HeadFile {
+    pub(crate) const fn head(&self) -> Option<&Head> {
+        match self {
+            Self::Whole(head) => Some(head),
+            Self::Absent | Self::Damaged => None,
+        }
+    }
+
+    pub(crate) const fn vouched(&self) -> Vouched {
+        match self {
+            Self::Whole(head) => Vouched::UpTo(head.seq),
+            Self::Absent => Vouched::NoHead,
+            Self::Damaged => Vouched::DamagedHead,
+        }
+    }
 }
 
 /// A line that a journal has to hold.
@@ -63,20 +92,26 @@ impl Head {
         }
     }
 
-    /// Reads a head. One that is not whole is none.
-    pub(crate) fn read(path: &Path) -> io::Result<Option<Self>> {
+    /// Reads a head.
+    pub(crate) fn read(path: &Path) -> io::Result<HeadFile> {
+        let mut is_empty = false;
         for _ in 0..ATTEMPTS {
             let bytes = match files::read_stranger(path, LENGTH) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                bytes => bytes?.unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(HeadFile::Absent);
+                }
+                bytes => bytes?,
             };
-            if let Some(head) = std::str::from_utf8(&bytes).ok().and_then(Self::parse) {
-                return Ok(Some(head));
+            let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+            if let Some(head) = text.and_then(Self::parse) {
+                return Ok(HeadFile::Whole(head));
             }
+            is_empty = bytes.is_some_and(|bytes| bytes.is_empty());
             // Whoever reads while another process writes may see half of each.
             std::thread::yield_now();
         }
-        Ok(None)
+        // A process that was lost before it wrote the first head leaves an empty file.
+        Ok(if is_empty { HeadFile::Absent } else { HeadFile::Damaged })
     }
 
     fn parse(record: &str) -> Option<Self> {
@@ -98,22 +133,19 @@ impl Head {
             Some(hash) if *hash == self.hash => None,
             Some(_) => {
                 let reason = Reason::OtherThanHead;
-                Some(Damage { line: self.seq + 1, seq_before: 0, reason })
+                Some(Damage { line: self.seq + 1, seq_before: 0, reason, later: 0 })
             }
             None => {
                 let reason = Reason::CutShort { head: self.seq };
-                Some(Damage { line: last + 2, seq_before: last, reason })
+                Some(Damage::after(last, reason))
             }
         }
     }
 
     /// Says what is wrong with a journal that has not even its first line.
     pub(crate) const fn emptied(&self) -> Damage {
-        Damage { line: 1, seq_before: 0, reason: Reason::CutShort { head: self.seq } }
-    }
-
-    pub(crate) const fn vouched(&self) -> Vouched {
-        Vouched::UpTo(self.seq)
+        let reason = Reason::CutShort { head: self.seq };
+        Damage { line: 1, seq_before: 0, reason, later: 0 }
     }
 }
 

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{JournalError, Tried};
 use crate::files;
+use crate::hash::Hash;
 
 /// Nothing that somebody wants to tell is longer.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -56,6 +57,15 @@ impl Item {
     }
 }
 
+/// The result of dropping an item that there is only one of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PutResult {
+    /// It lies there now.
+    Put(Item),
+    /// Another one was there before.
+    Taken(Option<Item>),
+}
+
 /// What lies in an inbox.
 #[derive(Debug, Default, PartialEq)]
 pub struct Waiting {
@@ -82,18 +92,37 @@ impl Inbox {
     /// Drops an item.
     pub fn put(&self, item: &Item, now: Timestamp) -> Result<(), JournalError> {
         let bytes = serde_json::to_vec(item).map_err(JournalError::Json)?;
-        match files::ensure_directory(&self.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let runs = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
-                return Err(JournalError::NotFound { run: self.run.clone(), path: runs.into() });
-            }
-            made => made.tried("make the directory", &self.directory)?,
-        };
+        self.ensure()?;
         let millis = u64::try_from(now.as_millis()).unwrap_or_default();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{millis:015}-{:010}-{number:010}.json", std::process::id());
         let path = self.directory.join(name);
         files::put(&path, &bytes).tried("write", &path)
+    }
+
+    /// Drops an item unless one of the same id lies there: of several processes that answer the same question, one
+    /// succeeds. Returns the item that lies there already, where it can be read.
+    pub fn put_once(&self, item: &Item) -> Result<PutResult, JournalError> {
+        let bytes = serde_json::to_vec(item).map_err(JournalError::Json)?;
+        self.ensure()?;
+        let name = format!("once-{}.json", Hash::of(item.id.as_bytes()).as_str());
+        let path = self.directory.join(&name);
+        if files::put_new(&path, &bytes).tried("write", &path)? {
+            return Ok(PutResult::Put(Item { file: Some(name), ..item.clone() }));
+        }
+        let there = files::read_stranger(&path, MAX_BYTES).ok().flatten();
+        let there = there.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(PutResult::Taken(there))
+    }
+
+    fn ensure(&self) -> Result<(), JournalError> {
+        match files::ensure_directory(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let runs = self.directory.ancestors().nth(2).unwrap_or(&self.directory);
+                Err(JournalError::NotFound { run: self.run.clone(), path: runs.into() })
+            }
+            made => made.tried("make the directory", &self.directory).map(drop),
+        }
     }
 
     /// Returns what lies there, and leaves it there. What is no item is set aside; links, and files

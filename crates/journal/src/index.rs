@@ -1,18 +1,20 @@
-//! A cache that makes listing fast. It may be deleted at any time, and one that cannot be read counts
-//! as none.
+//! A cache that makes listing fast. It may be deleted at any time, and one that cannot be read, or does not
+//! fit its checksum, counts as none.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
+use convoke_core::Timestamp;
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
 
 use crate::files;
+use crate::hash::Hash;
 use crate::summary::Gathered;
 
 /// The form of the cache; another one is not read.
-const FORM: u32 = 4;
+const FORM: u32 = 6;
 
 /// What was gathered from every journal when it was last listed.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -61,10 +63,17 @@ impl Stamp {
     }
 }
 
+impl Stamp {
+    /// Returns when the file was last changed.
+    pub(crate) const fn changed(&self) -> Timestamp {
+        Timestamp::from_millis(self.seconds.saturating_mul(1000))
+    }
+}
+
 impl Index {
     pub(crate) fn read(path: &Path) -> Self {
-        let index: Option<Self> =
-            files::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let bytes = files::read(path).unwrap_or_default();
+        let index: Option<Self> = checked(&bytes).and_then(|it| serde_json::from_slice(it).ok());
         index.filter(|index| index.form == FORM).unwrap_or_default()
     }
 
@@ -75,7 +84,16 @@ impl Index {
     /// Replaces the cache. Where that is not possible, listing is only slower.
     pub(crate) fn write(&self, path: &Path) {
         if let Ok(bytes) = serde_json::to_vec(self) {
-            drop(files::put(path, &bytes));
+            let sum = Hash::of(&bytes);
+            drop(files::put(path, &[sum.as_bytes(), b"\n", &bytes].concat()));
         }
     }
+}
+
+/// Returns the content of a cache whose checksum, the first line, fits it.
+fn checked(bytes: &[u8]) -> Option<&[u8]> {
+    let newline = bytes.iter().position(|byte| *byte == b'\n')?;
+    let (sum, content) = bytes.split_at_checked(newline)?;
+    let content = content.get(1..)?;
+    (Hash::of(content).as_bytes() == sum).then_some(content)
 }

@@ -29,6 +29,11 @@ const SUM: &[u8] = b",\"sum\":\"";
 const END: &[u8] = b"\"}";
 const BLOBS: &[u8] = b",\"blobs\":";
 
+/// The digits of a hash.
+const HASH_LENGTH: usize = 64;
+/// Stands for a text whose blob is gone or is not what it was.
+const LOST_TEXT: &str = "[lost: the file of this text is missing or damaged]";
+
 /// Which values of an event are kept in which blobs, by JSON pointer.
 pub(crate) type Moved = BTreeMap<String, String>;
 
@@ -95,31 +100,37 @@ pub(crate) fn verify(line: &[u8]) -> Result<Hash, Reason> {
     Err(if is_json(line) { Reason::Altered } else { Reason::NotJson })
 }
 
-/// Reads the event of a line that was verified.
+/// Reads the event of a line that was verified, and that follows the line with this hash, where that is known. A text
+/// whose blob cannot be had is replaced by a mark, and the reason is added to `lost`.
 pub(crate) fn read(
     line: &[u8],
-    prev: &Hash,
+    prev: Option<&Hash>,
     fetch: impl Fn(&str, &str) -> Result<String, Reason>,
+    lost: &mut Vec<Reason>,
 ) -> Result<Event, Reason> {
-    let rest = line
-        .strip_prefix(PREV)
-        .and_then(|rest| rest.strip_prefix(prev.as_bytes()))
-        .and_then(|rest| rest.strip_prefix(b"\""))
-        .ok_or(Reason::BrokenChain)?;
-    let event = if rest.starts_with(BLOBS) { put_back(line, fetch)? } else { parse(line) };
+    let rest = line.strip_prefix(PREV).and_then(|rest| match prev {
+        Some(prev) => rest.strip_prefix(prev.as_bytes()),
+        None => rest.split_at_checked(HASH_LENGTH).map(|(_, rest)| rest),
+    });
+    let rest = rest.and_then(|rest| rest.strip_prefix(b"\"")).ok_or(Reason::BrokenChain)?;
+    let event = if rest.starts_with(BLOBS) { put_back(line, fetch, lost)? } else { parse(line) };
     event.map_err(|error| Reason::Unknown { problem: error.to_string() })
 }
 
 fn put_back(
     line: &[u8],
     fetch: impl Fn(&str, &str) -> Result<String, Reason>,
+    lost: &mut Vec<Reason>,
 ) -> Result<serde_json::Result<Event>, Reason> {
     let unknown = |problem: String| Reason::Unknown { problem };
     let mut whole: Value = parse(line).map_err(|error| unknown(error.to_string()))?;
     let moved = whole.get_mut("blobs").map(Value::take).unwrap_or_default();
     let moved: Moved = serde_json::from_value(moved).map_err(|error| unknown(error.to_string()))?;
     for (pointer, hash) in moved {
-        let text = fetch(&pointer, &hash)?;
+        let text = fetch(&pointer, &hash).unwrap_or_else(|reason| {
+            lost.push(reason);
+            LOST_TEXT.to_owned()
+        });
         match whole.pointer_mut(&pointer) {
             Some(value) => *value = Value::String(text),
             None => return Err(unknown(format!("there is no value at `{pointer}`"))),

@@ -93,22 +93,34 @@ impl Store {
 
     fn summary(&self, directory: &File, run: &RunId, entry: &Entry) -> Summary {
         let Gathered { ended, events, turns, tool_calls, .. } = entry.gathered;
-        let Gathered { prompt, model, agent, forked_from, problem, .. } = entry.gathered.clone();
+        let Gathered { prompt, model, agent, directory: place, forked_from, mut problem, .. } =
+            entry.gathered.clone();
+        let Gathered { mut created, mut last_activity, .. } = entry.gathered;
+        if entry.gathered.read == 0 && problem.is_none() {
+            (created, last_activity) = (entry.stamp.changed(), entry.stamp.changed());
+            // A head is written after the first line, so there was one.
+            let was_emptied = self.head(run).exists();
+            problem = was_emptied.then(|| "the journal is empty".to_owned());
+        }
         let open_questions = entry.gathered.asked.len();
         let condition = if self.is_owned(directory, run) {
             if open_questions > 0 { Condition::Waiting } else { Condition::Running }
         } else if let Some((status, cause)) = ended {
             Condition::Ended { status, cause }
+        } else if events == 0 {
+            Condition::NeverStarted
         } else {
             Condition::Interrupted
         };
         Summary {
             run: run.clone(),
-            created: entry.gathered.created,
-            last_activity: entry.gathered.last_activity,
+            created,
+            last_activity,
             prompt,
             model,
             agent,
+            directory: place,
+            served: entry.gathered.served,
             condition,
             turns,
             tool_calls,

@@ -8,6 +8,7 @@ use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use convoke_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,10 @@ use crate::files;
 
 /// How often somebody who only looks may be in the way of somebody who wants the lock.
 const ATTEMPTS: usize = 1000;
+/// How long a lock is waited for whose owner is gone.
+const HANDOVER: Duration = Duration::from_millis(300);
+/// How often it is tried meanwhile.
+const HANDOVER_STEP: Duration = Duration::from_millis(2);
 
 /// The process that works on a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,14 +47,16 @@ impl Owner {
 }
 
 impl Owner {
-    /// Tells whether it may still be there: one on another machine always may.
+    /// Tells whether it may still be there: one on another machine always may. One that ended and that its parent has
+    /// not looked after yet holds nothing any more.
     pub(crate) fn is_alive(&self) -> bool {
         let here = Self::this_process(self.since).host == self.host;
         let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
-        !here
-            || pid.is_some_and(|pid| {
-                rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
-            })
+        let is_there = |pid| {
+            rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
+                && !files::is_zombie(self.pid)
+        };
+        !here || pid.is_some_and(is_there)
     }
 }
 
@@ -87,6 +94,20 @@ pub(crate) fn lock(file: &File) -> io::Result<bool> {
         std::thread::yield_now();
     }
     Ok(false)
+}
+
+/// Takes the lock of a journal in this directory, like [`lock`]. Where the process that said it works on the run is
+/// gone, waits a moment: a program that it was starting when it ended has the lock until it is itself.
+pub(crate) fn lock_after(directory: &Path, file: &File) -> io::Result<bool> {
+    let until = Instant::now() + HANDOVER;
+    while !lock(file)? {
+        let is_left = Owner::read(directory).is_some_and(|owner| !owner.is_alive());
+        if !is_left || Instant::now() >= until {
+            return Ok(false);
+        }
+        std::thread::sleep(HANDOVER_STEP);
+    }
+    Ok(true)
 }
 
 /// Tells whether a process holds the lock of a journal.

@@ -71,8 +71,11 @@ pub fn open_questions(events: &[Event]) -> Vec<OpenQuestion<'_>> {
         let name = names.of(event);
         // The calls that inquired are lost, or are made again and ask again: those of agents as well, if the whole
         // tree is taken up.
-        if let EventBody::RunResumed { .. } = event.body {
+        if let EventBody::RunResumed { redirected, .. } = event.body {
             let is_root = event.parent.is_none();
+            if redirected && is_root {
+                open.clear();
+            }
             let lost = |run: &RunId| is_root || *run == event.run;
             open.retain(|question| question.inquiry.is_none() || !lost(question.run));
         }

@@ -14,8 +14,10 @@ use crate::line;
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) header: Header,
-    /// All events up to the first damage.
+    /// All events that can be read; those after a damage are not known to be complete.
     pub(crate) events: Vec<Event>,
+    /// The texts that are lost, though the lines that point to them are intact.
+    pub(crate) lost: Vec<Damage>,
     /// How many bytes the lines have that are intact.
     pub(crate) intact: u64,
     /// The hash of the last of them.
@@ -41,13 +43,17 @@ pub(crate) fn scan(
         }
         (error, _) => error,
     })?;
+    let (events, lost) = (Vec::new(), Vec::new());
     let mut scan =
-        Scan { header, events: Vec::new(), intact: lines.taken, last: hash, torn: 0, damage: None };
+        Scan { header, events, lost, intact: lines.taken, last: hash, torn: 0, damage: None };
     let is_at_head = |seq: usize| head.is_some_and(|head| head.is_at(seq as u64));
     let mut at_head = is_at_head(0).then(|| scan.last.clone());
     while let Some(found) = lines.next() {
-        match read_event(&scan, found, blobs) {
+        let mut lost = Vec::new();
+        match read_event(&scan, found, blobs, &mut lost) {
             Ok((event, hash)) => {
+                let before = scan.events.len() as u64;
+                scan.lost.extend(lost.into_iter().map(|reason| Damage::after(before, reason)));
                 scan.events.push(event);
                 if is_at_head(scan.events.len()) {
                     at_head = Some(hash.clone());
@@ -57,8 +63,9 @@ pub(crate) fn scan(
             }
             Err(Reason::NotJson) if lines.rest.is_empty() && line::is_torn(found) => break,
             Err(reason) => {
-                let seq_before = scan.events.len() as u64;
-                scan.damage = Some(Damage { line: seq_before + 2, seq_before, reason });
+                let mut damage = Damage::after(scan.events.len() as u64, reason);
+                damage.later = salvage(&mut scan, &mut lines, blobs);
+                scan.damage = Some(damage);
                 return Ok(scan);
             }
         }
@@ -67,6 +74,27 @@ pub(crate) fn scan(
     let last = scan.events.len() as u64;
     scan.damage = head.and_then(|head| head.check(last, at_head.as_ref()));
     Ok(scan)
+}
+
+/// Reads on after a line that is not as it was written: lines that are intact in themselves, in the order of their
+/// numbers. Returns how many events were found.
+fn salvage(scan: &mut Scan, lines: &mut Lines<'_>, blobs: &Blobs) -> u64 {
+    let mut last = scan.events.len() as u64;
+    let mut count = 0;
+    for found in lines {
+        let mut lost = Vec::new();
+        let fetch = |pointer: &str, hash: &str| blobs.fetch(pointer, hash);
+        let read = line::verify(found).and_then(|_| line::read(found, None, fetch, &mut lost));
+        let Ok(event) = read else { continue };
+        let Position::Durable { seq } = event.position else { continue };
+        let is_own = event.parent.is_some() || event.run == scan.header.run;
+        if is_own && seq > last {
+            scan.lost.extend(lost.into_iter().map(|reason| Damage::after(seq - 1, reason)));
+            scan.events.push(event);
+            (last, count) = (seq, count + 1);
+        }
+    }
+    count
 }
 
 /// Finds whole lines, and counts the bytes they take with their newlines.
@@ -98,7 +126,7 @@ fn read_header(run: &RunId, lines: &mut Lines<'_>) -> Result<(Header, Hash), Jou
     }
     let damaged = |reason| JournalError::Damaged {
         run: run.clone(),
-        damage: Damage { line: 1, seq_before: 0, reason },
+        damage: Damage { line: 1, seq_before: 0, reason, later: 0 },
     };
     let hash = match line::verify(found) {
         Err(Reason::NotJson) if lines.rest.is_empty() && line::is_torn(found) => {
@@ -114,9 +142,15 @@ fn read_header(run: &RunId, lines: &mut Lines<'_>) -> Result<(Header, Hash), Jou
     Ok((header, hash))
 }
 
-fn read_event(scan: &Scan, found: &[u8], blobs: &Blobs) -> Result<(Event, Hash), Reason> {
+fn read_event(
+    scan: &Scan,
+    found: &[u8],
+    blobs: &Blobs,
+    lost: &mut Vec<Reason>,
+) -> Result<(Event, Hash), Reason> {
     let hash = line::verify(found)?;
-    let event = line::read(found, &scan.last, |pointer, hash| blobs.fetch(pointer, hash))?;
+    let fetch = |pointer: &str, hash: &str| blobs.fetch(pointer, hash);
+    let event = line::read(found, Some(&scan.last), fetch, lost)?;
     let expected = scan.events.len() as u64 + 1;
     match event.position {
         Position::Durable { seq } if seq == expected => {}

@@ -11,7 +11,7 @@ use crate::blob::{Blobs, Fresh};
 use crate::damage::Damage;
 use crate::error::{JournalError, Tried};
 use crate::files;
-use crate::head::{Head, Vouched};
+use crate::head::{Head, HeadFile, Vouched};
 use crate::header::{Forked, Header};
 use crate::inbox::Inbox;
 use crate::journal::RunJournal;
@@ -41,6 +41,8 @@ pub struct Opened {
     pub repaired: Option<Repair>,
     /// The process that worked on the run before and died.
     pub died: Option<Owner>,
+    /// The texts that are lost: in the events, a mark stands for each.
+    pub lost: Vec<Damage>,
 }
 
 /// A last line that was not finished when a process or a machine went down.
@@ -61,12 +63,35 @@ pub struct Recorded {
     pub program: String,
     /// Where it was copied from.
     pub forked_from: Option<Forked>,
-    /// All events up to the first damage.
+    /// All events that can be read: those before the first damage, and those after it whose lines are intact.
     pub events: Vec<Event>,
-    /// The first damage.
+    /// The first line that is not as it was written.
     pub damage: Option<Damage>,
+    /// The texts that are lost, though the lines that point to them are intact. In the events, a mark stands for each.
+    pub lost: Vec<Damage>,
+    /// The bytes after the last line: one that is being written, was not finished, or never belonged there.
+    pub torn: u64,
     /// How far what is kept apart vouches for it.
     pub vouched: Vouched,
+}
+
+impl Recorded {
+    /// Returns the error that says what is not as it was recorded.
+    pub fn problem(&self, run: &RunId) -> Option<JournalError> {
+        let run = run.clone();
+        if let Some(damage) = self.damage.clone() {
+            return Some(JournalError::Damaged { run, damage });
+        }
+        let (first, others) = self.lost.split_first()?;
+        Some(JournalError::TextLost { run, damage: first.clone(), others: others.len() })
+    }
+
+    /// Returns the events up to the first one that is not as it was recorded.
+    pub fn intact(&self) -> &[Event] {
+        let damaged = self.damage.iter().chain(&self.lost).map(|damage| damage.seq_before).min();
+        let end = damaged.and_then(|seq| usize::try_from(seq).ok()).unwrap_or(self.events.len());
+        self.events.get(..end).unwrap_or(&self.events)
+    }
 }
 
 impl Store {
@@ -154,8 +179,8 @@ impl Store {
         let head = self.read_head(run)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).tried("read", &path)?;
-        let Scan { events, intact, last, torn, damage, .. } =
-            scan(run, &bytes, &blobs, head.as_ref())?;
+        let Scan { events, intact, last, torn, damage, lost, .. } =
+            scan(run, &bytes, &blobs, head.head())?;
         if let Some(damage) = damage {
             return Err(JournalError::Damaged { run: run.clone(), damage });
         }
@@ -171,7 +196,7 @@ impl Store {
         unsynced.directories.extend([self.runs(), directory.clone()]);
         let file = held.0.take().ok_or_else(|| JournalError::Empty { run: run.clone() })?;
         let journal = self.journal(run.clone(), file, &directory, blobs, end, unsynced);
-        Ok(Opened { journal, events, repaired, died })
+        Ok(Opened { journal, events, repaired, died, lost })
     }
 
     /// Reads a run without touching it, also while a process works on it.
@@ -181,19 +206,19 @@ impl Store {
         // A run that is at work may go on between the two, so its head is read first.
         let head = self.read_head(run)?;
         let bytes = files::read(&path).map_err(|error| self.missing(run, &path, error))?;
-        let Scan { header, events, damage, .. } =
-            scan(run, &bytes, &Blobs::of(&directory), head.as_ref())?;
+        let Scan { header, events, damage, lost, torn, .. } =
+            scan(run, &bytes, &Blobs::of(&directory), head.head())?;
         let Header { created, program, forked_from, .. } = header;
-        let vouched = head.map_or(Vouched::NoHead, |head| head.vouched());
-        Ok(Recorded { created, program, forked_from, events, damage, vouched })
+        let vouched = head.vouched();
+        Ok(Recorded { created, program, forked_from, events, damage, lost, torn, vouched })
     }
 
-    fn read_head(&self, run: &RunId) -> Result<Option<Head>, JournalError> {
+    fn read_head(&self, run: &RunId) -> Result<HeadFile, JournalError> {
         let path = self.head(run);
         Head::read(&path).tried("read", &path)
     }
 
-    fn head(&self, run: &RunId) -> PathBuf {
+    pub(crate) fn head(&self, run: &RunId) -> PathBuf {
         Head::path(&self.root, run)
     }
 
@@ -306,7 +331,8 @@ impl Store {
     }
 
     fn lock(&self, run: &RunId, file: &File, path: &Path) -> Result<(), JournalError> {
-        if !owner::lock(file).tried("lock", path)? {
+        let directory = path.parent().unwrap_or(path);
+        if !owner::lock_after(directory, file).tried("lock", path)? {
             // One that died is not the one who holds it now.
             let owner = path.parent().and_then(Owner::read).filter(Owner::is_alive);
             return Err(JournalError::Busy { run: run.clone(), owner });

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use convoke_core::{Cause, Outcome, RunId, Status, Timestamp, Usage};
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,12 @@ pub struct Summary {
     /// The agent that works by itself, if it is not the main one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The directory it works in, where that was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// Whether it is no agent's work, but the calls that clients of a server made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub served: bool,
     /// Whether it runs, and how it ended.
     pub condition: Condition,
     /// How many turns the main agent began.
@@ -65,6 +72,8 @@ pub enum Condition {
     Running,
     /// A process works on it, and a person has to answer before all of it goes on.
     Waiting,
+    /// Its process was lost before anything was recorded: there is nothing to resume.
+    NeverStarted,
     /// It has not ended and nobody works on it: it can be resumed.
     Interrupted,
     /// It ended.
@@ -85,6 +94,8 @@ pub(crate) struct Gathered {
     pub(crate) model: String,
     #[serde(default)]
     pub(crate) agent: Option<String>,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) served: bool,
     pub(crate) ended: Option<(Status, Cause)>,
     pub(crate) turns: u32,
     pub(crate) tool_calls: u64,
@@ -136,6 +147,14 @@ struct Started {
 }
 
 #[derive(Deserialize)]
+struct Resumed {
+    #[serde(default)]
+    redirected: bool,
+    #[serde(default)]
+    origin: Value,
+}
+
+#[derive(Deserialize)]
 struct Ended {
     outcome: Outcome,
     usage: Usage,
@@ -168,6 +187,8 @@ impl Gathered {
             prompt: String::new(),
             model: String::new(),
             agent: None,
+            directory: None,
+            served: false,
             ended: None,
             turns: 0,
             tool_calls: 0,
@@ -188,7 +209,8 @@ impl Gathered {
         let mut gathered = Self::nothing(None);
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         match lines.next().and_then(|line| line.strip_suffix(b"\n")) {
-            None => gathered.problem = Some("the journal is empty".to_owned()),
+            // Its process was lost before the line was whole.
+            None => {}
             Some(first) => match header(run, first) {
                 Err(problem) => gathered.problem = Some(problem),
                 Ok(header) => {
@@ -247,6 +269,7 @@ impl Gathered {
                 self.model = data.model;
                 let agent = data.origin.pointer("/agent/name").and_then(Value::as_str);
                 self.agent = agent.map(str::to_owned);
+                self.placed(&data.origin);
             }
             "run_ended" if of_root => {
                 let Ended { outcome, usage } = line::parse::<Line<_>>(line).ok()?.data;
@@ -279,10 +302,15 @@ impl Gathered {
             // The calls that inquired are lost, or are made again and ask again: those of agents as well, if the
             // whole tree is taken up.
             "run_resumed" => {
+                let Resumed { redirected, origin } = line::parse::<Line<_>>(line).ok()?.data;
+                if redirected && of_root {
+                    self.asked.clear();
+                }
                 // Only a resume reopens a run that ended. Servers that change their state, warnings and the like may
                 // be recorded behind the end.
                 if of_root {
                     self.ended = None;
+                    self.placed(&origin);
                 }
                 let lost = |call: &(String, String)| of_root || call.0 == glance.run;
                 for call in self.inquired.iter().filter(|call| lost(call)) {
@@ -308,6 +336,14 @@ impl Gathered {
         self.events = glance.seq;
         self.last_activity = glance.ts;
         Some(())
+    }
+
+    /// Takes in where a run works, if its origin says so.
+    fn placed(&mut self, origin: &Value) {
+        if let Some(directory) = origin.get("workingDirectory").and_then(Value::as_str) {
+            self.directory = Some(directory.into());
+            self.served = origin.get("served").and_then(Value::as_bool).unwrap_or_default();
+        }
     }
 
     /// Returns what all of it used, where that was recorded.

@@ -13,6 +13,7 @@
 //! may be used; everything that takes memory is prepared before.
 
 mod confinement;
+mod file_size;
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only the proxy asks"))]
 mod host;
 #[cfg(target_os = "linux")]
@@ -23,6 +24,7 @@ mod proxy;
 mod spawner;
 
 pub use confinement::{Confinement, Limits, Network, secrets_of};
+pub use file_size::report_file_size_limit;
 pub use host::{AllowedHost, NotAHost, Reach};
 pub use preflight::{Backend, Feature, NotEnforceable, Preflight, Tried};
 pub use spawner::{ConfinedSpawner, GuardedSpawner};

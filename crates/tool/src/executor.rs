@@ -41,7 +41,7 @@ pub use ask::UNANSWERED_IN_TIME;
 pub(crate) use end::for_event;
 pub(crate) use entered::Entered;
 pub use limits::Limits;
-pub use prepare::{Decided, PreparedCall};
+pub use prepare::{Decided, PreparedCall, recorded_name};
 
 /// Runs the calls of one run. Cheap to clone; clones share permits and locks.
 #[derive(Clone)]

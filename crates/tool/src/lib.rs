@@ -93,6 +93,7 @@ pub use command::CommandTool;
 pub use context::{ContextBuilder, Deferral, ToolContext};
 pub use convoke_core::{Permission, ToolError};
 pub use environment::{SessionEnvironment, Variable, looks_like_credential};
+pub use executor::recorded_name;
 pub use executor::{
     CallOptions, Decided, ExecutorBuilder, Grants, Limits, PreparedCall, ToolExecutor,
     UNANSWERED_IN_TIME,

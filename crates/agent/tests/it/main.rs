@@ -9,6 +9,7 @@ mod counsel;
 mod direct;
 mod ends;
 mod family;
+mod forked;
 mod hooks;
 mod inquiries;
 mod journaled;

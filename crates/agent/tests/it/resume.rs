@@ -308,3 +308,16 @@ async fn what_the_runtime_says_is_not_what_a_person_said() {
     );
     assert_eq!(said("And now?").as_deref(), Some("And now?"));
 }
+
+#[tokio::test]
+async fn replay_of_a_call_with_a_very_long_name_comes_out_the_same() {
+    for length in [127, 128, 129, 200, 5_000] {
+        let name = "né".repeat(length / 3 + 1);
+        let model = script([Turn::call(&name, json!({ "word": "x" })), Turn::text("done")]);
+        let run = with(&model).build().unwrap().start_as(RunId::new("r"), "Go.");
+        // Reading a run does it again as well, and compares.
+        let (events, report) = read(run).await;
+        assert_eq!(report.text().as_deref(), Some("done"), "{length}");
+        assert!(replay(&RunId::new("r"), &durable(&events)).is_ok(), "{length}");
+    }
+}

@@ -18,7 +18,7 @@ use convoke::agent::registry::Registered;
 use convoke::{AgentCallError, AgentOff, KnownAgent, Origin, OriginAgent, Runtime};
 use convoke_core::{Event, ExitCode, RunId};
 
-use super::runs::refuse_served;
+use super::runs::{refuse_never_started, refuse_served};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -135,6 +135,7 @@ pub(super) fn not_offered(runtime: &Runtime) -> Vec<(String, String)> {
 /// Says no to a conversation with the main agent that would go on where an agent worked by itself, or nobody did.
 pub(super) fn refuse_to_talk(run: &RunId, events: &[Event]) -> Result<(), Failure> {
     refuse_served(run, events)?;
+    refuse_never_started(run, events)?;
     match Origin::of(events).and_then(|origin| origin.agent) {
         None => Ok(()),
         Some(agent) => {

@@ -48,7 +48,9 @@ use super::mcp::end_all;
 use super::run::approve::Approvals;
 use super::run::flags::{AgentFlags, WorkspaceFlag};
 use super::run::watch::threads;
-use super::runs::{journals, named};
+use super::runs::consent::Comeback;
+use super::runs::journals;
+use super::runs::named::{self, LastFlag};
 use super::workspace;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -69,7 +71,7 @@ Examples:
   convoke chat
   convoke chat --model ollama/qwen3 --mode plan
   convoke chat --file screen.png --max-cost 1
-  convoke chat --last                                go on with the run that was last worked on
+  convoke chat --last                                go on with this directory's last run
   printf 'Read README.md\\nSum it up in a line\\n' | convoke chat";
 
 /// Talk with an agent
@@ -83,9 +85,11 @@ pub(crate) struct Chat {
     /// Go on with this run
     #[arg(long, value_name = "ID", conflicts_with_all = ["last", "no_journal"])]
     resume: Option<String>,
-    /// Go on with the run that was last worked on
-    #[arg(long, conflicts_with = "no_journal")]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
+    /// Let the run work in this directory from now on, if it belongs to another
+    #[arg(long)]
+    here: bool,
 }
 
 impl Chat {
@@ -95,24 +99,30 @@ impl Chat {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let Self { flags, workspace, resume, last } = self;
-        if resume.is_none() && !last {
+        let Self { flags, workspace, resume, last, here } = self;
+        if resume.is_none() && !last.last {
+            if here {
+                return Err(Failure::usage("--here is about a run that goes on")
+                    .hint("name it with --resume, or say --last"));
+            }
             return talk(&flags, workspace.workspace, session, None, output);
+        }
+        if flags.no_journal {
+            return Err(Failure::usage("a run that is kept goes on being kept")
+                .hint("leave out --no-journal"));
         }
         if workspace.workspace.is_some() {
             return Err(Failure::usage("a run keeps its workspace").hint("leave out --workspace"));
         }
         let store = session.existing_store()?;
-        let id = named::only(&store, resume.as_slice(), last)?;
+        let id = named::only(&store, resume.as_slice(), last, session)?;
         let kept = journals(&store).reopen(&id).map_err(|error| named::failure(&error))?;
         agents::refuse_to_talk(&id, &kept.events)?;
-        let origin = Origin::of(&kept.events).filter(|_| !session.is_placed());
-        match origin {
-            Some(origin) => {
-                talk(&flags, None, &session.moved_to(&origin.working_directory), Some(kept), output)
-            }
-            None => talk(&flags, None, session, Some(kept), output),
-        }
+        let command = format!("chat --resume {id}");
+        let (events, mode) = (&kept.events, flags.mode);
+        let comeback = Comeback { id: &id, events, mode, here, command: &command };
+        let session = comeback.agree(session, output)?;
+        talk(&flags, None, &session, Some(kept), output)
     }
 }
 

@@ -48,12 +48,13 @@ pub(super) fn reopen(
 ) -> Result<Option<Workspace>, Failure> {
     let Some(origin) = Origin::of(events) else { return Ok(None) };
     let Some(known) = &origin.workspace else { return Ok(None) };
-    if session.is_placed() {
+    let (here, mode) = (session.working_directory(), origin.mode);
+    if origin.compare(here, mode).directory.is_some() {
         return Err(Failure::usage(format!(
             "run `{run}` works in its own workspace ({}), so it stays where it is",
             known.kind
         ))
-        .hint("leave out --cwd"));
+        .hint("leave out --here"));
     }
     let start = &origin.working_directory;
     if !known.kind.is_own() {

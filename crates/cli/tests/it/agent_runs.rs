@@ -167,7 +167,7 @@ fn an_agent_that_was_interrupted_goes_on_with_its_run() {
     assert_eq!(ended.code, Some(130), "{ended:?}");
     let listed = world.scene.json(&["runs", "list", "--json"])[0].clone();
     assert_ne!(listed["usage"]["inputTokens"], 0, "the agent's tokens count: {listed}");
-    let ran = world.scene.run(&["runs", "resume", "--last"]);
+    let ran = world.scene.run(&["runs", "resume", "--last", "--mode", "full"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The worker is done.\n"), "{ran:?}");
     assert_eq!(world.requests(), 4, "nobody was asked the same twice");
     let last: Value = serde_json::from_slice(&world.server.requests().pop().unwrap().body).unwrap();

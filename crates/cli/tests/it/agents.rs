@@ -345,7 +345,10 @@ fn a_run_that_called_an_agent_is_resumed_where_it_was_started() {
     ]);
     assert_eq!(world.run(convoke_testkit::Wire::OpenAiChat, &["Review a.txt."]).code, Some(0));
     fs::create_dir(world.scene.root().join("home/elsewhere")).unwrap();
-    let mut command = world.scene.command(&["runs", "resume", "--last", "What is here?"]);
+    let project = world.scene.project();
+    let words = ["runs", "resume", "--last", "What is here?"];
+    let mut command =
+        world.scene.command(&[&["--cwd", project.to_str().unwrap()], &words[..]].concat());
     let ended = command.current_dir(world.scene.root().join("home/elsewhere")).output().unwrap();
     let ran = world.scene.ended(&ended);
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -73,7 +73,7 @@ fn an_agent_whose_model_was_away_goes_on_when_the_run_is_taken_up() {
     let ran = world.run(Wire::OpenAiChat, &["--mode", "full", "Go."]);
     assert_eq!(ran.code, Some(6), "{ran:?}");
     assert!(ran.stderr.contains("`convoke runs resume "), "{ran:?}");
-    let ran = world.scene.run(&["runs", "resume", "--last"]);
+    let ran = world.scene.run(&["runs", "resume", "--last", "--mode", "full"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
     let body =
         |index: usize| String::from_utf8(world.server.requests()[index].body.clone()).unwrap();

@@ -84,7 +84,7 @@ fn filters_combine() {
     assert_eq!(tools(&["--until", "2026-03-01"]).len(), 5);
     assert_eq!(tools(&["--since", "2026-03-01T09:30:08", "--until", "2026-03-01"]).len(), 2);
     assert_eq!(tools(&["xxxx"]), ["ls"]);
-    assert_eq!(tools(&["--last"]), ["ls"]);
+    assert_eq!(tools(&["--last", "--all"]), ["ls"]);
     let none = scene.run(&["runs", "audit", "--tool", "nothing"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{none:?}");
     assert!(none.stderr.contains("nothing of the kind was done in 2 runs"), "{none:?}");

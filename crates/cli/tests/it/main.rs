@@ -19,6 +19,7 @@ mod arguments;
 mod audit;
 mod call;
 mod chat;
+mod comeback;
 mod config;
 mod demo;
 mod doctor;

@@ -210,7 +210,7 @@ fn a_file_that_names_a_secret_does_not_open_it() {
     let words = ["--mode", "full", "--output", "stream-json", "Go."];
     let ran = world.run(Wire::OpenAiChat, &words);
     assert!(ran.stdout.contains("not handed out here"), "{ran:?}");
-    let words = ["runs", "resume", "--last", "Again.", "--output", "stream-json"];
+    let words = ["runs", "resume", "--last", "Again.", "--mode", "full", "--output", "stream-json"];
     let ran = world.scene.run(&words);
     assert!(ran.stdout.contains("not handed out here"), "the refusal named it: {ran:?}");
     assert!(!world.scene.project().join("out.txt").exists());

@@ -188,12 +188,12 @@ fn everything_is_shown_in_full_but_nothing_endlessly() {
         .call(2, "c", "tool_call_completed", &result)
         .ends(3, "goal", "completed", Some("ok"))
         .keep(&scene);
-    let full = scene.stdout(&["runs", "show", "--last", "--full"]);
+    let full = scene.stdout(&["runs", "show", "--last", "--all", "--full"]);
     assert!(full.contains("arguments:\n          {\n            \"path\": \".\"\n"), "{full}");
     assert!(full.contains("... 940 more lines\n"), "{full}");
     assert!(full.contains("what was left out is in: convoke runs export r-long"), "{full}");
     assert!(full.lines().count() < 100, "{full}");
-    let usual = scene.stdout(&["runs", "show", "--last"]);
+    let usual = scene.stdout(&["runs", "show", "--last", "--all"]);
     assert!(!usual.contains("arguments:") && usual.contains("1000 lines"), "{usual}");
 }
 
@@ -354,7 +354,9 @@ fn damage_is_told_after_what_is_intact() {
     {
         let ran = scene.run(command);
         assert_eq!(ran.code, Some(9), "{command:?}: {ran:?}");
-        assert!(ran.stdout.contains("read_file") && !ran.stdout.contains("cargo test"), "{ran:?}");
+        // What comes after the damage is shown, too.
+        assert!(ran.stdout.contains("read_file") && ran.stdout.contains("cargo test"), "{ran:?}");
+        assert!(ran.stderr.contains("after it can be read"), "{ran:?}");
         assert!(ran.stderr.contains("is damaged: line 7 is not JSON"), "{ran:?}");
         assert!(ran.stderr.contains(&format!("convoke runs fork {DONE} --at 5")), "{ran:?}");
     }
@@ -427,8 +429,8 @@ fn what_a_model_said_does_not_steer_the_terminal() {
         .keep(&scene);
     for command in [
         &["runs", "list"][..],
-        &["runs", "show", "--last", "--full"],
-        &["runs", "export", "--last"],
+        &["runs", "show", "--last", "--all", "--full"],
+        &["runs", "export", "--last", "--all"],
     ] {
         let ended = Terminal::start(&scene, 80, Attached::All, command).end();
         assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -490,7 +492,7 @@ fn the_newest_of_two_runs_of_one_second_is_the_last() {
     let scene = Scene::new();
     Story::new("1k2mabczzzzzzzz").started("First", "/x").keep(&scene);
     Story::new("1k2mabcaaaaaaaa").later(300).started("Second", "/x").keep(&scene);
-    let last = scene.stdout(&["runs", "show", "--last"]);
+    let last = scene.stdout(&["runs", "show", "--last", "--all"]);
     assert!(last.starts_with("1k2mabcaaaaaaaa "), "{last}");
 }
 
@@ -594,9 +596,12 @@ fn the_last_run_is_called_the_same_everywhere() {
     for command in ["show", "resume", "fork", "replay", "export", "rm", "audit", "diff", "apply"] {
         let help = scene.stdout(&["runs", command, "--help"]);
         let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("--last The run that was last worked on"), "{command}: {help}");
+        assert!(
+            words.contains("--last The run of this directory that was last worked on"),
+            "{command}: {help}"
+        );
     }
     let help = scene.stdout(&["chat", "--help"]);
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("--last Go on with the run that was last worked on"), "{help}");
+    assert!(words.contains("--last The run of this directory that was last worked on"), "{help}");
 }

@@ -200,7 +200,8 @@ fn a_file_with_a_token_in_it_can_be_edited_and_keeps_the_token() {
     let third = world(vec![look(), say("Seen."), edit(), look(), edit(), say("Done.")]);
     env(&third, &format!("A=1\nKEY={TOKEN}\n"));
     assert_eq!(third.run(Wire::OpenAiChat, &["--mode", "full", "Go."]).code, Some(0));
-    let words = ["runs", "resume", "--last", "Edit it.", "--output", "stream-json"];
+    let words =
+        ["runs", "resume", "--last", "Edit it.", "--mode", "full", "--output", "stream-json"];
     let ran = third.scene.run(&words);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("is not known any more"), "{ran:?}");

@@ -191,7 +191,7 @@ fn a_workspace_without_changes_is_removed() {
     assert_eq!(left(&world), [""; 0]);
     assert_eq!(git(&world.scene, &["branch", "--list", "convoke/*"]), "");
     // It goes on in a new one.
-    let ran = world.scene.run(&["runs", "resume", "--last", "More."]);
+    let ran = world.scene.run(&["runs", "resume", "--last", "--mode", "full", "More."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("it gets a new one"), "{ran:?}");
     assert_eq!(world.scene.run(&["runs", "apply", "--last"]).code, Some(0));
@@ -208,13 +208,13 @@ fn a_run_goes_on_in_its_workspace_or_says_that_it_is_gone() {
     ]);
     let ran = world.run(Wire::OpenAiChat, &["--workspace", "worktree", "--mode", "full", "Go."]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let ran = world.scene.run(&["runs", "resume", "--last", "More."]);
+    let ran = world.scene.run(&["runs", "resume", "--last", "--mode", "full", "More."]);
     assert!(ran.stderr.contains("read_file b.txt ... ok"), "{ran:?}");
-    let ran = world.scene.run(&["runs", "fork", "--last", "Otherwise."]);
+    let ran = world.scene.run(&["runs", "fork", "--last", "--mode", "full", "Otherwise."]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("cannot be forked"), "{ran:?}");
     fs::remove_dir_all(workspaces(&world).join(id(&world))).unwrap();
-    let ran = world.scene.run(&["runs", "resume", "--last", "More."]);
+    let ran = world.scene.run(&["runs", "resume", "--last", "--mode", "full", "More."]);
     assert_eq!(ran.code, Some(9), "{ran:?}");
     assert!(ran.stderr.contains("is gone"), "{ran:?}");
     let ran = world.scene.run(&["runs", "diff", "--last"]);
@@ -403,7 +403,7 @@ fn what_a_run_undid_after_it_was_applied_is_taken_back() {
         assert_eq!(world.scene.read("a.txt"), "one\n2\nthree\n");
         // The workspace stays, although all of it was applied.
         for message in ["More?", "Undo it."] {
-            let ran = world.scene.run(&["runs", "resume", "--last", message]);
+            let ran = world.scene.run(&["runs", "resume", "--last", "--mode", "full", message]);
             assert_eq!(ran.code, Some(0), "{ran:?}");
         }
         let ran = world.scene.run(&["runs", "apply", "--last", "--check"]);

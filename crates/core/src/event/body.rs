@@ -69,6 +69,10 @@ pub enum EventBody {
         /// taken up then.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         anything_else: bool,
+        /// Whether the user continues a copy of a run in another way: calls, agents and requests that were open
+        /// where it was cut are abandoned, and the message comes first.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        redirected: bool,
         /// Agents that found no model, as the run did then, and go on where they were: their calls are made again.
         /// Those in the background just go on, and what was said of their ends is taken back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -29,6 +29,8 @@ impl Run {
         {
             batch.leave_behind();
         }
+        let is_own = event.run == self.id;
+        self.new_fork |= is_own && matches!(event.body, EventBody::RunForked { .. });
         if event.run != self.id || (over && !resumed) {
             return;
         }
@@ -44,7 +46,10 @@ impl Run {
             EventBody::RunStarted { .. } => self.start(event),
             EventBody::RunResumed { .. } => self.go_on(event),
             EventBody::RunForked { .. } => {}
-            EventBody::UserMessage { message } => self.inbox.push(message.clone()),
+            EventBody::UserMessage { message } => {
+                self.inbox.push(message.clone());
+                self.new_fork = false;
+            }
             EventBody::RunCancelled { cause } => {
                 self.cancelled.get_or_insert(*cause);
             }
@@ -122,6 +127,9 @@ impl Run {
                     self.apply_to_call(call, body, event.ts);
                 }
             }
+        }
+        if self.redirected && self.phase == Phase::Ready {
+            self.hear();
         }
     }
 
@@ -329,6 +337,12 @@ impl Run {
         if !notices.is_empty() {
             self.conversation.push(Message::text(Role::User, notices.join("\n\n")));
         }
+        self.redirected = false;
+        self.hear();
+    }
+
+    /// The messages of the user enter the conversation.
+    fn hear(&mut self) {
         if !self.inbox.is_empty() {
             // There is something new to do.
             self.due.remove(&Due::WrapUp);
@@ -488,7 +502,7 @@ impl Run {
             ReflectionMode::OnFailure => batch.failed_tool().is_some(),
             ReflectionMode::Always => true,
         };
-        if look_back && self.answer.is_none() {
+        if look_back && self.answer.is_none() && !self.redirected {
             self.due.insert(Due::Reflect);
         }
         self.conversation.push(batch.into_message());

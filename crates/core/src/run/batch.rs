@@ -30,6 +30,9 @@ pub(super) struct Batch {
     /// The calls that began in the run that this one is a copy of.
     #[serde(default)]
     elsewhere: BTreeSet<CallId>,
+    /// Whether the user continued in another way before all were answered: none is made any more.
+    #[serde(default)]
+    abandoned: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,7 +93,8 @@ impl Batch {
         };
         let calls = calls.into_iter().map(slot).collect();
         let (refused, elsewhere) = (BTreeSet::new(), BTreeSet::new());
-        Self { calls, completes, only_completion, cut_off, refused, elsewhere }
+        let abandoned = false;
+        Self { calls, completes, only_completion, cut_off, refused, elsewhere, abandoned }
     }
 
     /// Makes calls of it that were answered, some of them with a refusal; those in `again` are open.
@@ -213,6 +217,16 @@ impl Batch {
         self.elsewhere.contains(id)
     }
 
+    /// None of the calls without an answer is made any more.
+    pub(super) const fn abandon(&mut self) {
+        self.abandoned = true;
+    }
+
+    /// Returns the calls that are not made any more, and have no answer yet.
+    pub(super) fn abandoned_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.unanswered().filter(|_| self.abandoned)
+    }
+
     /// Returns the calls that are lost and have no answer yet.
     pub(super) fn lost_calls(&self) -> impl Iterator<Item = &ToolCall> {
         let lost = |slot: &&Slot| slot.lost && slot.answer.is_none();
@@ -274,6 +288,7 @@ impl Batch {
     pub(super) fn calls_to_make(&self) -> impl Iterator<Item = &ToolCall> {
         let is_made = |slot: &&Slot| {
             slot.answer.is_none()
+                && !self.abandoned
                 && !slot.lost
                 && (slot.parked || slot.begun != Some(Repeat::Unsafe))
         };

@@ -27,6 +27,9 @@ pub struct Child {
     /// found none, or was stopped since its caller found none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<String>,
+    /// Whether it was abandoned when the user continued a copy of the run in another way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub abandoned: bool,
 }
 
 /// All agents that a run called.
@@ -50,9 +53,10 @@ impl Children {
             counted: Usage::default(),
             stopped: false,
             told: None,
+            abandoned: false,
         });
         (known.call, known.background, known.outcome) = (call, background, None);
-        (known.stopped, known.told) = (false, None);
+        (known.stopped, known.told, known.abandoned) = (false, None, false);
     }
 
     /// An agent has ended: because its caller is being stopped, or for a reason of its own. One in the background
@@ -66,7 +70,7 @@ impl Children {
     ) {
         if let Some(known) = self.0.get_mut(child) {
             let with_caller = stops || (known.background && !told);
-            known.stopped = with_caller && outcome.status == Status::Cancelled;
+            known.stopped = with_caller && !known.abandoned && outcome.status == Status::Cancelled;
             known.outcome = Some(outcome.clone());
             known.counted += usage;
         }
@@ -86,9 +90,19 @@ impl Children {
         &self.0
     }
 
+    /// Those that have not ended, or wait, are not taken up any more.
+    pub(super) fn abandon(&mut self) {
+        for child in self.0.values_mut() {
+            if child.outcome.as_ref().is_none_or(|outcome| outcome.status == Status::Parked) {
+                (child.abandoned, child.outcome) = (true, None);
+            }
+        }
+    }
+
     /// Tells whether some work on without their caller.
     pub(super) fn work_on(&self) -> bool {
-        self.0.values().any(|child| child.background && child.outcome.is_none())
+        let works = |child: &Child| child.outcome.is_none() && !child.abandoned;
+        self.0.values().any(|child| child.background && works(child))
     }
 
     /// Tells whether an agent works, or worked, without its caller.
@@ -174,7 +188,7 @@ impl Children {
                 Some(Status::Parked) => child.background,
                 Some(_) => child.stopped,
             };
-            is_waited_for && goes_on
+            is_waited_for && goes_on && !child.abandoned
         })
     }
 

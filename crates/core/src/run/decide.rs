@@ -143,6 +143,8 @@ pub enum Refusal {
     Interrupted,
     /// It began in the run that this one is a copy of, which may have gone on with it; it may do harm to repeat it.
     Elsewhere,
+    /// The run is a copy of another, and the user continued it in another way before the call was made.
+    Redirected,
     /// A limit is reached.
     Limit(Limit),
     /// Only completing the task was on offer.
@@ -540,6 +542,17 @@ impl Run {
                 refuse(here, Refusal::Interrupted)
             } else {
                 refuse(elsewhere, Refusal::Elsewhere)
+            };
+        }
+        let abandoned: Vec<ToolCall> = batch.abandoned_calls().cloned().collect();
+        if !abandoned.is_empty() {
+            let is_elsewhere = |call: &ToolCall| batch.is_elsewhere(&call.id);
+            let (begun, not_begun): (Vec<_>, Vec<_>) =
+                abandoned.into_iter().partition(is_elsewhere);
+            return if begun.is_empty() {
+                refuse(not_begun, Refusal::Redirected)
+            } else {
+                refuse(begun, Refusal::Elsewhere)
             };
         }
         if let Some(cause) = self.cancelled {

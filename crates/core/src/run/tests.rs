@@ -546,6 +546,7 @@ fn resumed(lost: Usage) -> EventBody {
         settings: None,
         lost,
         anything_else: false,
+        redirected: false,
         again: Vec::new(),
         origin: Value::Null,
     }

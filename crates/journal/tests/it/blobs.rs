@@ -8,7 +8,7 @@ use convoke_core::{Event, EventBody, Part};
 use convoke_journal::{Journal, JournalError, Reason};
 use serde_json::{Value, json};
 
-use crate::support::{NOW, World, event, id, notice, world};
+use crate::support::{NOW, World, event, id, notice, notices, world};
 
 fn long(letter: &str) -> String {
     letter.repeat(40_000)
@@ -80,18 +80,29 @@ fn the_same_text_is_stored_once() {
     assert_eq!(world.store.read(&id("run")).unwrap().events, events);
 }
 
+/// Returns why the text of the second event is lost. Everything else is there, and the run can go on.
 fn reason(world: &World) -> Reason {
-    let error = world.store.open(&id("run"), NOW).unwrap_err();
-    let JournalError::Damaged { damage, .. } = error else { panic!("{error:?}") };
-    assert_eq!((damage.line, damage.seq_before), (3, 1));
-    assert_eq!(world.store.read(&id("run")).unwrap().damage, Some(damage.clone()));
-    damage.reason
+    let opened = world.store.open(&id("run"), NOW).unwrap();
+    let [lost] = opened.lost.as_slice() else { panic!("{opened:?}") };
+    assert_eq!((lost.line, lost.seq_before), (3, 1));
+    assert_eq!(opened.events.len(), 3);
+    assert_eq!(opened.events[2], notice("run", 3, "y"));
+    let EventBody::Notice { message } = &opened.events[1].body else { panic!("{opened:?}") };
+    assert!(message.starts_with("[lost: "), "{message}");
+    let recorded = world.store.read(&id("run")).unwrap();
+    assert_eq!((recorded.damage.as_ref(), recorded.lost.as_slice()), (None, &opened.lost[..]));
+    assert_eq!(recorded.events, opened.events);
+    assert_eq!(recorded.intact(), &opened.events[..1]);
+    let problem = recorded.problem(&id("run")).unwrap();
+    assert!(matches!(problem, JournalError::TextLost { others: 0, .. }), "{problem:?}");
+    lost.reason.clone()
 }
 
 #[test]
-fn a_missing_or_altered_blob_is_damage_with_its_name() {
+fn missing_or_altered_blob_loses_its_text_and_nothing_else() {
     let world = world();
-    world.record("run", &[notice("run", 1, "x"), notice("run", 2, &long("x"))]);
+    let events = [notice("run", 1, "x"), notice("run", 2, &long("x")), notice("run", 3, "y")];
+    world.record("run", &events);
     let [blob] = blobs(&world).try_into().unwrap();
     let hash = blob.file_name().unwrap().to_str().unwrap().to_owned();
     let pointer = "/data/message".to_owned();
@@ -109,7 +120,26 @@ fn a_missing_or_altered_blob_is_damage_with_its_name() {
     assert!(matches!(reason(&world), Reason::UnreadableBlob { .. }));
     fs::remove_dir(&blob).unwrap();
     fs::write(&blob, good).unwrap();
-    assert_eq!(world.store.open(&id("run"), NOW).unwrap().events.len(), 2);
+    assert_eq!(world.store.open(&id("run"), NOW).unwrap().events, events);
+}
+
+#[test]
+fn lines_after_a_damaged_one_are_read_and_do_not_count_as_intact() {
+    let world = world();
+    let events = notices("run", 9);
+    world.record("run", &events);
+    let mut lines = world.lines("run");
+    for damaged in ["garbage".to_owned(), lines[4].replace("number", "NUMBER"), String::new()] {
+        lines[4] = damaged;
+        fs::write(world.journal("run"), lines.join("\n") + "\n").unwrap();
+        let recorded = world.store.read(&id("run")).unwrap();
+        let damage = recorded.damage.clone().unwrap();
+        assert_eq!((damage.line, damage.seq_before, damage.later), (5, 3, 5));
+        assert_eq!(recorded.intact(), &events[..3]);
+        assert_eq!(recorded.events, [&events[..3], &events[4..]].concat());
+        let error = world.store.open(&id("run"), NOW).unwrap_err();
+        assert!(matches!(error, JournalError::Damaged { .. }), "{error:?}");
+    }
 }
 
 #[test]

@@ -66,7 +66,10 @@ fn writes_until_the_disk_is_full(state: &Path) {
     let error = error.unwrap();
     assert!(matches!(error.first(), JournalError::Full { action: "write", .. }), "{error:?}");
     assert!(std::error::Error::source(&error).is_some());
-    assert!(error.to_string().contains("free some space, then resume the run"), "{error}");
+    assert!(
+        error.to_string().contains("raise the limit (`ulimit -f`), then resume the run"),
+        "{error}"
+    );
     let last = journal.seq();
     // A short event would fit, but the journal is closed.
     let again = journal.append(&notice("full", last + 1, "")).unwrap_err();

@@ -1,10 +1,13 @@
 //! Runs by what a person types.
 
 use std::fs;
+use std::path::Path;
 
-use convoke_journal::FindError;
+use convoke_core::{EventBody, RunSettings, TaskId, Timestamp};
+use convoke_journal::{FindError, Newest, Scope};
+use serde_json::json;
 
-use crate::support::{World, id, world};
+use crate::support::{World, event, id, world};
 
 fn runs() -> World {
     let world = world();
@@ -27,7 +30,44 @@ fn an_id_or_the_only_part_of_one_is_enough() {
     ] {
         assert_eq!(world.store.find(wanted).unwrap(), id(found));
     }
-    assert_eq!(world.store.last().unwrap(), Some(id("2026-03-02-apple")));
+}
+
+#[test]
+fn newest_run_is_one_of_this_directory_unless_all_are_meant() {
+    let world = world();
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (here, there) = (here.path().canonicalize().unwrap(), there.path().canonicalize().unwrap());
+    let link = world.state.path().join("link");
+    std::os::unix::fs::symlink(&here, &link).unwrap();
+    let begun = |run: &str, late: u64, origin: serde_json::Value| {
+        let started = EventBody::RunStarted {
+            task: TaskId::new("task"),
+            model: String::new(),
+            prompt: String::new(),
+            attachments: Vec::new(),
+            history: Vec::new(),
+            system: "".into(),
+            tools: [].into(),
+            settings: RunSettings::default(),
+            origin,
+        };
+        let mut event = event(run, 1, started);
+        event.ts = Timestamp::from_millis(i64::try_from(late).unwrap());
+        world.record(run, &[event]);
+    };
+    begun("a", 10, json!({ "workingDirectory": here }));
+    begun("b", 20, json!({ "workingDirectory": there }));
+    begun("c", 15, json!({ "workingDirectory": link }));
+    begun("d", 30, json!({ "workingDirectory": here, "served": true }));
+    begun("e", 40, json!(null));
+    let newest = |scope: Scope<'_>| {
+        let Newest { run, elsewhere } = world.store.newest(scope, None).unwrap();
+        (run.map(|run| run.run.to_string()).unwrap_or_default(), elsewhere)
+    };
+    assert_eq!(newest(Scope::Directory(&here)), ("c".to_owned(), 2));
+    assert_eq!(newest(Scope::Directory(&there)), ("b".to_owned(), 3));
+    assert_eq!(newest(Scope::Directory(Path::new("/nowhere"))), (String::new(), 4));
+    assert_eq!(newest(Scope::Everywhere), ("e".to_owned(), 0));
 }
 
 #[test]

@@ -210,6 +210,7 @@ fn a_run_is_not_forked_where_an_agent_goes_on_in_files_of_its_own() {
         settings: None,
         lost: Usage::default(),
         anything_else: false,
+        redirected: false,
         again: Vec::new(),
         origin: Value::Null,
     };
@@ -240,6 +241,7 @@ fn a_fork_names_the_agents_that_went_on_again() {
         settings: None,
         lost: Usage::default(),
         anything_else: false,
+        redirected: false,
         again: vec![id("old-a"), id("old-a-b")],
         origin: Value::Null,
     };

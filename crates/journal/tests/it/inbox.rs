@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use convoke_core::Timestamp;
-use convoke_journal::{Inbox, Item, JournalError, Waiting};
+use convoke_journal::{Inbox, Item, JournalError, PutResult, Waiting};
 use serde_json::{Map, Value, json};
 
 use crate::support::{NOW, World, id, world};
@@ -83,4 +83,32 @@ fn nothing_can_be_told_to_a_run_that_is_not_there() {
     assert!(matches!(error, JournalError::NotFound { .. }), "{error:?}");
     assert_eq!(inbox.take().unwrap(), Waiting::default());
     assert!(!world.directory("none").exists());
+}
+
+#[test]
+fn put_once_accepts_one_of_several_items_of_the_same_id() {
+    let (world, _) = inbox();
+    for round in 0..50 {
+        let put = |kind: &str| {
+            let item = Item::new(format!("question-{round}"), kind, Map::new());
+            world.store.inbox(&id("run")).unwrap().put_once(&item).unwrap()
+        };
+        let results = std::thread::scope(|scope| {
+            let both = ["yes", "no"].map(|kind| scope.spawn(move || (kind, put(kind))));
+            both.map(|one| one.join().unwrap())
+        });
+        let inbox = world.store.inbox(&id("run")).unwrap();
+        let waiting = inbox.waiting().unwrap().items;
+        let [only] = waiting.as_slice() else { panic!("{waiting:?}") };
+        for (kind, result) in results {
+            match result {
+                PutResult::Put(_) => assert_eq!(only.kind, kind),
+                PutResult::Taken(other) => {
+                    assert_ne!(only.kind, kind);
+                    assert_eq!(other.unwrap().kind, only.kind);
+                }
+            }
+        }
+        inbox.done(only).unwrap();
+    }
 }

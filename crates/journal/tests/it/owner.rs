@@ -1,6 +1,7 @@
 //! One process at a time.
 
 use std::fs;
+use std::time::Duration;
 
 use convoke_journal::{Condition, Journal, JournalError};
 
@@ -84,4 +85,25 @@ fn listing_never_keeps_anybody_from_opening() {
         }
         lists.join().unwrap();
     });
+}
+
+/// A program that a process was starting when it was killed has the lock for a moment.
+#[test]
+fn lock_that_outlives_its_killed_owner_for_a_moment_is_waited_for() {
+    let world = world();
+    let mut holder = child::start_holder(world.state.path());
+    holder.kill().unwrap();
+    // Nobody has looked after it, so it is still in the list of processes.
+    let file = fs::OpenOptions::new().read(true).open(world.journal("held")).unwrap();
+    file.lock().unwrap();
+    let error = world.store.open(&id("held"), NOW).map(drop).unwrap_err();
+    assert!(matches!(error, JournalError::Busy { owner: None, .. }), "bounded: {error:?}");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(30));
+            file.unlock().unwrap();
+        });
+        assert_eq!(world.store.open(&id("held"), NOW).unwrap().events.len(), 1);
+    });
+    holder.wait().unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use convoke_journal::{Journal, JournalError, Reason, Repair};
+use convoke_journal::{Condition, Journal, JournalError, Reason, Repair};
 
 use crate::support::{NOW, id, newlines, notice, notices, world};
 
@@ -102,7 +102,8 @@ fn a_run_that_died_at_once_says_so() {
         ] {
             assert!(matches!(error, JournalError::Empty { .. }), "{error:?}");
         }
-        assert_eq!(world.store.list().unwrap()[0].problem.as_deref(), Some("the journal is empty"));
+        let listed = &world.store.list().unwrap()[0];
+        assert_eq!((&listed.problem, listed.condition), (&None, Condition::NeverStarted));
     }
     world.store.remove(&id("run")).unwrap();
     fs::create_dir(world.directory("bare")).unwrap();

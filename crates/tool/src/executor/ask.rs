@@ -490,7 +490,7 @@ impl ToolExecutor {
     }
 
     /// Tells the model which arguments the call has now, and returns them as events show them.
-    fn note_changed(&self, prepared: &mut PreparedCall, question: &Question) -> Value {
+    fn note_changed(&self, prepared: &mut PreparedCall, question: &Question) -> Arc<Value> {
         let arguments = for_event(&question.arguments, self.0.limits.max_event_bytes);
         let note = format!("The user changed the arguments of this call to: {arguments}");
         prepared.ticket.note(note);

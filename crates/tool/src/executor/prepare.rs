@@ -158,7 +158,7 @@ impl ToolExecutor {
         // Whoever may use others through it sees, decides and records what is meant.
         let call = if self.0.view.entry(USE_TOOL).is_some() { call.meant() } else { call };
         let opened =
-            Ticket::open(&self.0, call.id.clone(), brief_name(&call.name), &call.arguments);
+            Ticket::open(&self.0, call.id.clone(), recorded_name(&call.name), &call.arguments);
         let ticket = match opened {
             Ok(ticket) => ticket,
             Err(result) => return Ok(Decided::Answered(result)),
@@ -390,8 +390,8 @@ impl Drop for Held {
     }
 }
 
-/// A name that no tool can have is not repeated in full.
-fn brief_name(name: &str) -> String {
+/// Returns the name of a called tool as events have it: one that no tool can have is not repeated in full.
+pub fn recorded_name(name: &str) -> String {
     const MAX_BYTES: usize = 128;
     name.get(..floor_char_boundary(name, MAX_BYTES)).unwrap_or_default().to_owned()
 }

@@ -1,6 +1,5 @@
 //! The commands of the chat, carried out.
 
-use convoke::Origin;
 use convoke::agent::{Paused, Reopened, last_said};
 use convoke::journal::Store;
 use convoke_core::Mode;
@@ -45,7 +44,8 @@ impl Talk<'_> {
             }
             Command::Resume(id) => {
                 self.may_begin_another()?;
-                let resumed = self.kept().resume(id.as_deref(), self.paused.as_ref())?;
+                let resumed =
+                    self.kept().resume(id.as_deref(), self.paused.as_ref(), self.session)?;
                 workspace::refuse_move(&resumed.events)?;
                 agents::refuse_to_talk(&resumed.paused.id(), &resumed.events)?;
                 self.take_up(resumed, output);
@@ -138,12 +138,6 @@ impl Talk<'_> {
 
     /// Goes on with a conversation that was kept.
     fn take_up(&mut self, kept: Reopened, output: &Output) {
-        if let Some(origin) = Origin::of(&kept.events)
-            && origin.working_directory != self.places.directory
-        {
-            let elsewhere = origin.working_directory.display();
-            note(&format!("it was begun in {elsewhere}; from now on it works here"), output);
-        }
         let said = last_said(&kept.paused.id(), &kept.events);
         show::recap(&kept.paused, said, output);
         self.paused = Some(kept.paused);

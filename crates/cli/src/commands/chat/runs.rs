@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use convoke::Origin;
 use convoke::agent::{Journals, Paused, Reopened};
-use convoke_core::RunId;
+use convoke::journal::Scope;
+use convoke_core::{Mode, RunId};
 
+use super::super::runs::consent::shell_word;
 use super::super::runs::{Format, named};
 use crate::failure::Failure;
 use crate::files;
+use crate::session::Session;
 
 /// The journals of a chat.
 #[derive(Clone, Copy, Debug)]
@@ -19,24 +23,32 @@ impl Kept<'_> {
         self,
         id: Option<&str>,
         present: Option<&Paused>,
+        session: &Session<'_>,
     ) -> Result<Reopened, Failure> {
         let journals = self.journals()?;
         let run = match id {
             Some(id) => named::find(journals.store(), id)?,
-            None => self.last_but(present.map(Paused::id).as_ref())?,
+            None => self.last_but(present.map(Paused::id).as_ref(), session)?,
         };
         if present.is_some_and(|present| present.id() == run) {
             return Err(Failure::usage("this is the conversation you are in"));
         }
-        journals.reopen(&run).map_err(|error| named::failure(&error))
+        let kept = journals.reopen(&run).map_err(|error| named::failure(&error))?;
+        stay_here(&run, &kept, session)?;
+        Ok(kept)
     }
 
-    fn last_but(self, present: Option<&RunId>) -> Result<RunId, Failure> {
-        let all = self.journals()?.store().list().map_err(|error| named::failure(&error))?;
-        let mut others = all.into_iter().map(|summary| summary.run);
-        others
-            .find(|run| Some(run) != present)
-            .ok_or_else(|| Failure::usage("there is no earlier conversation"))
+    fn last_but(self, present: Option<&RunId>, session: &Session<'_>) -> Result<RunId, Failure> {
+        let store = self.journals()?.store();
+        let scope = Scope::Directory(session.working_directory());
+        let newest = store.newest(scope, present).map_err(|error| named::failure(&error))?;
+        newest.run.map(|run| run.run).ok_or_else(|| {
+            let failure = Failure::usage("there is no earlier conversation in this directory");
+            match newest.elsewhere {
+                0 => failure,
+                _ => failure.hint("`convoke runs list` shows those of all directories"),
+            }
+        })
     }
 
     /// Begins a conversation that is like this one up to an event, or to its end.
@@ -79,4 +91,17 @@ impl Kept<'_> {
                 .hint("leave out --no-journal, or name a place with --state")
         })
     }
+}
+
+/// Refuses a conversation of another directory: a chat works in one.
+fn stay_here(run: &RunId, kept: &Reopened, session: &Session<'_>) -> Result<(), Failure> {
+    let here = session.working_directory();
+    let origin = Origin::of(&kept.events);
+    let elsewhere = origin.and_then(|origin| origin.compare(here, Mode::Full).directory);
+    let Some(elsewhere) = elsewhere else { return Ok(()) };
+    let message = format!("run `{run}` works in `{}`, and this chat does not", elsewhere.display());
+    let command = format!("convoke --cwd {} chat --resume {run}", shell_word(&elsewhere));
+    Err(Failure::usage(message)
+        .hint(format!("leave with /quit; `{command}` goes on with it there"))
+        .hint(format!("`convoke chat --resume {run} --here` lets it work in this directory")))
 }

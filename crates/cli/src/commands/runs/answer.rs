@@ -13,7 +13,7 @@ use convoke_core::policy::RuleSpec;
 use convoke_core::{Cause, ExitCode};
 use serde_json::Value;
 
-use self::meant::{Meant, described};
+use self::meant::{AnswerState, Meant, described};
 pub(super) use self::meant::{name, whole};
 use super::super::inquiry::Answering;
 use super::super::run::approve::save;
@@ -101,7 +101,7 @@ impl Approve {
         let rules = if keeps { offered(&questions) } else { Vec::new() };
         // What cannot be saved is not approved either.
         let saved = self.save.then(|| keep(&rules, session)).transpose()?;
-        let mut answered = Vec::new();
+        let (mut answered, mut not_yet) = (Vec::new(), false);
         for question in questions {
             let mut letter = letter(&question, "approve", session);
             letter.approved = true;
@@ -115,7 +115,7 @@ impl Approve {
                 letter.rules = if keeps { question.rules.to_vec() } else { Vec::new() };
                 "approved"
             };
-            found.leave(letter)?;
+            not_yet |= found.leave(letter)? == AnswerState::Left;
             let is_changed = arguments.is_some() && question.inquiry.is_none();
             let changed = if is_changed { ", with other arguments" } else { "" };
             output.out.line(format_args!("{done} {}{changed}", described(&question)));
@@ -130,7 +130,7 @@ impl Approve {
         } else if self.always {
             output.out.line(format_args!("allowed from now on in this run: {}", shown(&rules)));
         }
-        found.tell_next_step(&answered, output);
+        found.tell_next_step(&answered, not_yet, output);
         Ok(ExitCode::Done)
     }
 }
@@ -144,13 +144,14 @@ impl Deny {
     ) -> Result<ExitCode, Failure> {
         let found = self.meant.find(session)?;
         let questions = self.meant.questions(&found)?;
+        let mut not_yet = false;
         for question in &questions {
             let mut letter = letter(question, "deny", session);
             letter.message.clone_from(&self.message);
-            found.leave(letter)?;
+            not_yet |= found.leave(letter)? == AnswerState::Left;
             output.out.line(format_args!("refused {}", described(question)));
         }
-        found.tell_next_step(&questions, output);
+        found.tell_next_step(&questions, not_yet, output);
         Ok(ExitCode::Done)
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::super::run::watch;
 use super::super::workspace;
-use super::named;
+use super::named::{self, LastFlag};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -36,9 +36,8 @@ pub(crate) struct Apply {
     /// The run, or any part of its id that no other run has; or an agent that a run called
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long)]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Only try whether it fits
     #[arg(long)]
     check: bool,
@@ -97,7 +96,7 @@ impl Apply {
         session: &Session<'_>,
         config: &Config,
     ) -> Result<(RunId, Option<Workspace>), Failure> {
-        match named::only(store, &self.words, self.last) {
+        match named::only(store, &self.words, self.last, session) {
             Ok(id) => {
                 let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
                 if workspace::is_gone_unchanged(&id, &recorded.events, session, config) {

@@ -17,7 +17,7 @@ use convoke_core::policy::wildcard;
 use convoke_core::{ExitCode, RunId, Timestamp};
 
 use self::verified::{Verification, Verified};
-use super::named;
+use super::named::{self, LastFlag};
 use crate::failure::{self, Failure};
 use crate::moment::{self, Moment};
 use crate::output::Output;
@@ -59,11 +59,10 @@ const MOST_NAMES: usize = 20;
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Audit {
     /// The runs, or any parts of their ids that no other run has
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", conflicts_with = "last")]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long, conflicts_with = "words")]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Only what was done since then: 90s, 2h or 3d ago, or 2026-03-01 or 2026-03-01T09:30 (UTC)
     #[arg(long, value_name = "MOMENT", value_parser = moment::parse)]
     since: Option<Moment>,
@@ -96,7 +95,7 @@ impl Audit {
         let (mut wanted, mut verifications) = (Vec::new(), Vec::new());
         let mut agents = Agents::default();
         let gone = store.gone().map_err(|error| named::failure(&error))?;
-        for run in self.meant(&store, &gone, now)? {
+        for run in self.meant(&store, &gone, now, session)? {
             if gone.contains(&run) {
                 verifications.push(Verification::gone(run));
                 continue;
@@ -147,9 +146,15 @@ impl Audit {
 
     /// Finds the runs. One in which nothing happened since then is left out without being read; one that is
     /// gone may have been about anything.
-    fn meant(&self, store: &Store, gone: &[RunId], now: Timestamp) -> Result<Vec<RunId>, Failure> {
-        if self.last {
-            return Ok(vec![named::only(store, &[], true)?]);
+    fn meant(
+        &self,
+        store: &Store,
+        gone: &[RunId],
+        now: Timestamp,
+        session: &Session<'_>,
+    ) -> Result<Vec<RunId>, Failure> {
+        if self.last.last {
+            return Ok(vec![named::only(store, &[], self.last, session)?]);
         }
         if self.words.is_empty() {
             let all = store.list().map_err(|error| named::failure(&error))?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::super::run::watch;
 use super::super::workspace;
-use super::named;
+use super::named::{self, LastFlag};
 use super::show::page;
 use crate::failure::{self, Failure};
 use crate::output::Output;
@@ -34,9 +34,8 @@ pub(crate) struct Diff {
     /// The run, or any part of its id that no other run has; or an agent that a run called
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long)]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Only list the files
     #[arg(long, conflicts_with = "json")]
     stat: bool,
@@ -64,7 +63,7 @@ impl Diff {
         let store = session.existing_store()?;
         let config = session.load(output)?.config;
         let threads = watch::threads()?;
-        let (id, (report, whole)) = match named::only(&store, &self.words, self.last) {
+        let (id, (report, whole)) = match named::only(&store, &self.words, self.last, session) {
             Ok(id) => {
                 let recorded = store.read(&id).map_err(|error| named::failure(&error))?;
                 let opened = workspace::of_run(&id, &recorded.events, session, &config);

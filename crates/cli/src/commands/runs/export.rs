@@ -9,7 +9,7 @@ use convoke::journal::timeline::Timeline;
 use convoke::journal::{Recorded, export};
 use convoke_core::{ExitCode, RunId};
 
-use super::named::Opened;
+use super::named::{LastFlag, Opened};
 use super::show::damaged;
 use crate::failure::Failure;
 use crate::files;
@@ -34,9 +34,8 @@ pub(crate) struct Export {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long)]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// What to write
     #[arg(long, short, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<Format>,
@@ -117,7 +116,7 @@ impl Export {
                 }
             }
         }
-        damaged(id, recorded)
+        damaged(&id, &recorded)
     }
 
     /// Nobody reads the source of a page on a terminal.

@@ -48,7 +48,7 @@ impl Fork {
 
     fn work(&self, session: &Session<'_>, output: &mut Output) -> Result<ExitCode, Failure> {
         let store = session.existing_store()?;
-        let (id, rest) = named::run(&store, &self.goes_on.words, self.goes_on.last)?;
+        let (id, rest) = named::run(&store, &self.goes_on.words, self.goes_on.last, session)?;
         let message = GoesOn::message(rest)?;
         let at = match self.at {
             Some(at) => at,
@@ -77,11 +77,14 @@ impl Fork {
             return Err(Failure::usage(format!("run `{id}` is done at event {at}"))
                 .hint("say what more its fork is to do, or fork it earlier with --at"));
         }
+        let more = if message.is_some() { " \"…\"" } else { "" };
+        let command = format!("runs fork {id} --at {at}{more}");
+        let session = self.goes_on.agree((&id, &shared), &command, session, output)?;
         let forked = journals(&store).fork(&id, at).map_err(|error| named::failure(&error))?;
         if !output.is_quiet() {
             output.err.line(format_args!("{} {}", forked.paused.id(), inherits(&run)));
         }
-        self.goes_on.work(forked, message, session, output)
+        self.goes_on.work(forked, message, &session, output)
     }
 }
 

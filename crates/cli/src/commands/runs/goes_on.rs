@@ -18,6 +18,8 @@ use super::super::run::flags::AgentFlags;
 use super::super::run::watch::{self, Watch};
 use super::super::run::{Format, agent, attach, cannot_start, format_parser, with_output};
 use super::super::workspace;
+use super::consent::Comeback;
+use super::named::LastFlag;
 use crate::failure::{self, Failure};
 use crate::output::Output;
 use crate::session::Session;
@@ -28,9 +30,11 @@ pub(super) struct GoesOn {
     /// The run, or any part of its id that no other run has; then what it is to do
     #[arg(value_name = "ID] [MESSAGE", num_args = 0..=2)]
     pub(super) words: Vec<String>,
-    /// The run that was last worked on
+    #[command(flatten)]
+    pub(super) last: LastFlag,
+    /// Let it work in this directory from now on, if it belongs to another
     #[arg(long)]
-    pub(super) last: bool,
+    pub(super) here: bool,
     #[command(flatten)]
     pub(super) flags: AgentFlags,
     /// What to print
@@ -63,7 +67,34 @@ impl GoesOn {
         }
     }
 
-    /// Works on a run that was opened.
+    /// Asks the user about a run that would act in another directory or more freely. Returns a session in the
+    /// directory in which it works.
+    pub(super) fn agree<'s>(
+        &self,
+        (id, events): (&RunId, &[Event]),
+        command: &str,
+        session: &Session<'s>,
+        output: &Output,
+    ) -> Result<Session<'s>, Failure> {
+        let (mode, here) = (self.flags.mode, self.here);
+        Comeback { id, events, mode, here, command }.agree(session, output)
+    }
+
+    /// Tells of a run that is done and gets nothing more to do: its answer, or its report, is printed once more.
+    /// Returns its exit code; nothing, if the run is not done.
+    pub(super) fn tell_again(&self, reopened: &Reopened, output: &mut Output) -> Option<ExitCode> {
+        let outcome = reopened.paused.outcome()?;
+        if outcome.cause != Cause::Goal {
+            return None;
+        }
+        let mut view = self.output.view(&self.flags, output).kept(true);
+        view.recall(&reopened.events);
+        view.learn(reopened.paused.task().as_ref());
+        view.finish(output);
+        Some(outcome.cause.exit_code())
+    }
+
+    /// Works on a run that was opened, in the directory of the session.
     pub(super) fn work(
         &self,
         reopened: Reopened,
@@ -76,23 +107,12 @@ impl GoesOn {
                 .hint("leave out --no-journal"));
         }
         let Reopened { paused, events, .. } = reopened;
-        refuse_served(&paused.id(), &events)?;
-        if events.is_empty() {
-            let run = paused.id();
-            return Err(Failure::new(
-                Cause::State,
-                format!("run `{run}` was lost before it began"),
-            )
-            .hint(format!("`convoke runs rm {run}` removes what is left; start it again")));
-        }
         let origin = Origin::of(&events);
-        let session = match &origin {
-            Some(origin) if !session.is_placed() => session.moved_to(&origin.working_directory),
-            _ => session.moved_to(session.working_directory()),
-        };
-        let task = self.task(message, &session)?;
+        let task = self.task(message, session)?;
         let waits = paused.outcome().is_some_and(|outcome| outcome.status == Status::Parked);
-        if waits && task.is_some() && !output.is_quiet() {
+        // A copy that gets a message does not ask what the original asked.
+        let is_fork = paused.is_new_fork();
+        if waits && task.is_some() && !is_fork && !output.is_quiet() {
             output
                 .err
                 .line("a question is open: it is asked first, and what you say is heard after it");
@@ -113,10 +133,10 @@ impl GoesOn {
         };
         let mode = self.flags.mode.or(origin.map(|origin| origin.mode)).unwrap_or(Mode::Default);
         let threads = watch::threads()?;
-        let own = workspace::reopen(&paused.id(), &events, &session, &config, &threads, output)?;
+        let own = workspace::reopen(&paused.id(), &events, session, &config, &threads, output)?;
         let place = Place { config, mode, settings, workspace: own.clone() };
         let reopened = (paused, events.as_slice());
-        let ended = self.work_in(place, reopened, task, &session, &threads, output);
+        let ended = self.work_in(place, reopened, task, session, &threads, output);
         workspace::leave(own.as_ref(), &threads, output);
         threads.shutdown_timeout(Duration::from_millis(200));
         ended
@@ -180,6 +200,19 @@ impl GoesOn {
         }
         Ok(Some(task))
     }
+}
+
+/// Says no to a run of which nothing was recorded.
+pub(in crate::commands) fn refuse_never_started(
+    run: &RunId,
+    events: &[Event],
+) -> Result<(), Failure> {
+    if !events.is_empty() {
+        return Ok(());
+    }
+    let message = format!("run `{run}` never started: its process was lost before anything began");
+    let hint = format!("start it again; `convoke runs rm {run}` removes what is left");
+    Err(Failure::new(Cause::State, message).hint(hint))
 }
 
 /// Says no where there is nobody who could go on: the calls that others made of a server.

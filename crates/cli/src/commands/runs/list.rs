@@ -4,18 +4,19 @@
 
 mod row;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use convoke::journal::{Store, Summary};
+use convoke::journal::{Store, Summary, is_same_directory};
 use convoke::tools::{Clock, SystemClock};
 use convoke_core::{ExitCode, Timestamp};
 use serde::Serialize;
 
 use self::row::Rows;
+use super::named;
 use super::state::{self, State};
 use super::unanswered;
-use super::{named, place};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{Output, Style};
@@ -82,7 +83,7 @@ impl List {
             None if self.all || self.json => usize::MAX,
             None => USUAL,
         };
-        let (chosen, more) = self.chosen(&store, &all, now, limit, session);
+        let (chosen, more) = self.chosen(&all, now, limit, session);
         if self.json {
             output.json(&chosen.into_iter().map(Told::of).collect::<Vec<_>>());
         } else if chosen.is_empty() && more == 0 {
@@ -101,7 +102,6 @@ impl List {
     /// Returns those that are wanted, up to a limit, and how many more there are.
     fn chosen<'s>(
         &self,
-        store: &Store,
         all: &'s [Summary],
         now: Timestamp,
         limit: usize,
@@ -109,8 +109,8 @@ impl List {
     ) -> (Vec<&'s Summary>, usize) {
         let here = session.working_directory();
         let mut wanted = all.iter().filter(|run| self.is_wanted(run, now)).filter(|run| {
-            // This opens the journal, so it comes last.
-            !self.here || place::of(store, &run.run).is_some_and(|place| place == here)
+            let is_here = |place: &PathBuf| is_same_directory(place, here);
+            !self.here || run.directory.as_ref().is_some_and(is_here)
         });
         let chosen = wanted.by_ref().take(limit).collect();
         (chosen, wanted.count())

@@ -1,36 +1,72 @@
 //! Which run is meant.
 
-use convoke::journal::{FindError, JournalError, Recorded, Store};
+use clap::Args;
+use convoke::journal::{FindError, JournalError, Newest, Recorded, Scope, Store};
 use convoke_core::{Cause, Event, RunId};
 
-use super::place;
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::view::amounts;
 
 /// What comes before the words: a run, or `--last`.
-const LAST_HELP: &str = "`--last` means the run that an agent last worked on; then no ID is given";
+const LAST_HELP: &str =
+    "`--last` means the run of this directory that an agent last worked on; then no ID is given";
 
 /// No id is longer.
 const LONGEST: usize = 100;
+
+/// The run that is meant where none is named.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(in crate::commands) struct LastFlag {
+    /// The run of this directory that was last worked on
+    #[arg(long)]
+    pub(in crate::commands) last: bool,
+    /// With --last: the run of any directory
+    #[arg(long, requires = "last")]
+    pub(in crate::commands) all: bool,
+}
+
+impl LastFlag {
+    /// Means the run of this directory that was last worked on.
+    pub(in crate::commands) const HERE: Self = Self { last: true, all: false };
+
+    /// Finds the run.
+    fn find(self, store: &Store, session: &Session<'_>) -> Result<RunId, Failure> {
+        let here = session.working_directory();
+        let scope = if self.all { Scope::Everywhere } else { Scope::Directory(here) };
+        let Newest { run, elsewhere } =
+            store.newest(scope, None).map_err(|error| failure(&error))?;
+        run.map(|run| run.run).ok_or_else(|| none_here(store, session, elsewhere))
+    }
+}
+
+/// Says that no run works in this directory, and how to find those of others.
+pub(in crate::commands) fn none_here(
+    store: &Store,
+    session: &Session<'_>,
+    elsewhere: usize,
+) -> Failure {
+    if elsewhere == 0 {
+        let place = store.root().display();
+        return Failure::usage(format!("there are no runs in `{place}`"))
+            .hint("`convoke run \"…\"` makes one");
+    }
+    let here = session.working_directory().display();
+    let others = amounts::count(elsewhere as u64, "run");
+    Failure::usage(format!("no run works in `{here}` (elsewhere: {others})"))
+        .hint("`convoke runs list` shows the runs of all directories")
+        .hint("`--last --all` means the newest of them")
+}
 
 /// Says which run is meant by these words, and returns the words that are left.
 pub(in crate::commands) fn run<'w>(
     store: &Store,
     words: &'w [String],
-    last: bool,
+    last: LastFlag,
+    session: &Session<'_>,
 ) -> Result<(RunId, &'w [String]), Failure> {
-    if last {
-        // The one that was last worked on, which need not be the one that was started last. A server works
-        // for others, and may do so all day.
-        let mut all = store.list().map_err(|error| failure(&error))?;
-        all.sort_by_key(|run| std::cmp::Reverse(run.last_activity));
-        let last = all.into_iter().find(|run| !place::is_served(store, &run.run));
-        let last = last.map(|last| last.run).ok_or_else(|| {
-            let place = store.root().display();
-            Failure::usage(format!("there are no runs in `{place}`"))
-                .hint("`convoke run \"…\"` makes one")
-        })?;
-        return Ok((last, words));
+    if last.last {
+        return Ok((last.find(store, session)?, words));
     }
     let Some((id, rest)) = words.split_first() else {
         return Err(Failure::usage("the run is not named")
@@ -44,9 +80,10 @@ pub(in crate::commands) fn run<'w>(
 pub(in crate::commands) fn only(
     store: &Store,
     words: &[String],
-    last: bool,
+    last: LastFlag,
+    session: &Session<'_>,
 ) -> Result<RunId, Failure> {
-    match run(store, words, last)? {
+    match run(store, words, last, session)? {
         (found, []) => Ok(found),
         (_, [word, ..]) => {
             Err(Failure::usage(format!("there is an ID beside --last: `{word}`")).hint(LAST_HELP))
@@ -63,9 +100,13 @@ pub(super) struct Opened {
 
 impl Opened {
     /// Reads the run that these words mean.
-    pub(super) fn of(session: &Session<'_>, words: &[String], last: bool) -> Result<Self, Failure> {
+    pub(super) fn of(
+        session: &Session<'_>,
+        words: &[String],
+        last: LastFlag,
+    ) -> Result<Self, Failure> {
         let store = session.existing_store()?;
-        let id = only(&store, words, last)?;
+        let id = only(&store, words, last, session)?;
         Self::read(store, id)
     }
 
@@ -79,14 +120,6 @@ impl Opened {
     fn read(store: Store, id: RunId) -> Result<Self, Failure> {
         let recorded = store.read(&id).map_err(|error| failure(&error))?;
         Ok(Self { store, id, recorded })
-    }
-
-    /// Refuses a run that is not intact.
-    pub(super) fn intact(self) -> Result<Self, Failure> {
-        match self.recorded.damage {
-            Some(damage) => Err(failure(&JournalError::Damaged { run: self.id, damage })),
-            None => Ok(self),
-        }
     }
 }
 

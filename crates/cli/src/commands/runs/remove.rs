@@ -8,7 +8,7 @@ use convoke_core::{Cause, ExitCode, RunId};
 use super::super::ask;
 use super::super::run::watch;
 use super::super::workspace;
-use super::named;
+use super::named::{self, LastFlag};
 use super::state::State;
 use crate::bytes;
 use crate::failure::{self, Failure};
@@ -34,9 +34,8 @@ pub(crate) struct Remove {
     /// The runs, or any parts of their ids that no other run has
     #[arg(value_name = "ID", required_unless_present = "last")]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long, conflicts_with = "words")]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Do not ask
     #[arg(long, short, visible_alias = "force")]
     yes: bool,
@@ -128,8 +127,8 @@ impl Remove {
         output: &mut Output,
     ) -> Result<Meant, Failure> {
         let mut meant = Meant::default();
-        if self.last {
-            meant.runs.push(named::only(store, &[], true)?);
+        if self.last.last {
+            meant.runs.push(named::only(store, &[], self.last, session)?);
             return Ok(meant);
         }
         for word in &self.words {

@@ -6,7 +6,8 @@ use convoke_core::{Cause, ExitCode};
 use serde::Serialize;
 
 use super::goes_on::refuse_served;
-use super::named::Opened;
+use super::named::{LastFlag, Opened};
+use super::show::damaged;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -27,9 +28,8 @@ pub(crate) struct Replay {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long)]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -58,11 +58,12 @@ impl Replay {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let opened = Opened::of(session, &self.words, self.last)?.intact()?;
-        let Opened { id, recorded, .. } = opened;
+        let Opened { id, recorded, .. } = Opened::of(session, &self.words, self.last)?;
         refuse_served(&id, &recorded.events)?;
-        let (run, events) = (id.to_string(), recorded.events.len());
-        match replay(&id, &recorded.events) {
+        // What is not as it was recorded cannot be compared, nor what follows from it.
+        let intact = recorded.intact();
+        let (run, events) = (id.to_string(), intact.len());
+        match replay(&id, intact) {
             Ok(again) => {
                 if self.json {
                     let decided = Some(again.decided);
@@ -73,7 +74,7 @@ impl Replay {
                     let decided = amounts::count(again.decided as u64, "decision");
                     output.out.line(format_args!("{run}: the same; {events}, {decided}"));
                 }
-                Ok(ExitCode::Done)
+                damaged(&id, &recorded)
             }
             Err(difference) => {
                 if self.json {

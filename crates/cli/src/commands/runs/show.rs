@@ -12,7 +12,7 @@ use std::process::Stdio;
 
 use clap::Args;
 use convoke::journal::timeline::Timeline;
-use convoke::journal::{JournalError, OpenQuestion, Recorded, Store};
+use convoke::journal::{OpenQuestion, Recorded, Store};
 use convoke::tools::{Clock, SystemClock};
 use convoke_core::policy::RuleSpec;
 use convoke_core::{Event, ExitCode, RunId};
@@ -22,7 +22,7 @@ use self::lines::Amount;
 use self::row::{Row, Told};
 use self::story::Order;
 use super::answer::{name, whole};
-use super::named::{self, Opened};
+use super::named::{self, LastFlag, Opened};
 use super::state::State;
 use super::unanswered::Questions;
 use crate::commands::inquiry::Answering;
@@ -58,9 +58,8 @@ pub(crate) struct Show {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]
     words: Vec<String>,
-    /// The run that was last worked on
-    #[arg(long)]
-    last: bool,
+    #[command(flatten)]
+    last: LastFlag,
     /// Put what a subagent did below what started it
     #[arg(long)]
     tree: bool,
@@ -113,7 +112,7 @@ impl Show {
             let lines = shown.lines(&rows, order, amount, output);
             page(&lines, session, &output.out, Ok(Stdio::inherit()));
         }
-        damaged(id.clone(), recorded)
+        damaged(&id, &recorded)
     }
 }
 
@@ -313,10 +312,10 @@ pub(super) fn page(
 }
 
 /// What is intact was shown; this says what is not.
-pub(super) fn damaged(run: RunId, recorded: Recorded) -> Result<ExitCode, Failure> {
-    match recorded.damage {
+pub(super) fn damaged(run: &RunId, recorded: &Recorded) -> Result<ExitCode, Failure> {
+    match recorded.problem(run) {
         None => Ok(ExitCode::Done),
-        Some(damage) => Err(named::failure(&JournalError::Damaged { run, damage })),
+        Some(problem) => Err(named::failure(&problem)),
     }
 }
 

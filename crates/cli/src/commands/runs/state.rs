@@ -15,6 +15,8 @@ pub(super) enum State {
     Running,
     /// A process works on it and waits for a person's answer.
     Waiting,
+    /// It was lost before anything was recorded.
+    NeverStarted,
     /// Somebody stopped it or it was lost, and nobody works on it: it can go on.
     Interrupted,
     /// It ended.
@@ -24,9 +26,10 @@ pub(super) enum State {
 }
 
 /// All of them, with their words.
-const WORDS: [(&str, State); 10] = [
+const WORDS: [(&str, State); 11] = [
     ("running", State::Running),
     ("waiting", State::Waiting),
+    ("never_started", State::NeverStarted),
     ("interrupted", State::Interrupted),
     ("completed", State::Ended(Status::Completed)),
     ("failed", State::Ended(Status::Failed)),
@@ -47,6 +50,7 @@ impl State {
             (Some(_), _) => Self::Damaged,
             (None, Condition::Running) => Self::Running,
             (None, Condition::Waiting) => Self::Waiting,
+            (None, Condition::NeverStarted) => Self::NeverStarted,
             (None, Condition::Interrupted) => Self::Interrupted,
             (None, Condition::Ended { status, .. }) => Self::ended(status),
         }
@@ -74,7 +78,9 @@ impl State {
             Self::Ended(Status::Failed | Status::Stuck) => Sign::Failed,
             Self::Ended(Status::Denied) => Sign::Denied,
             Self::Waiting | Self::Ended(Status::Parked) => Sign::Asks,
-            Self::Interrupted | Self::Ended(Status::Limited | Status::Cancelled) => Sign::Stopped,
+            Self::NeverStarted
+            | Self::Interrupted
+            | Self::Ended(Status::Limited | Status::Cancelled) => Sign::Stopped,
             Self::Damaged => Sign::Warning,
         }
     }
@@ -88,6 +94,7 @@ impl State {
                 Style::Bad
             }
             Self::Waiting
+            | Self::NeverStarted
             | Self::Interrupted
             | Self::Ended(Status::Limited | Status::Cancelled | Status::Parked) => Style::Warn,
         }
@@ -105,7 +112,7 @@ impl State {
             (Self::Waiting | Self::Interrupted | Self::Ended(Status::Parked), 1..) => {
                 format!("{sign} {} ({questions})", self.word())
             }
-            _ => format!("{sign} {}", self.word()),
+            _ => format!("{sign} {}", self.word().replace('_', " ")),
         }
     }
 }

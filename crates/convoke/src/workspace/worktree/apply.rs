@@ -43,7 +43,7 @@ pub(in crate::workspace) async fn apply(
     let step = Step { workspaces, run, known, repository, trees };
     let fitted = step.apply(how).await;
     let store = workspaces.open_directory()?;
-    for ending in [SINCE, ".work-index"] {
+    for ending in [SINCE, ".work-index", ".work-index.lock"] {
         store.remove_file(part(run, ending)).ok();
     }
     fitted

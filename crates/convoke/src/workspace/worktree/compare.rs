@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cap_std::fs::Dir;
 use convoke_core::{Change, FileChange, RunId};
 
-use super::index::{copy_with_time, take_in};
+use super::index::{clear_lock, copy_with_time, take_in};
 use super::links::mend;
 use crate::workspace::git::{Git, Rights};
 use crate::workspace::{Changes, Known, Repository, WorkspaceError, Workspaces, part};
@@ -26,6 +26,7 @@ pub(in crate::workspace) async fn changes(
     let mut notes = mend(repository)?;
     let (kept, index) = (part(run, ".index"), part(run, ".work-index"));
     let index_path = workspaces.directory.join(&index);
+    clear_lock(store, &index);
     copy_with_time(store, &kept, store, &index)
         .map_err(WorkspaceError::files(&index_path, "written"))?;
     let rights = Rights(vec![repository.common.join("objects"), workspaces.directory.clone()]);

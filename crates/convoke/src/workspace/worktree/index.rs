@@ -26,6 +26,7 @@ pub(super) fn copy_index(
     workspaces: &Workspaces,
 ) -> Result<(), WorkspaceError> {
     let name = part(run, ".index");
+    clear_lock(store, &name);
     let opened = Dir::open_ambient_dir(from, ambient_authority());
     let directory = opened.map_err(WorkspaceError::files(from, "opened"))?;
     // Nobody waits for whoever is at the other end of a pipe.
@@ -39,6 +40,13 @@ pub(super) fn copy_index(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(WorkspaceError::files(workspaces.directory.join(name), "written")(error)),
     }
+}
+
+/// Removes the lock of an index of ours that git left when it was killed. One process works on a run, so no other git
+/// uses the index.
+pub(super) fn clear_lock(store: &Dir, index: &str) {
+    // There nearly never is one, and git says what is wrong with one that stays.
+    drop(store.remove_file(format!("{index}.lock")));
 }
 
 /// A file that was changed in the very second in which an index was written looks unchanged. Git tells by the

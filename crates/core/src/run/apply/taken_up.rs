@@ -11,8 +11,15 @@ use crate::time::Timestamp;
 impl Run {
     /// Somebody takes the run up again, perhaps with another model or other limits.
     pub(super) fn go_on(&mut self, event: &Event) {
-        let EventBody::RunResumed { model, settings, lost, anything_else, again, origin: _ } =
-            &event.body
+        let EventBody::RunResumed {
+            model,
+            settings,
+            lost,
+            anything_else,
+            redirected,
+            again,
+            origin: _,
+        } = &event.body
         else {
             return;
         };
@@ -29,13 +36,32 @@ impl Run {
                 self.phase = Phase::Ready;
             }
         }
-        self.resume(event.ts, *anything_else);
+        if *redirected {
+            self.redirect();
+        }
+        self.resume(event.ts, *anything_else, *redirected);
         self.reopen(again);
     }
 
+    /// The user continues a copy in another way than the original: what was open where it was cut is not repeated. Its
+    /// calls are answered without being made, the answer that the model was asked for is not waited for, and its
+    /// turn ends.
+    fn redirect(&mut self) {
+        self.redirected = true;
+        self.turn.answered |= self.turn.open;
+        self.children.abandon();
+        self.due.remove(&Due::Reflect);
+        match &mut self.phase {
+            Phase::Calling(batch) => batch.abandon(),
+            // A summary or a plan that the model has made is kept.
+            Phase::Concluding(..) | Phase::New | Phase::Ended => {}
+            phase @ (Phase::Ready | Phase::Asking(_) | Phase::Checking(_)) => *phase = Phase::Ready,
+        }
+    }
+
     /// What was under way goes on or is made again; a run that begins anew gets its turns, its time and its calls anew.
-    fn resume(&mut self, now: Timestamp, anything_else: bool) {
-        let begins_anew = self.begins_anew(anything_else);
+    fn resume(&mut self, now: Timestamp, anything_else: bool, redirected: bool) {
+        let begins_anew = redirected || self.begins_anew(anything_else);
         (self.cancelled, self.failure, self.outcome) = (None, None, None);
         if let Phase::Calling(batch) = &mut self.phase {
             batch.lose_unsafe();

@@ -135,6 +135,7 @@ fn new_limits_count_for_a_run_that_was_lost_at_the_old_ones() {
         settings,
         lost,
         anything_else: false,
+        redirected: false,
         again: Vec::new(),
         origin: Value::Null,
     };
@@ -206,6 +207,7 @@ fn resumed_with(again: Vec<RunId>) -> EventBody {
         settings: None,
         lost: Usage::default(),
         anything_else: false,
+        redirected: false,
         again,
         origin: Value::Null,
     }

@@ -126,6 +126,7 @@ fn a_question_stays_open_when_a_run_is_stopped() {
             settings: None,
             lost: usage,
             anything_else,
+            redirected: false,
             again: Vec::new(),
             origin: Value::Null,
         };

@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use convoke::agent::Letter;
-use convoke::journal::{OpenQuestion, Store};
-use convoke_core::{DisplayFormat, Event, RunId, Status};
+use convoke::agent::{LeaveResult, Letter};
+use convoke::journal::{JournalError, OpenQuestion, Store};
+use convoke_core::{CallId, DisplayFormat, Event, EventBody, RunId, Status};
 use serde_json::Value;
 
 use super::super::named::{self, Opened};
@@ -22,6 +23,10 @@ use crate::session::Session;
 use crate::view::brief::one_line;
 use crate::view::diff;
 
+/// How long an answer is waited for that a run at work is to record.
+const TAKEN_WITHIN: Duration = Duration::from_secs(2);
+/// How often the journal is looked at meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// How much of a description is shown in a list.
 const BRIEF: usize = 100;
 /// How far what a call would do is set off at most.
@@ -51,7 +56,10 @@ pub(super) struct Found {
 
 impl Meant {
     pub(super) fn find(&self, session: &Session<'_>) -> Result<Found, Failure> {
-        let Opened { store, id, recorded } = Opened::named(session, &self.run)?.intact()?;
+        let Opened { store, id, recorded } = Opened::named(session, &self.run)?;
+        if let Some(damage) = recorded.damage {
+            return Err(named::failure(&JournalError::Damaged { run: id, damage }));
+        }
         Ok(Found { store, run: id, events: recorded.events })
     }
 
@@ -133,9 +141,21 @@ impl Meant {
 
 /// Finds the question that is called this, or begins like this if no other does.
 fn one<'o, 'e>(item: &str, open: &'o [OpenQuestion<'e>]) -> Result<&'o OpenQuestion<'e>, Failure> {
-    let is_called = |question: &&OpenQuestion<'_>| name(question, open) == item;
+    let is_called = |question: &&OpenQuestion<'_>| {
+        name(question, open) == item || format!("{}/{}", question.run, question.call) == item
+    };
     if let Some(question) = open.iter().find(is_called) {
         return Ok(question);
+    }
+    // A part of the run's id is enough, where no other question is meant by it.
+    if let Some((run, call)) = item.split_once('/').filter(|(run, _)| !run.is_empty()) {
+        let of_run = |question: &&OpenQuestion<'_>| {
+            question.run.as_str().contains(run) && question.call.as_str() == call
+        };
+        let meant: Vec<_> = open.iter().filter(of_run).collect();
+        if let [question] = meant.as_slice() {
+            return Ok(question);
+        }
     }
     let begins = |question: &&OpenQuestion<'_>| {
         name(question, open).starts_with(item) || question.call.as_str().starts_with(item)
@@ -160,15 +180,74 @@ pub(in crate::commands::runs) fn name(
     if same > 1 { format!("{}/{}", question.run, question.call) } else { question.call.to_string() }
 }
 
+/// The state of an answer that was left for a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AnswerState {
+    /// The run has recorded it.
+    Recorded,
+    /// It lies in the inbox, and is the first there.
+    Left,
+}
+
 impl Found {
-    pub(super) fn leave(&self, letter: Letter) -> Result<(), Failure> {
-        let now = letter.at;
+    /// Leaves an answer for the run. Where a process works on the run, waits a moment until it has recorded one.
+    /// Fails if another answer counted.
+    pub(super) fn leave(&self, letter: Letter) -> Result<AnswerState, Failure> {
         let inbox = self.store.inbox(&self.run).map_err(|error| named::failure(&error))?;
-        inbox.put(&letter.into_item(), now).map_err(|error| named::failure(&error))
+        let (sent, about) = (letter.clone(), (letter.run.clone(), letter.call.clone()));
+        let item = match letter.leave(&inbox).map_err(|error| named::failure(&error))? {
+            LeaveResult::Placed(item) => item,
+            LeaveResult::AlreadyAnswered(other) => {
+                let how = other.map(|other| said(other.approved, other.by.as_deref()));
+                return Err(too_late(&about.1, how));
+            }
+        };
+        let deadline = Instant::now() + TAKEN_WITHIN;
+        while self.is_worked_on() {
+            if let Some(answered) = self.answer_since(&about) {
+                if sent.is_recorded_as(&answered) {
+                    return Ok(AnswerState::Recorded);
+                }
+                // What another answer left unused would wait for a question that is asked no more.
+                drop(inbox.done(&item));
+                return Err(too_late(&about.1, recorded_answer(&answered)));
+            }
+            if Instant::now() >= deadline {
+                return Ok(AnswerState::Left);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(AnswerState::Left)
+    }
+
+    fn is_worked_on(&self) -> bool {
+        let all = self.store.list().unwrap_or_default();
+        let own = all.iter().find(|summary| summary.run == self.run);
+        own.is_some_and(|summary| State::of(summary).is_worked_on())
+    }
+
+    /// Returns the answer to a question that was recorded since the journal was read.
+    fn answer_since(&self, (run, call): &(RunId, CallId)) -> Option<Event> {
+        let events = self.store.read(&self.run).ok()?.events;
+        let answers = |event: &&Event| {
+            let is_answer = matches!(
+                event.body,
+                EventBody::ApprovalAnswered { .. } | EventBody::InquiryAnswered { .. }
+            );
+            (is_answer || event.body.ends_call())
+                && event.run == *run
+                && event.call.as_ref() == Some(call)
+        };
+        events.iter().skip(self.events.len()).find(answers).cloned()
     }
 
     /// Says what is left to do after these were answered.
-    pub(super) fn tell_next_step(&self, answered: &[OpenQuestion<'_>], output: &Output) {
+    pub(super) fn tell_next_step(
+        &self,
+        answered: &[OpenQuestion<'_>],
+        not_yet: bool,
+        output: &Output,
+    ) {
         if output.is_quiet() {
             return;
         }
@@ -191,7 +270,32 @@ impl Found {
         }
         let all = self.store.list().unwrap_or_default();
         let state = all.iter().find(|summary| summary.run == self.run).map(State::of);
+        if not_yet && state.is_some_and(State::is_worked_on) {
+            output.err.line("left for the run, which has not recorded it yet");
+            return;
+        }
         output.err.line(next_step(&self.run, state));
+    }
+}
+
+/// Says that another answer counted, in these words.
+fn too_late(call: &CallId, how: Option<String>) -> Failure {
+    let call = one_line(call.as_str(), BRIEF);
+    let how = how.unwrap_or_else(|| "it is over".to_owned());
+    Failure::usage(format!("`{call}` has an answer already: {how}"))
+        .hint("the first answer counts; this one was not given")
+}
+
+fn said(approved: bool, by: Option<&str>) -> String {
+    let verb = if approved { "approved" } else { "denied" };
+    by.map_or_else(|| verb.to_owned(), |by| format!("{verb} by {}", one_line(by, BRIEF)))
+}
+
+fn recorded_answer(event: &Event) -> Option<String> {
+    match &event.body {
+        EventBody::ApprovalAnswered { approved, by, .. } => Some(said(*approved, by.as_deref())),
+        EventBody::InquiryAnswered { accepted, by, .. } => Some(said(*accepted, by.as_deref())),
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether journals are what was recorded.
 
 use convoke::journal::{JournalError, Recorded, Vouched};
-use convoke_core::{Cause, ExitCode, RunId};
+use convoke_core::{Cause, Event, EventBody, ExitCode, RunId};
 use serde::Serialize;
 
 use super::super::named;
@@ -48,13 +48,21 @@ pub(super) struct Told<'v> {
 impl Verified {
     pub(super) fn of(run: &RunId, recorded: &Recorded) -> Self {
         let events = recorded.events.len();
-        match (&recorded.damage, recorded.vouched) {
-            (Some(damage), _) => {
-                let (run, damage) = (run.clone(), damage.clone());
-                Self::unreadable(&JournalError::Damaged { run, damage })
+        if let Some(problem) = recorded.problem(run) {
+            return Self::unreadable(&problem);
+        }
+        let ends = |event: &Event| matches!(event.body, EventBody::RunEnded { .. });
+        let has_ended = recorded.events.last().is_some_and(ends);
+        // One that goes on may be in the middle of a line.
+        if let (true, bytes @ 1..) = (has_ended, recorded.torn) {
+            return Self::unreadable(&JournalError::Trailing { run: run.clone(), bytes });
+        }
+        match recorded.vouched {
+            Vouched::UpTo(seq) => Self::Intact { events, vouched_up_to: seq },
+            Vouched::NoHead => Self::Unverified { events },
+            Vouched::DamagedHead => {
+                Self::unreadable(&JournalError::DamagedHead { run: run.clone() })
             }
-            (None, Vouched::UpTo(seq)) => Self::Intact { events, vouched_up_to: seq },
-            (None, Vouched::NoHead) => Self::Unverified { events },
         }
     }
 

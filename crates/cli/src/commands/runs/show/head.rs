@@ -133,7 +133,8 @@ impl<'r> Head<'r> {
 
     /// Returns everything for a program.
     pub(super) fn told(&self, items: &'r [Told<'r>], report: Option<&'r RunReport>) -> ToldRun<'r> {
-        let Recorded { created, program, forked_from, events, damage, vouched } = self.recorded;
+        let Recorded { created, program, forked_from, events, damage, lost, vouched, .. } =
+            self.recorded;
         let origin = Origin::of(events);
         let working = self.timeline.working().as_millis();
         ToldRun {
@@ -152,10 +153,10 @@ impl<'r> Head<'r> {
             questions: self.questions,
             events: events.len(),
             working_ms: u64::try_from(working).unwrap_or(u64::MAX),
-            damage: damage.as_ref().map(ToString::to_string),
+            damage: damage.as_ref().or(lost.first()).map(ToString::to_string),
             vouched_up_to: match vouched {
                 Vouched::UpTo(seq) => Some(*seq),
-                Vouched::NoHead => None,
+                Vouched::NoHead | Vouched::DamagedHead => None,
             },
             report,
             items,
