@@ -51,5 +51,6 @@ mod support;
 mod terminal;
 mod tools;
 mod trust;
+mod trust_entries;
 mod waiting;
 mod workspace;

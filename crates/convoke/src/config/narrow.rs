@@ -218,6 +218,10 @@ impl Narrowing<'_> {
         let key = Key::default().name("tools").name("allowedPaths");
         let bounds = paths::Bounds::new(self.allowed.get(&key), directory);
         self.retain_paths(&key, &bounds);
+        // A run could not be made with it, and without it less is allowed.
+        self.retain_items(&key, |node| {
+            (!Path::new(node.text()?).is_dir()).then_some("there is no such directory")
+        });
     }
 
     fn retain_paths(&mut self, key: &Key, bounds: &paths::Bounds) {
