@@ -45,6 +45,15 @@ struct Project {
     entries: Option<Arc<TrustedEntries>>,
 }
 
+/// What a user sees who looks at a project before trusting it.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) loaded: Loaded,
+    pub(crate) entries: Vec<ProjectEntry>,
+    /// Warnings about MCP servers.
+    pub(crate) servers: Vec<String>,
+}
+
 /// Whether a command only looks at the agents of a project, so that all of them count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Looking {
@@ -127,7 +136,7 @@ impl<'a> Session<'a> {
         &self,
         sources: &Sources,
         entries: Arc<TrustedEntries>,
-    ) -> Result<(Loaded, Vec<ProjectEntry>), Failure> {
+    ) -> Result<Look, Failure> {
         let loaded = load(sources)?;
         let root = Some(self.working_directory.clone());
         let (trust, entries) = (ProjectTrust::Trusted, Some(entries));
@@ -137,7 +146,8 @@ impl<'a> Session<'a> {
         config.hooks.clear();
         let runtime = self.runtime(config)?;
         let entries = runtime.project_entries().into_iter().cloned().collect();
-        Ok((loaded, entries))
+        let servers = runtime.mcp().map(|servers| servers.common_warnings()).unwrap_or_default();
+        Ok(Look { loaded, entries, servers })
     }
 
     /// Returns where files of agents usually are: the project's, then the user's.

@@ -134,9 +134,7 @@ fn changed_script_of_a_command_is_not_run() {
 #[test]
 fn changed_hook_does_not_run() {
     let hook = |script: &str| {
-        format!(
-            "hooks:\n  - {{on: [before_tool_call], command: [sh, -c, '{script}'], guard: true}}\n"
-        )
+        format!("hooks:\n  - {{on: [before_tool], command: [sh, -c, '{script}'], guard: true}}\n")
     };
     let scene = Scene::new().file("a.txt", "one\n").file("convoke.yml", hook("touch ran-hook"));
     trust(&scene);

@@ -178,18 +178,26 @@ impl Agents {
 /// that: none of them gives it more than its caller has.
 fn rights_of(definition: &AgentDefinition) -> Value {
     let AgentDefinition { tools, policy, run, agents, .. } = definition;
-    let allow = tools.allow.as_ref();
-    let allow: Option<Vec<&str>> = allow.map(|allow| allow.iter().map(ToolChoice::name).collect());
-    json!({
-        "tools": allow,
+    let names = |allow: &Vec<ToolChoice>| allow.iter().map(ToolChoice::name).collect::<Value>();
+    let mut rights = json!({
+        "tools": tools.allow.as_ref().map_or_else(|| json!("those of its caller"), names),
         "excluded": tools.exclude,
         "mode": policy.mode.map(Mode::as_str),
         "rules": policy.rules,
         "commands": policy.commands,
         "agents": agents,
         "workspace": run.workspace.map(|kind| kind.to_string()),
-        "background": run.background,
-    })
+    });
+    // A key that says nothing is left out, for whoever reads this. No commands is not the same as any.
+    if let Some(rights) = rights.as_object_mut() {
+        let is_said = |key: &str, value: &Value| match value {
+            Value::Null => false,
+            Value::Array(items) => !items.is_empty() || matches!(key, "tools" | "commands"),
+            _ => true,
+        };
+        rights.retain(|key, value| is_said(key, value));
+    }
+    rights
 }
 
 /// Switches those off that are there only if somebody says so. A file may take the name of such a one: it is

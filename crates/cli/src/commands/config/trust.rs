@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use convoke::agent::files::{list, usual_directories};
-use convoke::config::{EntryState, ProjectEntry, Sources, Trust as State, TrustedEntries};
+use convoke::config::{
+    EntryState, FileState, ProjectEntry, Sources, Trust as State, TrustedEntries,
+};
 use convoke_core::ExitCode;
 use serde::Serialize;
 
@@ -15,7 +17,7 @@ use self::shown::Shown;
 use crate::commands::ask;
 use crate::failure::{self, Failure};
 use crate::output::{Output, spelled};
-use crate::session::Session;
+use crate::session::{Look, Session};
 use crate::trust::{TrustFile, folder_of};
 
 const AFTER_TRUST: &str = "\
@@ -117,8 +119,13 @@ impl Trust {
         };
         let trusted = Arc::new(trusted.admitting_all());
         let sources = sources_in(&session, Arc::clone(&trusted))?;
-        let (loaded, entries) = session.look_at(&sources, trusted)?;
-        failure::warn(output, loaded.warnings());
+        let Look { loaded, entries, servers } = session.look_at(&sources, trusted)?;
+        if loaded.files().iter().any(|file| file.state == FileState::LeftOut) {
+            failure::warn(output, loaded.warnings());
+        }
+        for warning in &servers {
+            failure::warning(output, warning);
+        }
         let has_file = sources.project_file().is_some();
         if !is_listed && !has_file && entries.is_empty() && !has_agents(&folder) {
             return Err(nothing_in(&folder));
