@@ -16,7 +16,7 @@ use super::entry::{EntryTrust, ProjectEntry};
 use super::expand;
 use super::key::Key;
 use super::loaded::{ConfigFile, FileState, LayerTree, Loaded};
-use super::narrow::narrow;
+use super::narrow::{keep_directories, narrow};
 use super::node::{Body, Field, Node};
 use super::origin::{Layer, Origin, Place};
 use super::overrides;
@@ -171,8 +171,11 @@ impl<'a> Loader<'a> {
         let mut layers = vec![self.built_in()];
         layers.extend(self.user());
         if let Some((mut project, directory)) = self.project() {
-            let warnings = narrow(&mut project.root, &merged(&layers), &directory);
-            self.warnings.extend(warnings);
+            let allowed = merged(&layers);
+            self.warnings.extend(narrow(&mut project.root, &allowed, &directory));
+            if !self.sources.trust.minds_mistakes() {
+                self.warnings.extend(keep_directories(&mut project.root, &allowed));
+            }
             layers.push(project);
         }
         let mut problems = Vec::new();
