@@ -73,15 +73,19 @@ impl ArgumentCheck {
             return Ok(without_nulls);
         }
         let errors = self.schema.iter_errors(&arguments);
-        let issues = errors.filter(|error| !self.is_optional_null(error));
+        let issues = errors.filter(|error| !self.is_dropped_null(error, &without_nulls));
         let issues =
             issues.take(MAX_ISSUES).flat_map(|error| self.describe(&error)).take(MAX_ISSUES);
         Err(ToolError::validation(issues.collect::<Vec<_>>()))
     }
 
-    fn is_optional_null(&self, error: &ValidationError<'_>) -> bool {
-        let name = error.instance_path().as_str().trim_start_matches('/');
-        error.instance().is_null() && !self.required.iter().any(|required| required == name)
+    /// Tells whether an error is about a null that means "not given", which is no mistake by itself.
+    fn is_dropped_null(&self, error: &ValidationError<'_>, without_nulls: &Value) -> bool {
+        let path = error.instance_path().as_str();
+        let name = path.trim_start_matches('/');
+        error.instance().is_null()
+            && without_nulls.pointer(path).is_none()
+            && !self.required.iter().any(|required| required == name)
     }
 
     fn rename_aliases(&self, arguments: &mut Map<String, Value>) {
