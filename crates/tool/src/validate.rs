@@ -184,7 +184,9 @@ fn drop_nulls(value: &mut Value, schemas: &[&Value], root: &Value) {
                     list.as_array().map_or_else(|| vec![list], |all| all.iter().collect())
                 })
                 .collect();
-            items.iter_mut().for_each(|item| drop_nulls(item, &inner, root));
+            for item in items {
+                drop_nulls(item, &inner, root);
+            }
         }
         _ => {}
     }

@@ -270,6 +270,7 @@ fn content_of(path: &Path) -> Option<Digest> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make the files that commands name")]
 mod tests {
     use super::*;
 

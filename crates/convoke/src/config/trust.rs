@@ -209,9 +209,15 @@ fn command_words(node: &Node, environment: &BTreeMap<String, String>) -> Command
 fn texts(node: &Node, environment: &BTreeMap<String, String>, found: &mut Vec<String>) {
     match &node.body {
         Body::Scalar(_) => found.extend(node.text().map(|text| replaced(text, environment))),
-        Body::List(items) => items.iter().for_each(|item| texts(item, environment, found)),
+        Body::List(items) => {
+            for item in items {
+                texts(item, environment, found);
+            }
+        }
         Body::Map(fields) => {
-            fields.values().for_each(|field| texts(&field.node, environment, found));
+            for field in fields.values() {
+                texts(&field.node, environment, found);
+            }
         }
     }
 }

@@ -57,13 +57,12 @@ impl Check {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let loaded = match &self.file {
-            Some(file) => load(&alone(&session.absolute(file), session)?),
-            None => {
-                let sources = session.sources()?;
-                session.learn(&sources);
-                load(&sources)
-            }
+        let loaded = if let Some(file) = &self.file {
+            load(&alone(&session.absolute(file), session)?)
+        } else {
+            let sources = session.sources()?;
+            session.learn(&sources);
+            load(&sources)
         };
         let (usable, left_out) =
             match loaded.as_ref().map(|one| session.runtime(one.config.clone())) {

@@ -84,7 +84,7 @@ fn lines(entry: &ProjectEntry, mark: &str) -> Vec<String> {
         EntryContent::Setting { key, value } => vec![format!("  {mark}{key}: {value}")],
         EntryContent::Server { server: one, .. } => server(one, mark),
         EntryContent::Agent { name, rights, file } => {
-            let file = file.file_name().map(Path::new).unwrap_or(file).display();
+            let file = file.file_name().map_or(file.as_path(), Path::new).display();
             vec![format!("  {mark}{} ({file}): {rights}", word(name))]
         }
         _ => vec![format!("  {mark}{}", entry.label)],

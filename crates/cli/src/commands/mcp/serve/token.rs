@@ -29,7 +29,7 @@ pub(super) fn new() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
     let filled = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty());
     match filled {
-        Ok(32) => Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+        Ok(32) => Ok(bytes.iter().fold(String::new(), |token, byte| format!("{token}{byte:02x}"))),
         Ok(_) => Err(Failure::failed("cannot make a token: the kernel gave too few random bytes")),
         Err(error) => Err(Failure::failed("cannot make a token").because(&error)),
     }
