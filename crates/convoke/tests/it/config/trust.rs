@@ -171,7 +171,7 @@ fn mistakes_of_an_untrusted_project_are_warnings_and_its_file_is_left_out() {
         .untrusted()
         .project("tools: 5\nagent: {maxConcurrentTool: 1, maxRepeats: 9}\npolicy: []\n");
     let loaded = scene.load();
-    let warnings: Vec<String> = loaded.warnings().iter().map(|one| one.to_string()).collect();
+    let warnings: Vec<String> = loaded.warnings().iter().map(ToString::to_string).collect();
     for (warning, says) in warnings.iter().zip([
         "convoke.yml:1:8: tools: expected a mapping, found `5` (the file is left out",
         "convoke.yml:2:9: agent.maxConcurrentTool: there is no such key (the file is left out",
