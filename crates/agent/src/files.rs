@@ -27,6 +27,6 @@ mod yaml;
 
 pub use directory::{AgentDirectory, AgentFormat, AgentOrigin, ProjectTrust, usual_directories};
 pub use foreign::tool_here;
-pub use load::{LoadReport, Shadowed, Untrusted, list, load};
+pub use load::{LoadReport, Shadowed, Untrusted, list, load, load_admitted};
 pub use note::FileNote;
 pub use read::{AgentSource, Draft, FileReading, KeyLines, Loaded, read};

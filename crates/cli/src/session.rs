@@ -4,9 +4,12 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use convoke::agent::files::{self, AgentDirectory, AgentOrigin, ProjectTrust, usual_directories};
-use convoke::config::{Config, Loaded, MoreTools, Sources, Standing, Trust, load};
+use convoke::config::{
+    Config, EntryTrust, Loaded, MoreTools, ProjectEntry, Sources, Trust, TrustedEntries, load,
+};
 use convoke::journal::Store;
 use convoke::{McpPlaces, PROJECT_SERVERS, Runtime, Workspace, Workspaces};
 use convoke_core::{Cause, Mode};
@@ -38,6 +41,24 @@ pub(crate) struct Session<'a> {
 struct Project {
     root: Option<PathBuf>,
     trust: ProjectTrust,
+    /// The entries that are trusted, where each is trusted by itself.
+    entries: Option<Arc<TrustedEntries>>,
+}
+
+/// What a user sees who looks at a project before trusting it.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) loaded: Loaded,
+    pub(crate) entries: Vec<ProjectEntry>,
+    /// Warnings about MCP servers.
+    pub(crate) servers: Vec<String>,
+}
+
+/// Whether a command only looks at the agents of a project, so that all of them count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looking {
+    Yes,
+    No,
 }
 
 impl<'a> Session<'a> {
@@ -93,20 +114,40 @@ impl<'a> Session<'a> {
         let sources = self.sources()?;
         let loaded = load(&sources)?;
         failure::warn(output, loaded.warnings());
-        self.learn(&sources, &loaded);
+        self.learn(&sources);
         Ok(loaded)
     }
 
-    /// Finds out about the project from a configuration that was loaded.
-    pub(crate) fn learn(&self, sources: &Sources, loaded: &Loaded) {
+    /// Finds out about the project from the sources of a configuration that was loaded.
+    pub(crate) fn learn(&self, sources: &Sources) {
         self.project.get_or_init(|| {
-            // Without a file there is nothing to be trusted but the folder.
-            let is_trusted = match loaded.project_root() {
-                Some(_) => loaded.standing() == Standing::Trusted,
-                None => sources.trust.standing("") == Standing::Trusted,
+            let entries = match &sources.trust {
+                Trust::Entries(entries) => Some(Arc::clone(entries)),
+                _ => None,
             };
-            Project { root: sources.project_root(), trust: is_trusted.into() }
+            let trust = sources.trust.is_given().into();
+            Project { root: sources.project_root(), trust, entries }
         });
+    }
+
+    /// Returns the entries of the project in this directory that start a program or widen rights, whether they
+    /// are trusted or not. Mistakes of its file are among the warnings of the configuration.
+    pub(crate) fn look_at(
+        &self,
+        sources: &Sources,
+        entries: Arc<TrustedEntries>,
+    ) -> Result<Look, Failure> {
+        let loaded = load(sources)?;
+        let root = Some(self.working_directory.clone());
+        let (trust, entries) = (ProjectTrust::Trusted, Some(entries));
+        self.project.get_or_init(|| Project { root, trust, entries });
+        let mut config = loaded.config.clone();
+        // A hook that cannot be used stops a runtime, and is to be seen here all the same.
+        config.hooks.clear();
+        let runtime = self.runtime(config)?;
+        let entries = runtime.project_entries().into_iter().cloned().collect();
+        let servers = runtime.mcp().map(|servers| servers.common_warnings()).unwrap_or_default();
+        Ok(Look { loaded, entries, servers })
     }
 
     /// Returns where files of agents usually are: the project's, then the user's.
@@ -161,24 +202,34 @@ impl<'a> Session<'a> {
         store: Option<Store>,
         workspace: Option<Workspace>,
     ) -> Result<Runtime, Failure> {
-        self.runtime_trusting(self.project_trust(), mode, config, store, workspace)
+        self.runtime_trusting(Looking::No, mode, config, store, workspace)
     }
 
     /// Makes a runtime that knows the project's agents, whether they may be used or not, for whoever only
     /// looks at them.
     pub(crate) fn runtime_looking(&self, config: Config) -> Result<Runtime, Failure> {
-        self.runtime_trusting(ProjectTrust::Trusted, Mode::Default, config, None, None)
+        self.runtime_trusting(Looking::Yes, Mode::Default, config, None, None)
     }
 
     fn runtime_trusting(
         &self,
-        trust: ProjectTrust,
+        looking: Looking,
         mode: Mode,
         config: Config,
         store: Option<Store>,
         workspace: Option<Workspace>,
     ) -> Result<Runtime, Failure> {
+        let trust = match looking {
+            Looking::Yes => ProjectTrust::Trusted,
+            Looking::No => self.project_trust(),
+        };
+        let entries = self.project.get().and_then(|project| project.entries.clone());
+        let entries = entries.filter(|_| looking == Looking::No);
+        let entry_trust = entries.map(|entries| {
+            EntryTrust::new(&self.project_directory(), &self.working_directory, entries)
+        });
         Ok(Runtime::builder(&self.working_directory)
+            .entry_trust(entry_trust)
             .workspace(workspace)
             .workspaces(self.workspaces(&config))
             .agent_directories(self.agent_directories(), trust)
@@ -219,6 +270,13 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Says in one line which entries of the project are left out.
+    pub(crate) fn warn_of_entries(runtime: &Runtime, output: &mut Output) {
+        if let Some(message) = runtime.entries_warning() {
+            failure::warning(output, &message);
+        }
+    }
+
     /// Says in a few lines which agents are not there, to whoever begins to work.
     pub(crate) fn warn_of_agents_in_short(runtime: &Runtime, output: &mut Output) {
         for message in runtime.agent_warnings_in_short() {
@@ -228,6 +286,7 @@ impl<'a> Session<'a> {
 
     /// Says which agents are not there, and why.
     pub(crate) fn warn_of_agents(runtime: &Runtime, output: &mut Output) {
+        Self::warn_of_entries(runtime, output);
         for message in runtime.agent_warnings() {
             failure::warning(output, &message);
         }
@@ -258,6 +317,7 @@ impl<'a> Session<'a> {
 
     /// Says what there is to know whichever servers are used.
     pub(crate) fn warn_of_servers_in_common(&self, runtime: &Runtime, output: &mut Output) {
+        Self::warn_of_entries(runtime, output);
         for message in runtime.mcp().into_iter().flat_map(|servers| servers.common_warnings()) {
             failure::warning(output, &message);
         }
@@ -392,10 +452,11 @@ impl<'a> Session<'a> {
         if self.global.trust_project || self.environment.trusts_project()? {
             return Ok(Trust::Trusted);
         }
-        let file = trust::file_of(sources).and_then(|file| trust::listed_as(&file));
         // Without a place for the list nothing is on it.
-        match (file, self.environment.config_directory()) {
-            (Some(file), Some(_)) => Ok(TrustFile::read(&self.environment)?.store().trust(&file)),
+        match (trust::folder_of(sources), self.environment.config_directory()) {
+            (Some(folder), Some(_)) => {
+                Ok(TrustFile::read(&self.environment)?.store().trust(&folder))
+            }
             _ => Ok(Trust::Untrusted),
         }
     }

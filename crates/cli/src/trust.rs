@@ -1,36 +1,27 @@
-//! The file in which the project files are listed that the user trusts.
+//! The file in which the projects are listed that the user trusts.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use convoke::config::{PROJECT_FILE_NAMES, Sources, TrustStore};
+use convoke::config::{Sources, TrustStore};
 use convoke_core::Cause;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::files;
 
-/// Its first lines were folders, which are told from files, and trust nothing any more.
 const FILE_NAME: &str = "trusted-folders";
 const FIRST_LINE: &str =
-    "# Project files that are trusted as long as they have this SHA-256, one a line.";
+    "# Projects that are trusted, each with the SHA-256 of every entry that was shown, one a line.";
 
-/// Returns the file by which a project is trusted: its own, or the one that it could have.
-pub(crate) fn file_of(sources: &Sources) -> Option<PathBuf> {
-    sources.project_file().or_else(|| sources.project_root().map(|root| file_in(&root)))
+/// Returns the project that is trusted or not: the folder of its file, or its root. Links are followed.
+pub(crate) fn folder_of(sources: &Sources) -> Option<PathBuf> {
+    let file = sources.project_file();
+    let folder = file.and_then(|file| Some(file.parent()?.to_owned()));
+    folder.or_else(|| sources.project_root())?.canonicalize().ok()
 }
 
-/// Returns the file by which a folder without one is trusted.
-pub(crate) fn file_in(folder: &Path) -> PathBuf {
-    folder.join(PROJECT_FILE_NAMES.first().copied().unwrap_or("convoke.yml"))
-}
-
-/// Returns a project's file as it is listed: with the links of its directory followed.
-pub(crate) fn listed_as(file: &Path) -> Option<PathBuf> {
-    Some(file.parent()?.canonicalize().ok()?.join(file.file_name()?))
-}
-
-/// The list of trusted files and where it is kept.
+/// The list of trusted projects and where it is kept.
 #[derive(Debug)]
 pub(crate) struct TrustFile {
     path: PathBuf,
@@ -63,7 +54,7 @@ impl TrustFile {
 
     fn read_at(path: PathBuf) -> Result<Self, Failure> {
         let text = files::read_if_there(&path).map_err(|error| {
-            let message = format!("the trusted files in `{}` cannot be read", path.display());
+            let message = format!("the trusted projects in `{}` cannot be read", path.display());
             Failure::new(Cause::State, message).because(&error)
         })?;
         Ok(Self { path, store: TrustStore::parse(text.as_deref().unwrap_or(FIRST_LINE)) })
@@ -82,13 +73,13 @@ impl TrustFile {
 
 fn place(environment: &Environment) -> Result<PathBuf, Failure> {
     let directory = environment.config_directory().ok_or_else(|| {
-        Failure::new(Cause::State, "there is no place for trusted files")
+        Failure::new(Cause::State, "there is no place for trusted projects")
             .hint("set HOME or XDG_CONFIG_HOME to an absolute path")
     })?;
     Ok(directory.join(FILE_NAME))
 }
 
 fn not_kept(path: &Path, error: &io::Error) -> Failure {
-    let message = format!("the trusted files in `{}` cannot be kept", path.display());
+    let message = format!("the trusted projects in `{}` cannot be kept", path.display());
     Failure::new(Cause::State, message).because(error)
 }

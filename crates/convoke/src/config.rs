@@ -8,8 +8,8 @@
 //!
 //! - Every mistake is reported, each with its place, its key and what was expected; nothing is
 //!   silently dropped. What is ignored is in [`Loaded::warnings`].
-//! - A project's file never allows more than the user does, and one that is not trusted as it is now
-//!   sets only the keys of a short list of harmless ones.
+//! - A project's file never allows more than the user does, and one that is not trusted sets only the keys of
+//!   a short list of harmless ones. Of one that is trusted, an entry that the user has not seen is left out.
 //! - A secret, and text taken from the environment, is in no message and no listing.
 //! - There is one list of keys: the Rust types. The schema is made from them, and everything else
 //!   goes by the schema.
@@ -40,6 +40,7 @@ mod command;
 mod digest;
 mod discreet;
 pub(crate) mod disk;
+mod entry;
 mod expand;
 mod explain;
 mod facts;
@@ -81,6 +82,7 @@ pub use budget::BudgetConfig;
 pub use command::CommandConfig;
 pub use digest::{Digest, NotADigest};
 pub use discreet::{address_without_keys, words_without_keys};
+pub use entry::{EntryContent, EntryState, EntryTrust, ProjectEntry, TrustedEntries};
 pub use explain::{ExplainError, Explanation, Overridden};
 pub use facts::{FactsConfig, PriceConfig};
 pub use hook::{Author, HookConfig};
@@ -100,11 +102,11 @@ pub use schema::config_schema;
 pub use secret::{MASK, Secret};
 pub use settings::Config;
 pub use size::{Size, SizeError, parse_bytes};
-pub use sources::{MoreTools, PROJECT_FILE_NAMES, Sources, Standing, Trust};
+pub use sources::{MoreTools, PROJECT_FILE_NAMES, Sources, Trust};
 pub use timeout::{DurationError, Timeout};
 pub use tools::{TimeoutsConfig, ToolsConfig};
-pub use trust::{Grant, Grants, grants};
 pub use trust_store::{TrustError, TrustStore};
 
+pub(crate) use entry::{CommandWords, left_out_warning};
 pub(crate) use pattern::covers;
 pub(crate) use problem::printable;

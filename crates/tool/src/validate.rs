@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use convoke_core::nearest::{did_you_mean, nearest};
-use convoke_core::{ToolError, ToolSpec};
+use convoke_core::{Schema, ToolError, ToolSpec};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value};
@@ -24,6 +24,8 @@ const MAX_OPTIONS: usize = 24;
 #[derive(Debug)]
 pub(crate) struct ArgumentCheck {
     schema: Validator,
+    /// The schema as it is written.
+    parameters_schema: Schema,
     parameters: Vec<String>,
     required: Vec<String>,
     aliases: BTreeMap<String, String>,
@@ -42,6 +44,7 @@ impl ArgumentCheck {
         let required = spec.parameters.get("required").and_then(Value::as_array);
         Ok(Self {
             schema,
+            parameters_schema: spec.parameters.clone(),
             parameters: properties.map(|map| map.keys().cloned().collect()).unwrap_or_default(),
             required: required
                 .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
@@ -63,21 +66,26 @@ impl ArgumentCheck {
         if self.schema.is_valid(&arguments) {
             return Ok(arguments);
         }
-        // Null may mean something to a tool; where it does not fit, it means "not given".
-        let without_nulls = drop_nulls(arguments.clone());
+        // Null may mean something to a tool; where it does not fit, a key that the schema names is not given.
+        let mut without_nulls = arguments.clone();
+        drop_nulls(&mut without_nulls, &[&self.parameters_schema], &self.parameters_schema);
         if self.schema.is_valid(&without_nulls) {
             return Ok(without_nulls);
         }
         let errors = self.schema.iter_errors(&arguments);
-        let issues = errors.filter(|error| !self.is_optional_null(error));
+        let issues = errors.filter(|error| !self.is_dropped_null(error, &without_nulls));
         let issues =
             issues.take(MAX_ISSUES).flat_map(|error| self.describe(&error)).take(MAX_ISSUES);
         Err(ToolError::validation(issues.collect::<Vec<_>>()))
     }
 
-    fn is_optional_null(&self, error: &ValidationError<'_>) -> bool {
-        let name = error.instance_path().as_str().trim_start_matches('/');
-        error.instance().is_null() && !self.required.iter().any(|required| required == name)
+    /// Tells whether an error is about a null that means "not given", which is no mistake by itself.
+    fn is_dropped_null(&self, error: &ValidationError<'_>, without_nulls: &Value) -> bool {
+        let path = error.instance_path().as_str();
+        let name = path.trim_start_matches('/');
+        error.instance().is_null()
+            && without_nulls.pointer(path).is_none()
+            && !self.required.iter().any(|required| required == name)
     }
 
     fn rename_aliases(&self, arguments: &mut Map<String, Value>) {
@@ -147,15 +155,65 @@ fn check_size(arguments: &Value, max_bytes: usize) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn drop_nulls(value: Value) -> Value {
+/// Takes out the values that are null where the schema names the key: there, null means "not given". A key that
+/// only fits a pattern was chosen by the model, so its null is data and stays.
+fn drop_nulls(value: &mut Value, schemas: &[&Value], root: &Value) {
+    let schemas = alternatives(schemas, root);
     match value {
         Value::Object(map) => {
-            let kept = map.into_iter().filter(|(_, item)| !item.is_null());
-            Value::Object(kept.map(|(name, item)| (name, drop_nulls(item))).collect())
+            let named = |name: &str| below(&schemas, "properties", name);
+            map.retain(|name, item| !item.is_null() || named(name).is_empty());
+            for (name, item) in map {
+                let mut inner = named(name);
+                for free in ["patternProperties", "additionalProperties"] {
+                    inner.extend(schemas.iter().filter_map(|schema| schema.get(free)).flat_map(
+                        |free_schema| match (free, free_schema.as_object()) {
+                            ("patternProperties", Some(patterns)) => patterns.values().collect(),
+                            _ => vec![free_schema],
+                        },
+                    ));
+                }
+                drop_nulls(item, &inner, root);
+            }
         }
-        Value::Array(items) => Value::Array(items.into_iter().map(drop_nulls).collect()),
-        other => other,
+        Value::Array(items) => {
+            let lists = ["items", "prefixItems"].into_iter();
+            let lists = lists.flat_map(|key| schemas.iter().filter_map(move |one| one.get(key)));
+            let inner: Vec<&Value> = lists
+                .flat_map(|list| {
+                    list.as_array().map_or_else(|| vec![list], |all| all.iter().collect())
+                })
+                .collect();
+            for item in items {
+                drop_nulls(item, &inner, root);
+            }
+        }
+        _ => {}
     }
+}
+
+fn below<'s>(schemas: &[&'s Value], key: &str, name: &str) -> Vec<&'s Value> {
+    schemas.iter().filter_map(|schema| schema.get(key)?.get(name)).collect()
+}
+
+/// Returns schemas with all that they refer to or combine. Each is taken once, so a circle ends.
+fn alternatives<'s>(schemas: &[&'s Value], root: &'s Value) -> Vec<&'s Value> {
+    let mut found: Vec<&'s Value> = Vec::new();
+    let mut open: Vec<&'s Value> = schemas.to_vec();
+    while let Some(schema) = open.pop() {
+        if found.iter().any(|known| std::ptr::eq(*known, schema)) {
+            continue;
+        }
+        found.push(schema);
+        for key in ["allOf", "anyOf", "oneOf"] {
+            open.extend(schema.get(key).and_then(Value::as_array).into_iter().flatten());
+        }
+        open.extend(["if", "then", "else"].into_iter().filter_map(|key| schema.get(key)));
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+        open.extend(pointer.and_then(|pointer| root.pointer(pointer)));
+    }
+    found
 }
 
 fn as_object(arguments: Value) -> Result<Map<String, Value>, ToolError> {
@@ -328,6 +386,51 @@ mod tests {
         assert_eq!(check.check(given.clone(), 1000).unwrap(), given);
         let nested = check.check(json!({ "rows": [{ "n": null }] }), 1000).unwrap();
         assert_eq!(nested, json!({ "rows": [{}] }));
+    }
+
+    /// Regression: a null in a nested object was dropped, so it fitted a schema of booleans.
+    #[test]
+    fn null_under_a_key_that_only_fits_a_pattern_is_refused() {
+        for open in [
+            json!({ "patternProperties": { "^x-": { "type": "boolean" } } }),
+            json!({ "additionalProperties": { "type": "boolean" } }),
+            json!({ "$ref": "#/$defs/flags" }),
+        ] {
+            let mut spec = ToolSpec::new("t", "", Kind::Read);
+            spec.parameters = json!({
+                "type": "object",
+                "properties": { "flags": open, "n": { "type": "integer" } },
+                "$defs": { "flags": { "patternProperties": { "": { "type": "boolean" } } } },
+            })
+            .into();
+            let check = ArgumentCheck::new(&spec).unwrap();
+            let given = json!({ "flags": { "x-a": null }, "n": null });
+            let message = check.check(given, 1000).unwrap_err().message;
+            assert!(message.contains("`flags.x-a` has to be of type boolean"), "{message}");
+            let fits = check.check(json!({ "flags": { "x-a": true }, "n": null }), 1000);
+            assert_eq!(fits.unwrap(), json!({ "flags": { "x-a": true } }));
+        }
+    }
+
+    #[test]
+    fn null_under_a_key_that_a_part_of_the_schema_names_is_not_given() {
+        let mut spec = ToolSpec::new("t", "", Kind::Read);
+        spec.parameters = json!({
+            "type": "object",
+            "properties": { "tree": { "$ref": "#/$defs/tree" } },
+            "$defs": { "tree": { "anyOf": [
+                { "type": "string" },
+                { "type": "object", "properties": {
+                    "n": { "type": "integer" },
+                    "below": { "type": "array", "items": { "$ref": "#/$defs/tree" } },
+                } },
+            ] } },
+        })
+        .into();
+        let check = ArgumentCheck::new(&spec).unwrap();
+        let given = json!({ "tree": { "n": null, "below": [{ "n": null }, "x"] } });
+        let put_right = check.check(given, 1000).unwrap();
+        assert_eq!(put_right, json!({ "tree": { "below": [{}, "x"] } }));
     }
 
     #[test]

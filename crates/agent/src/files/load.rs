@@ -125,6 +125,16 @@ impl LoadReport {
 /// Reads the agents in directories. The first agent of a name counts: the project's before the user's
 /// before others, and within these the order of the list, and of the alphabet in a directory.
 pub fn load(directories: &[AgentDirectory], trust: ProjectTrust) -> LoadReport {
+    load_admitted(directories, trust, &mut |_| true)
+}
+
+/// Reads the agents in directories that the caller admits. An agent that is not admitted is as if its file were
+/// not there, so it hides none of the same name.
+pub fn load_admitted(
+    directories: &[AgentDirectory],
+    trust: ProjectTrust,
+    admits: &mut dyn FnMut(&Loaded) -> bool,
+) -> LoadReport {
     let mut report = LoadReport::default();
     let mut names = BTreeMap::new();
     // Settings may name a directory that is read anyway, and a link may lead to one.
@@ -149,6 +159,11 @@ pub fn load(directories: &[AgentDirectory], trust: ProjectTrust) -> LoadReport {
         }
         for file in files {
             let reading = place.read(&file);
+            if let FileReading::Agent(agent) = &reading
+                && !admits(agent)
+            {
+                continue;
+            }
             report.add(reading, &mut names);
         }
     }

@@ -153,7 +153,8 @@ impl Run {
         let agent = agent.build().map_err(|error| cannot_start(&error))?;
         let is_kept = runtime.journals().is_some();
         let mut view = self.output.view(&self.flags, output).kept(is_kept);
-        for warning in runtime.surroundings().warnings().into_iter().chain(agents(&runtime)) {
+        let warnings = runtime.surroundings().warnings().into_iter();
+        for warning in warnings.chain(runtime.entries_warning()).chain(agents(&runtime)) {
             view.warn(&warning, output);
         }
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);

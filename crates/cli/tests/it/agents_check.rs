@@ -305,11 +305,12 @@ fn every_directory_of_agents_is_named_before_it_is_trusted() {
         .file(".opencode/agents/README.md", "About them.");
     let trusted = scene.run(&["config", "trust", "--yes"]);
     for said in [
-        ".convoke/agents (2 files, written as for convoke)",
-        ".claude/agents (2 files, written as for claude)",
-        ".gemini/agents (1 file, written as for gemini)",
-        ".opencode/agent (1 file, written as for opencode)",
-        ".opencode/agents (1 file, written as for opencode)",
+        ".convoke/agents can then be called:\n  a (a.md): ",
+        ".claude/agents can then be called:\n  c (c.md): ",
+        ".claude/agents/team can then be called:\n  d (d.md): ",
+        ".gemini/agents can then be called:\n  e (e.md): ",
+        ".opencode/agent can then be called:\n  f (f.md): ",
+        ".opencode/agents can then be called:\n  g (g.md): ",
     ] {
         assert!(trusted.stderr.contains(said), "{said}: {}", trusted.stderr);
     }

@@ -369,12 +369,13 @@ fn without_a_file_agents_alone_can_be_trusted() {
     }
     let trusted = scene.run(&["config", "trust", "--yes"]);
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
-    assert!(trusted.stderr.contains("there is no convoke.yml"), "{trusted:?}");
     assert_eq!(scene.run(&["agents", "show", "a"]).code, Some(0));
-    // A file that comes later is not trusted with it.
-    let scene = scene.file("convoke.yml", "policy: {}\n");
+    // What starts something in a file that comes later is not trusted with it.
+    let hooks = "hooks: [{on: [end], command: [touch, ran]}]\n";
+    let scene = scene.file("convoke.yml", hooks);
     let listed = scene.run(&["agents", "list"]);
-    assert!(listed.stderr.contains("run `convoke config trust`"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("hooks `touch` of convoke.yml"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("`convoke config trust` shows it"), "{}", listed.stderr);
     let alone = scene.run(&["trust"]);
     assert_eq!(alone.code, Some(2), "{alone:?}");
     assert!(alone.stderr.contains("did you mean `convoke config trust`?"), "{}", alone.stderr);

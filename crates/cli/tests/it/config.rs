@@ -102,7 +102,8 @@ fn a_right_configuration_is_ok() {
 fn mistakes_are_told_with_line_and_hint() {
     let scene = Scene::new()
         .user("tools:\n  timeot: 1000\n  maxConcurrent: many\n")
-        .file("convoke.yml", "tools: [1]\n");
+        .file("convoke.yml", "tools: [1]\n")
+        .variable("CONVOKE_TRUST_PROJECT", "1");
     assert_snapshot!(scene.run(&["config", "check"]).shown(), @r#"
     --- stderr
     error: the configuration has 3 mistakes

@@ -52,5 +52,6 @@ mod support;
 mod terminal;
 mod tools;
 mod trust;
+mod trust_entries;
 mod waiting;
 mod workspace;

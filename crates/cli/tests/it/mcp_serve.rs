@@ -133,7 +133,7 @@ fn an_agent_is_served_and_its_calls_are_runs() {
 struct Served {
     child: Child,
     url: String,
-    _stderr: BufReader<ChildStderr>,
+    stderr: BufReader<ChildStderr>,
 }
 
 impl Drop for Served {
@@ -151,7 +151,7 @@ fn over_http(scene: &Scene, flags: &[&str]) -> Served {
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
     let url = line.trim().strip_prefix("serving at ").unwrap().to_owned();
-    Served { child, url, _stderr: stderr }
+    Served { child, url, stderr }
 }
 
 #[test]
@@ -175,6 +175,44 @@ fn over_http_a_token_lets_clients_in_and_a_signal_ends_it() {
     let pid = Pid::from_child(&served.child);
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(served.child.wait().unwrap().code(), Some(143));
+}
+
+/// Returns the status of a request, with these further lines of its head.
+fn status(address: &str, host: &str, more: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let head = format!("GET /mcp HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line.split(' ').nth(1).unwrap().to_owned()
+}
+
+#[test]
+fn serve_over_http_makes_a_token_and_lets_in_only_clients_that_send_it() {
+    let scene = Scene::new();
+    let mut served = over_http(&scene, &[]);
+    let mut said = String::new();
+    served.stderr.read_line(&mut said).unwrap();
+    let header = said.split('`').nth(1).unwrap().to_owned();
+    let mut snippet = String::new();
+    served.stderr.read_line(&mut snippet).unwrap();
+    let address = served.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    assert_eq!(status(address, address, ""), "401");
+    assert_eq!(status(address, address, "Authorization: Bearer 0123456789abcdef\r\n"), "401");
+    assert_ne!(status(address, address, &format!("{header}\r\n")), "401");
+    let other = over_http(&scene, &[]);
+    let address = other.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    assert_eq!(status(address, address, &format!("{header}\r\n")), "401", "each has its own");
+    // The snippet is what clients read.
+    let scene = scene.file("servers.json", snippet);
+    let imported = scene.run(&["mcp", "import", "servers.json", "--yes"]);
+    let imported = match imported.code {
+        Some(0) => imported,
+        _ => scene.run(&["mcp", "import", "servers.json"]),
+    };
+    assert_eq!(imported.code, Some(0), "{imported:?}");
+    let ready = scene.run(&["mcp", "test", "convoke"]);
+    assert_eq!(ready.code, Some(0), "{ready:?}");
 }
 
 #[test]
@@ -304,14 +342,7 @@ fn a_server_is_known_by_its_address_and_by_names_it_is_given() {
     let scene = Scene::new();
     let served = over_http(&scene, &["--allow-host", "tools.example"]);
     let address = served.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
-    let status = |host: &str| {
-        let mut stream = std::net::TcpStream::connect(address).unwrap();
-        let head = format!("GET /mcp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line).unwrap();
-        line.split(' ').nth(1).unwrap().to_owned()
-    };
+    let status = |host: &str| status(address, host, "");
     for host in [address, "tools.example", "tools.example:443"] {
         assert_ne!(status(host), "403", "{host}");
     }

@@ -1,4 +1,4 @@
-//! What a file held when it was trusted, as a SHA-256 of its text.
+//! A SHA-256, as trust in the entries of a project is written down.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 const BYTES: usize = 32;
 
-/// The SHA-256 of a file's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The SHA-256 of a text or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; BYTES]);
 
 /// A text that is no digest.
@@ -19,7 +19,12 @@ pub struct NotADigest;
 impl Digest {
     /// Makes the digest of a text.
     pub fn of(text: &str) -> Self {
-        Self(Sha256::digest(text).into())
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// Makes the digest of the content of a file.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
     }
 }
 

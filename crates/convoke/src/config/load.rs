@@ -12,10 +12,11 @@ use serde_json::Value;
 use super::check::Checker;
 use super::check::doubts::{self, WrittenRule};
 use super::disk;
+use super::entry::{EntryTrust, ProjectEntry};
 use super::expand;
 use super::key::Key;
 use super::loaded::{ConfigFile, FileState, LayerTree, Loaded};
-use super::narrow::narrow;
+use super::narrow::{keep_directories, narrow};
 use super::node::{Body, Field, Node};
 use super::origin::{Layer, Origin, Place};
 use super::overrides;
@@ -24,7 +25,7 @@ use super::problem::{ConfigError, Problem};
 use super::schema::{Schema, config_schema};
 use super::servers;
 use super::settings::{ALIASES, Config};
-use super::sources::{Sources, Standing};
+use super::sources::{Sources, Trust};
 use super::trust;
 use super::yaml;
 
@@ -34,6 +35,29 @@ use super::yaml;
 ///
 /// Returns every mistake in every layer, each with the place where it was written.
 pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+    let wrong = match load_layers(sources, ProjectFile::Read) {
+        Err(wrong) if !sources.trust.minds_mistakes() => wrong,
+        loaded => return loaded,
+    };
+    // If it works without the project's file, the mistakes are that file's.
+    let mut loaded = load_layers(sources, ProjectFile::LeftOut)?;
+    let left_out = |problem: &Problem| Problem {
+        message: format!("{} (the file is left out, because it is not trusted)", problem.message),
+        ..problem.clone()
+    };
+    loaded.warnings.extend(wrong.problems().iter().map(left_out));
+    loaded.warnings.sort_by(|left, right| left.place.cmp(&right.place));
+    Ok(loaded)
+}
+
+/// Whether the project's file counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ProjectFile {
+    Read,
+    LeftOut,
+}
+
+fn load_layers(sources: &Sources, project_file: ProjectFile) -> Result<Loaded, ConfigError> {
     let schema: MadeSchema = LazyLock::new(config_schema);
     let mut loader = Loader {
         sources,
@@ -42,7 +66,8 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
         problems: Vec::new(),
         warnings: Vec::new(),
         files: Vec::new(),
-        standing: Standing::Untrusted,
+        project_file,
+        entries: Vec::new(),
         rules: Vec::new(),
         left_out: BTreeSet::new(),
         switched_off: BTreeSet::new(),
@@ -50,7 +75,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
     loader.check_directories();
     let layers = loader.layers();
     let Loader {
-        mut problems, mut warnings, files, standing, rules, left_out, switched_off, ..
+        mut problems, mut warnings, files, entries, rules, left_out, switched_off, ..
     } = loader;
     let mut effective = merged(&layers);
     servers::leave_out(&mut effective, &left_out);
@@ -66,9 +91,11 @@ pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
                 config.server_file_origins = item_origins(&effective, &tools.name("mcpFiles"));
                 config.servers_left_out = left_out;
                 config.servers_switched_off = switched_off;
+                config.project_entries = entries;
                 warnings.extend(doubts::doubts(&rules, &config, sources.more_tools));
                 warnings.sort_by(|left, right| left.place.cmp(&right.place));
-                return Ok(Loaded { config, layers, effective, schema, warnings, files, standing });
+                let trust = sources.trust.clone();
+                return Ok(Loaded { config, layers, effective, schema, warnings, files, trust });
             }
             Err(error) => problems.push(Problem::of_place(Place::Caller, error.to_string())),
         }
@@ -113,8 +140,9 @@ struct Loader<'a> {
     problems: Vec<Problem>,
     warnings: Vec<Problem>,
     files: Vec<ConfigFile>,
-    /// Of the project's file.
-    standing: Standing,
+    project_file: ProjectFile,
+    /// The entries of the project's file, where each is trusted by itself.
+    entries: Vec<ProjectEntry>,
     rules: Vec<WrittenRule>,
     /// Names of servers for which a variable is not set.
     left_out: BTreeSet<String>,
@@ -143,8 +171,11 @@ impl<'a> Loader<'a> {
         let mut layers = vec![self.built_in()];
         layers.extend(self.user());
         if let Some((mut project, directory)) = self.project() {
-            let warnings = narrow(&mut project.root, &merged(&layers), &directory);
-            self.warnings.extend(warnings);
+            let allowed = merged(&layers);
+            self.warnings.extend(narrow(&mut project.root, &allowed, &directory));
+            if !self.sources.trust.minds_mistakes() {
+                self.warnings.extend(keep_directories(&mut project.root, &allowed));
+            }
             layers.push(project);
         }
         let mut problems = Vec::new();
@@ -206,9 +237,24 @@ impl<'a> Loader<'a> {
             let state = FileState::Ignored;
             self.files.push(ConfigFile { layer: Layer::Project, path: shadowed, state });
         }
+        if self.project_file == ProjectFile::LeftOut {
+            self.files.push(ConfigFile { layer: Layer::Project, path, state: FileState::LeftOut });
+            return None;
+        }
         let mut root = self.read(&path, Layer::Project)?;
-        if self.standing != Standing::Trusted {
-            self.warnings.extend(trust::keep_harmless(&mut root, self.schema(), self.standing));
+        match &self.sources.trust {
+            Trust::Trusted => {}
+            Trust::Entries(trusted) => {
+                let (directory, start) = (directory_of(&path), &self.sources.working_directory);
+                let trust = EntryTrust::new(directory, start, Arc::clone(trusted));
+                let file = trust.root().join(path.file_name().unwrap_or_default());
+                let environment = &self.sources.environment;
+                let schema = self.schema();
+                self.entries = trust::keep_trusted(&mut root, schema, &file, &trust, environment);
+            }
+            trust @ (Trust::Lapsed | Trust::Untrusted) => {
+                self.warnings.extend(trust::keep_harmless(&mut root, self.schema(), trust));
+            }
         }
         let layer = self.file_layer(root, Layer::Project, &path);
         Some((layer, directory_of(&path).to_owned()))
@@ -220,9 +266,6 @@ impl<'a> Loader<'a> {
             let place = Place::File { path: Arc::clone(&shared), position: unreadable.position };
             Problem::of_place(place, unreadable.message)
         });
-        if let (Layer::Project, Ok(Some(text))) = (layer, &read) {
-            self.standing = self.sources.trust.standing(text);
-        }
         let parsed =
             read.and_then(|text| text.map(|text| yaml::parse(&text, &shared, layer)).transpose());
         let state = match &parsed {

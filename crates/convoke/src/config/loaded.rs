@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::discreet::{text_without_keys, words_without_keys};
+use super::entry::{ProjectEntry, left_out_warning};
 use super::interpolate::asks_for_variables;
 use super::key::Key;
 use super::load::MadeSchema;
@@ -16,7 +17,7 @@ use super::problem::Problem;
 use super::schema::{Child, Schema, Shape};
 use super::secret::MASK;
 use super::settings::Config;
-use super::sources::Standing;
+use super::sources::Trust;
 
 /// A loaded configuration with the history of every value.
 #[non_exhaustive]
@@ -28,7 +29,7 @@ pub struct Loaded {
     pub(crate) schema: MadeSchema,
     pub(crate) warnings: Vec<Problem>,
     pub(crate) files: Vec<ConfigFile>,
-    pub(crate) standing: Standing,
+    pub(crate) trust: Trust,
 }
 
 /// The trees hold secrets in plain text, so what is shown is what [`Loaded::to_json`] shows.
@@ -73,6 +74,8 @@ pub enum FileState {
     Missing,
     /// It is there but another one beside it counts.
     Ignored,
+    /// It has mistakes, and is not trusted, so it does not count.
+    LeftOut,
 }
 
 /// One value that holds, and where it comes from.
@@ -104,9 +107,14 @@ impl Loaded {
         self.config.tools.allowed_paths.clone()
     }
 
-    /// Tells whether the project's file decides things.
-    pub const fn standing(&self) -> Standing {
-        self.standing
+    /// Tells whether the project decides things.
+    pub const fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// Returns the entries of the project's file, where each is trusted by itself.
+    pub fn project_entries(&self) -> &[ProjectEntry] {
+        &self.config.project_entries
     }
 
     /// Returns the directory of the project's file, where one was read.
@@ -114,6 +122,11 @@ impl Loaded {
         let read =
             |file: &&ConfigFile| (file.layer, file.state) == (Layer::Project, FileState::Read);
         self.files.iter().find(read).and_then(|file| file.path.parent())
+    }
+
+    /// Says in one line which entries of the project's file are left out.
+    pub fn entries_warning(&self) -> Option<String> {
+        left_out_warning(self.project_entries())
     }
 
     /// Returns all values that hold as JSON, secrets masked.

@@ -52,6 +52,16 @@ pub(crate) fn narrow(project: &mut Node, allowed: &Node, directory: &Path) -> Ve
     narrowing.warnings
 }
 
+/// Takes directories out of a project's layer that are not there: with one of them no run can be made. Without
+/// it less is allowed.
+pub(crate) fn keep_directories(project: &mut Node, allowed: &Node) -> Vec<Problem> {
+    let mut narrowing = Narrowing { project, allowed, warnings: Vec::new() };
+    narrowing.retain_items(&Key::default().name("tools").name("allowedPaths"), |node| {
+        (!Path::new(node.text()?).is_dir()).then_some("there is no such directory")
+    });
+    narrowing.warnings
+}
+
 struct Narrowing<'a> {
     project: &'a mut Node,
     allowed: &'a Node,

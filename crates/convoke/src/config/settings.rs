@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::agent::AgentConfig;
 use super::agents::AgentsConfig;
 use super::budget::BudgetConfig;
+use super::entry::ProjectEntry;
 use super::hook::{Author, HookConfig};
 use super::mcp::McpServerConfig;
 use super::model::ModelConfig;
@@ -57,6 +58,9 @@ pub struct Config {
     /// The names of MCP servers that the user switched off, whoever wrote them down.
     #[serde(skip)]
     pub(crate) servers_switched_off: BTreeSet<String>,
+    /// The entries of the project's file, where each is trusted by itself; those that are not are left out.
+    #[serde(skip)]
+    pub(crate) project_entries: Vec<ProjectEntry>,
 }
 
 impl Config {

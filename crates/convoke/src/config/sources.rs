@@ -6,37 +6,44 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::digest::Digest;
 use super::disk;
+use super::entry::TrustedEntries;
 
 /// The names a project's file may have, the preferred one first.
 pub const PROJECT_FILE_NAMES: &[&str] = &["convoke.yml", "convoke.yaml"];
 
 /// Whether the user said that a project's files may decide things.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// They may, within what the user allows.
     Trusted,
-    /// They may, as long as the file is as it was when the user said so.
-    Pinned(Digest),
-    /// They might once; in which state is not known, so they may set harmless values only.
+    /// They may, but for entries that are new or changed since the user looked at them.
+    Entries(Arc<TrustedEntries>),
+    /// They might once; an older version wrote that down and not which entries, so they may set harmless
+    /// values only.
     Lapsed,
     /// They may set harmless values only.
     #[default]
     Untrusted,
 }
 
-/// Whether a project's file that was read decides things.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Standing {
-    /// It does, within what the user allows.
-    Trusted,
-    /// It does not any more: it is not as it was when the user trusted it.
-    Changed,
-    /// It sets harmless values only.
-    #[default]
-    Untrusted,
+impl Trust {
+    /// Tells whether the project decides things.
+    pub const fn is_given(&self) -> bool {
+        matches!(self, Self::Trusted | Self::Entries(_))
+    }
+
+    /// Tells whether a mistake in the project's file is the user's own. A mistake in a file that the user has
+    /// not agreed to stops no command: the file is left out.
+    pub(crate) fn minds_mistakes(&self) -> bool {
+        match self {
+            Self::Trusted => true,
+            Self::Entries(entries) => !entries.admits_all(),
+            Self::Lapsed | Self::Untrusted => false,
+        }
+    }
 }
 
 /// Whether there will be tools that are neither built in nor configured.
@@ -47,18 +54,6 @@ pub enum MoreTools {
     Perhaps,
     /// There are no others: who writes a rule about one is warned.
     None,
-}
-
-impl Trust {
-    /// Says what that means for a file with this text; for one that is not there, the text is empty.
-    pub fn standing(self, text: &str) -> Standing {
-        match self {
-            Self::Trusted => Standing::Trusted,
-            Self::Pinned(digest) if digest == Digest::of(text) => Standing::Trusted,
-            Self::Pinned(_) | Self::Lapsed => Standing::Changed,
-            Self::Untrusted => Standing::Untrusted,
-        }
-    }
 }
 
 /// Where configuration comes from.

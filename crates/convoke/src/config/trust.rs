@@ -1,27 +1,27 @@
 //! What a project's file may say before the user trusted it.
 //!
 //! A folder can come from anywhere: a clone, an archive, a pull request; and what works in it can write
-//! its file. Until the user trusts what the file holds now, it may set plain values from the table
-//! below, and nothing that runs a program, names a server, takes something from the environment or
-//! widens what is allowed. What it says beyond that is ignored, with a warning.
+//! its file. Until the user trusts the folder, its file may set plain values from the table below, and
+//! nothing that runs a program, names a server, takes something from the environment or widens what is
+//! allowed. What it says beyond that is ignored, with a warning. In a folder that is trusted, each of these
+//! is an entry of its own, which counts once the user has seen it as it is now.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::digest::Digest;
-use super::disk;
-use super::interpolate::asks_for_variables;
+use super::entry::{CommandWords, EntryContent, EntryTrust, ProjectEntry};
+use super::interpolate::{self, asks_for_variables};
 use super::key::{Key, Segment};
 use super::loaded::shown_whole;
 use super::node::{Body, Node};
-use super::origin::{Layer, Place};
-use super::problem::{ConfigError, Problem};
-use super::schema::{Child, Schema, config_schema};
-use super::sources::Standing;
+use super::paths::WORKSPACE;
+use super::problem::Problem;
+use super::schema::{Child, Schema};
+use super::servers;
+use super::sources::Trust;
 use super::walk::{Verdict, walk};
-use super::yaml;
 
 /// The keys, with everything below them, that a folder may set before it is trusted.
 ///
@@ -115,89 +115,121 @@ const UNTRUSTED: Why = Why {
     reason: "this folder is not trusted",
     hint: "if you trust this folder, run `convoke config trust`",
 };
-const CHANGED: Why = Why {
-    reason: "this file has changed since you trusted it",
-    hint: "`convoke config trust` shows what it grants now, and trusts it again",
+const LAPSED: Why = Why {
+    reason: "an older version trusted this folder, without saying which entries",
+    hint: "`convoke config trust` shows the entries, and trusts them",
 };
 
-/// Something that a project's file decides only if it is trusted.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Grant {
-    /// Its key.
-    pub key: String,
-    /// What the file says. Command lines, addresses, variables and headers are whole; what is nothing but a key, as
-    /// `apiKey`, is masked, unless it asks for variables.
-    pub value: Value,
-}
-
-/// What a project's file decides if it is trusted as it is now.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Grants {
-    /// What the file holds.
-    pub digest: Digest,
-    /// What it decides beyond harmless values; nothing if it is harmless.
-    pub granted: Vec<Grant>,
-}
-
-/// Reads a project's file, and says what trusting it grants. One that is not there says nothing, as an empty one:
-/// who trusts that trusts the folder, and not what such a file says later.
-///
-/// # Errors
-///
-/// Returns what is wrong with the file, if it cannot be read.
-pub fn grants(file: &Path) -> Result<Grants, ConfigError> {
-    let shared: Arc<Path> = file.into();
-    let wrong = |message, position| {
-        let place = Place::File { path: Arc::clone(&shared), position };
-        ConfigError::new(vec![Problem::of_place(place, message)])
+/// Takes out of a trusted project's file every entry that is new or changed since the user looked at it, and
+/// returns all entries. Values that are harmless stay.
+pub(crate) fn keep_trusted(
+    root: &mut Node,
+    schema: Schema<'_>,
+    file: &Path,
+    trust: &EntryTrust,
+    environment: &BTreeMap<String, String>,
+) -> Vec<ProjectEntry> {
+    let mut entries = Vec::new();
+    let mut keeps = |key: &Key, node: &Node, schema: Child<'_>| {
+        let content =
+            EntryContent::Setting { key: key.to_string(), value: shown_whole(node, schema) };
+        let label = format!("{} of {}", title(key, node), trust.relative(file).display());
+        let words = command_words(node, environment);
+        let entry = trust.entry(&label, &node.to_json(), &words, content);
+        let keeps = trust.admits(&entry);
+        entries.push(entry);
+        keeps
     };
-    let text = disk::read_file(file).map_err(|error| wrong(error.message, error.position))?;
-    let text = text.unwrap_or_default();
-    let mut root = yaml::parse(&text, &shared, Layer::Project)
-        .map_err(|problem| ConfigError::new(vec![problem]))?;
-    let schema = config_schema();
-    let mut granted = Vec::new();
-    walk(&mut root, Schema::new(&schema), &mut |visit| match (
-        visit.schema,
-        harm(visit.key, visit.node),
-    ) {
+    walk(root, schema, &mut |visit| match (visit.schema, harm(visit.key, visit.node)) {
         (Child::Unknown | Child::Free, _) => Verdict::Keep,
         (_, Harm::None) => {
-            if visit.node.text().is_some_and(asks_for_variables) {
-                granted.push(granted_by(visit.key, visit.node, visit.schema));
+            let asks = visit.node.text().is_some_and(asks_for_variables);
+            if asks && !keeps(visit.key, visit.node, visit.schema) {
+                return Verdict::Drop;
             }
             Verdict::Descend
         }
-        (_, Harm::Below) => Verdict::Descend,
-        (_, Harm::Some) => {
-            match &visit.node.body {
-                Body::List(items) => {
-                    granted.extend(items.iter().enumerate().map(|(at, item)| {
-                        granted_by(&visit.key.index(at), item, visit.schema.item())
-                    }));
-                }
-                _ => granted.push(granted_by(visit.key, visit.node, visit.schema)),
-            }
-            Verdict::Keep
+        (_, Harm::Below) if matches!(visit.node.body, Body::Map(_)) => Verdict::Descend,
+        (known, Harm::Below | Harm::Some) => {
+            let Body::List(items) = &mut visit.node.body else {
+                let keeps = keeps(visit.key, visit.node, known);
+                return if keeps { Verdict::Keep } else { Verdict::Drop };
+            };
+            let (before, mut index) = (items.len(), 0);
+            items.retain(|item| {
+                let key = visit.key.index(index);
+                index += 1;
+                // An item that names no program and no address uses less of a server of the user's.
+                let is_less = is_servers(visit.key) && !servers::is_reached(item);
+                is_less || keeps(&key, item, known.item())
+            });
+            // A list of which nothing is left is as if it were not written: an empty one may say more.
+            if items.is_empty() && before > 0 { Verdict::Drop } else { Verdict::Keep }
         }
     });
-    Ok(Grants { digest: Digest::of(&text), granted })
+    entries
 }
 
-fn granted_by(key: &Key, node: &Node, schema: Child<'_>) -> Grant {
-    Grant { key: key.to_string(), value: shown_whole(node, schema) }
+fn is_servers(key: &Key) -> bool {
+    *key == Key::default().name("tools").name("mcpServers")
+}
+
+/// Returns the name of an entry: its key, and for an item of a list what tells it from the others.
+fn title(key: &Key, node: &Node) -> String {
+    let Some((Segment::Index(_), list)) = key.segments().split_last() else {
+        return key.to_string();
+    };
+    let list = list.iter().fold(Key::default(), |key, step| key.with(step.clone()));
+    let at = |name: &str| node.get(&Key::default().name(name));
+    let command = at("command").map(|command| match &command.body {
+        Body::List(words) => words.first().and_then(Node::text).unwrap_or_default(),
+        _ => command.text().unwrap_or_default(),
+    });
+    let name = at("name").and_then(Node::text).or(command).or(node.text());
+    match name {
+        Some(name) => format!("{list} `{name}`"),
+        None => list.to_string(),
+    }
+}
+
+/// Collects the texts of an entry that may name files: command lines and variables.
+fn command_words(node: &Node, environment: &BTreeMap<String, String>) -> CommandWords {
+    let at = |name: &str| node.get(&Key::default().name(name));
+    let mut words = Vec::new();
+    for part in ["command", "args", "env"].into_iter().filter_map(at) {
+        texts(part, environment, &mut words);
+    }
+    let directory = at("workingDirectory").or_else(|| at("cwd")).and_then(Node::text);
+    let directory = directory
+        .map(|text| replaced(text, environment))
+        .filter(|text| !Path::new(text).starts_with(WORKSPACE));
+    CommandWords { words, directory: directory.map(PathBuf::from) }
+}
+
+fn texts(node: &Node, environment: &BTreeMap<String, String>, found: &mut Vec<String>) {
+    match &node.body {
+        Body::Scalar(_) => found.extend(node.text().map(|text| replaced(text, environment))),
+        Body::List(items) => {
+            for item in items {
+                texts(item, environment, found);
+            }
+        }
+        Body::Map(fields) => {
+            for field in fields.values() {
+                texts(&field.node, environment, found);
+            }
+        }
+    }
+}
+
+fn replaced(text: &str, environment: &BTreeMap<String, String>) -> String {
+    interpolate::replace(text, environment).map_or_else(|_| text.to_owned(), |done| done.text)
 }
 
 /// Takes out everything that a folder may not set before it is trusted, and says so. Keys that do
 /// not exist stay, to be reported as mistakes.
-pub(crate) fn keep_harmless(
-    root: &mut Node,
-    schema: Schema<'_>,
-    standing: Standing,
-) -> Vec<Problem> {
-    let why = if standing == Standing::Changed { &CHANGED } else { &UNTRUSTED };
+pub(crate) fn keep_harmless(root: &mut Node, schema: Schema<'_>, trust: &Trust) -> Vec<Problem> {
+    let why = if *trust == Trust::Lapsed { &LAPSED } else { &UNTRUSTED };
     let mut warnings = Vec::new();
     walk(root, schema, &mut |visit| match (visit.schema, harm(visit.key, visit.node)) {
         (Child::Unknown | Child::Free, _) | (_, Harm::None) => Verdict::Keep,

@@ -6,22 +6,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use convoke_agent::definition::AgentDefinition;
-use convoke_agent::files::{AgentDirectory, FileNote, LoadReport, ProjectTrust, Untrusted, load};
+use convoke_agent::definition::{AgentDefinition, ToolChoice};
+use convoke_agent::files::{
+    self, AgentDirectory, AgentOrigin, FileNote, LoadReport, ProjectTrust, Untrusted, load_admitted,
+};
 use convoke_agent::registry::{AgentLayer, RegistryError};
 use convoke_agent::{
     AgentOverride, AgentRegistry, BACKGROUND_AGENTS, DELEGATE_TO_AGENT, Delegation, Team, Toolbox,
     shipped,
 };
-use convoke_core::Budget;
 use convoke_core::nearest::{did_you_mean, nearest};
 use convoke_core::policy::wildcard;
+use convoke_core::{Budget, Mode};
 use convoke_tool::ToolView;
+use serde_json::{Value, json};
 
 use super::Runtime;
 use super::known::NotOffered;
 use super::review::replaces_shipped;
 use super::supply::Supply;
+use crate::config::{CommandWords, EntryContent, EntryTrust, ProjectEntry, left_out_warning};
 
 /// Those that come with Convoke and are there without anybody saying so. The others change files.
 const ON_BY_DEFAULT: &[&str] = &["codebase_investigator", "generalist"];
@@ -35,6 +39,7 @@ pub(super) struct Agents {
     registry: AgentRegistry,
     directories: Vec<AgentDirectory>,
     trust: ProjectTrust,
+    entry_trust: Option<EntryTrust>,
     found: OnceLock<Found>,
 }
 
@@ -51,6 +56,8 @@ struct Found {
     without_model: BTreeSet<String>,
     /// Agents that cannot be started for tools that they name and cannot have.
     without_tools: BTreeSet<String>,
+    /// The agents of the project, where each is trusted by itself.
+    entries: Vec<ProjectEntry>,
 }
 
 impl Agents {
@@ -58,19 +65,20 @@ impl Agents {
         of_program: Vec<AgentDefinition>,
         directories: Vec<AgentDirectory>,
         trust: ProjectTrust,
+        entry_trust: Option<EntryTrust>,
     ) -> Result<Self, RegistryError> {
         let registry = AgentRegistry::new();
         for definition in of_program {
             registry.replace(definition)?;
         }
-        Ok(Self { registry, directories, trust, found: OnceLock::new() })
+        Ok(Self { registry, directories, trust, entry_trust, found: OnceLock::new() })
     }
 
     /// No agents.
     pub(super) fn none() -> Self {
         let registry = AgentRegistry::new();
         let (directories, trust) = (Vec::new(), ProjectTrust::Untrusted);
-        Self { registry, directories, trust, found: OnceLock::new() }
+        Self { registry, directories, trust, entry_trust: None, found: OnceLock::new() }
     }
 
     fn look(&self, runtime: &Runtime) -> Found {
@@ -78,7 +86,10 @@ impl Agents {
         let mut overrides = config.overrides();
         let missing = runtime.settle_overrides(&mut overrides);
         let (_, mut unusable) = self.registry.load_shipped(&with_defaults(&overrides));
-        let mut report = load(&self.directories, self.trust);
+        let mut entries = Vec::new();
+        let mut report = load_admitted(&self.directories, self.trust, &mut |agent| {
+            self.is_trusted_entry(agent, &mut entries)
+        });
         runtime.settle_servers(&mut report);
         unusable.extend(self.registry.replace_all(&mut report, &overrides).1);
         let unknown = self.registry.unknown_overrides(&overrides).into_iter().chain(missing);
@@ -97,7 +108,33 @@ impl Agents {
             Some(names) => team.allow(names.clone()),
             None => team,
         };
-        Found { team: team.build(), report, unusable, unknown, without_model, without_tools }
+        let team = team.build();
+        Found { team, report, unusable, unknown, without_model, without_tools, entries }
+    }
+
+    /// Tells whether the user has seen the tools and rights of an agent of the project as they are now, and
+    /// notes them either way.
+    fn is_trusted_entry(&self, agent: &files::Loaded, entries: &mut Vec<ProjectEntry>) -> bool {
+        let Some(trust) = &self.entry_trust else { return true };
+        let files::Loaded { definition, source, .. } = agent;
+        let path = source.path.canonicalize().unwrap_or_else(|_| source.path.clone());
+        // Settings may name a directory of the project.
+        let is_projects = source.origin == AgentOrigin::Project
+            || (source.origin == AgentOrigin::Extra && path.starts_with(trust.root()));
+        if !is_projects {
+            return true;
+        }
+        let label = format!("agent `{}` of {}", definition.name, trust.relative(&path).display());
+        let rights = rights_of(definition);
+        let content = EntryContent::Agent {
+            file: source.path.clone(),
+            name: definition.name.clone(),
+            rights: rights.clone(),
+        };
+        let entry = trust.entry(&label, &rights, &CommandWords::default(), content);
+        let is_trusted = trust.admits(&entry);
+        entries.push(entry);
+        is_trusted
     }
 
     /// Returns the agents whose models cannot be asked here: there is no key, for instance. Whoever called one
@@ -137,6 +174,32 @@ impl Agents {
     }
 }
 
+/// Returns what an agent may use and do. Its prompt, its description, its model and its limits are no part of
+/// that: none of them gives it more than its caller has.
+fn rights_of(definition: &AgentDefinition) -> Value {
+    let AgentDefinition { tools, policy, run, agents, .. } = definition;
+    let names = |allow: &Vec<ToolChoice>| allow.iter().map(ToolChoice::name).collect::<Value>();
+    let mut rights = json!({
+        "tools": tools.allow.as_ref().map_or_else(|| json!("those of its caller"), names),
+        "excluded": tools.exclude,
+        "mode": policy.mode.map(Mode::as_str),
+        "rules": policy.rules,
+        "commands": policy.commands,
+        "agents": agents,
+        "workspace": run.workspace.map(|kind| kind.to_string()),
+    });
+    // A key that says nothing is left out, for whoever reads this. No commands is not the same as any.
+    if let Some(rights) = rights.as_object_mut() {
+        let is_said = |key: &str, value: &Value| match value {
+            Value::Null => false,
+            Value::Array(items) => !items.is_empty() || matches!(key, "tools" | "commands"),
+            _ => true,
+        };
+        rights.retain(|key, value| is_said(key, value));
+    }
+    rights
+}
+
 /// Switches those off that are there only if somebody says so. A file may take the name of such a one: it is
 /// then what the file says, and there.
 fn with_defaults(overrides: &BTreeMap<String, AgentOverride>) -> BTreeMap<String, AgentOverride> {
@@ -171,6 +234,20 @@ impl Runtime {
     /// Returns what came of reading the files of agents.
     pub fn agent_files(&self) -> &LoadReport {
         &self.found().report
+    }
+
+    /// Returns the entries of the project that start a program or widen rights, where each is trusted by itself.
+    pub fn project_entries(&self) -> Vec<&ProjectEntry> {
+        let servers = self.mcp.iter().flat_map(|servers| servers.entries());
+        let is_judged = self.agents.entry_trust.is_some();
+        let agents = is_judged.then(|| self.found().entries.iter()).into_iter().flatten();
+        self.config.project_entries.iter().chain(servers).chain(agents).collect()
+    }
+
+    /// Says in one line which entries of a trusted project are left out, because they are new or changed since
+    /// the user looked at them.
+    pub fn entries_warning(&self) -> Option<String> {
+        left_out_warning(self.project_entries())
     }
 
     /// Returns what people should know about agents that are not there or not what one would think: files that

@@ -19,7 +19,7 @@ use super::mcp::{Around, McpPlaces, McpServers, RunModel};
 use super::place::{Ground, Setup};
 use super::tools::{command_tool, hooks_of, is_pattern, limits, names, offered, settings};
 use super::{Runtime, RuntimeError};
-use crate::config::Config;
+use crate::config::{Config, EntryTrust};
 use crate::workspace::{Workspace, Workspaces};
 use crate::written::Written;
 
@@ -45,6 +45,7 @@ pub struct RuntimeBuilder {
     agent_directories: Vec<AgentDirectory>,
     trust: ProjectTrust,
     mcp: McpPlaces,
+    entry_trust: Option<EntryTrust>,
 }
 
 /// A tool that has not been registered yet.
@@ -77,12 +78,20 @@ impl RuntimeBuilder {
             agent_directories: Vec::new(),
             trust: ProjectTrust::Untrusted,
             mcp: McpPlaces::default(),
+            entry_trust: None,
         }
     }
 
     /// Lets MCP servers use these places.
     pub fn mcp(mut self, places: McpPlaces) -> Self {
         self.mcp = places;
+        self
+    }
+
+    /// Leaves out MCP servers and agents of a trusted project that the user has not seen as they are now.
+    /// Without it, all of them count.
+    pub fn entry_trust(mut self, trust: Option<EntryTrust>) -> Self {
+        self.entry_trust = trust;
         self
     }
 
@@ -224,6 +233,7 @@ impl RuntimeBuilder {
             variables: &variables,
             home: setup.home.as_deref(),
             folder: &folder,
+            entry_trust: self.entry_trust.as_ref(),
         };
         let mcp = McpServers::new(around, &confined, &registry, store.as_ref()).map(Arc::new);
         mcp.iter().for_each(McpServers::bring_what_is_called);
@@ -238,7 +248,7 @@ impl RuntimeBuilder {
         let hooks = hooks_of(&config, &context, &confined)?.and_all(&self.hooks);
         let mut directories = self.agent_directories;
         directories.extend(config.agents.directories.iter().map(AgentDirectory::extra));
-        let agents = Agents::new(self.agents, directories, self.trust)?;
+        let agents = Agents::new(self.agents, directories, self.trust, self.entry_trust)?;
         Ok(Runtime {
             setup: Arc::new(setup),
             config,

@@ -32,7 +32,7 @@ use self::listing::Listed;
 use self::rights::{Judged, Rights};
 use super::login::kept_logins;
 use super::tools::SERVER_TOOLS;
-use crate::config::{Author, Config, McpAuthConfig};
+use crate::config::{Author, Config, EntryState, EntryTrust, McpAuthConfig, ProjectEntry};
 use crate::written::Written;
 
 /// The file in which other programs keep a project's servers.
@@ -82,6 +82,8 @@ pub struct McpServers {
     /// The names of servers that are left out for a variable that they do not get.
     unset: BTreeSet<String>,
     listed: Vec<ListedServer>,
+    /// The servers of the project's own files, where each is trusted by itself.
+    entries: Vec<ProjectEntry>,
 }
 
 /// A server as configured, with where it was.
@@ -112,6 +114,8 @@ pub(super) struct Around<'a> {
     pub(super) home: Option<&'a Path>,
     /// What belongs to what is worked in, and not to the user alone.
     pub(super) folder: &'a Written,
+    /// Decides about each server of a trusted project; without it, all of them count.
+    pub(super) entry_trust: Option<&'a EntryTrust>,
 }
 
 impl McpServers {
@@ -123,9 +127,10 @@ impl McpServers {
         store: Option<&Store>,
     ) -> Option<Self> {
         let Around { places, context, .. } = around;
-        let Listed { servers: mut listed, mut warnings, unset } = listing::list(around);
+        let Listed { servers: mut listed, mut warnings, unset, entries } = listing::list(around);
         // Of one that is left out calls may be waiting.
-        if listed.is_empty() && warnings.is_empty() && unset.is_empty() {
+        let is_silent = warnings.is_empty() && unset.is_empty() && entries.is_empty();
+        if listed.is_empty() && is_silent {
             return None;
         }
         let mut surroundings = Surroundings::new(context.working_directory())
@@ -163,7 +168,7 @@ impl McpServers {
         servers.introduce(registry);
         let (registry, store) = (registry.clone(), store.cloned());
         let attached = OnceLock::new();
-        Some(Self { servers, registry, store, attached, warnings, here, unset, listed })
+        Some(Self { servers, registry, store, attached, warnings, here, unset, listed, entries })
     }
 
     /// Returns the servers themselves.
@@ -244,6 +249,11 @@ impl McpServers {
         self.unset.contains(server)
     }
 
+    /// Returns the servers of the project's own files, where each is trusted by itself.
+    pub(super) fn entries(&self) -> &[ProjectEntry] {
+        &self.entries
+    }
+
     /// Returns the names of all that are.
     pub(super) const fn left_out(&self) -> &BTreeSet<String> {
         &self.unset
@@ -266,6 +276,14 @@ impl McpServers {
         if let Some(name) = off {
             return Some(format!(
                 "the MCP server `{name}` is switched off; `convoke mcp enable {name}` switches it on"
+            ));
+        }
+        let unseen = self.entries.iter().filter(|entry| entry.state != EntryState::Trusted);
+        let mut unseen = unseen.filter_map(ProjectEntry::server);
+        if let Some(name) = unseen.find(|name| is_tool_of(tool, name)) {
+            return Some(format!(
+                "the MCP server `{name}` is left out: it is new or changed since you trusted this project; \
+                 `convoke config trust` shows it"
             ));
         }
         let name = self.unset.iter().find(|name| is_tool_of(tool, name))?;

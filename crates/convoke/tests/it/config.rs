@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use convoke::config::{ConfigError, Loaded, Problem, Sources, Trust, load};
+use convoke::config::{ConfigError, Loaded, Problem, Sources, Trust, TrustedEntries, load};
 use tempfile::TempDir;
 
 mod agents;
@@ -37,6 +38,12 @@ impl Scene {
 
     pub(crate) fn untrusted(mut self) -> Self {
         self.sources.trust = Trust::Untrusted;
+        self
+    }
+
+    /// A project that the user looks at before trusting it.
+    pub(crate) fn looked_at(mut self) -> Self {
+        self.sources.trust = Trust::Entries(Arc::new(TrustedEntries::default().admitting_all()));
         self
     }
 

@@ -185,20 +185,30 @@ async fn what_is_no_message_is_refused_with_a_reason() {
     assert_eq!((put.status, put.header("allow")), (405, Some("GET, POST, DELETE")));
 }
 
+/// Returns how many of these sessions are still there.
+async fn live_sessions(address: SocketAddr, begun: &[Reply]) -> usize {
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let mut live = 0;
+    for reply in begun {
+        let id = reply.header("mcp-session-id").unwrap();
+        let headers = format!("{HOST}\r\nMcp-Session-Id: {id}");
+        live += usize::from(post(address, &headers, ping).await.status != 404);
+    }
+    live
+}
+
 #[tokio::test]
-async fn there_are_no_more_sessions_than_the_limit() {
+async fn abandoned_sessions_make_room_for_new_clients() {
     let mut server = Server::new();
-    let mut settings = HttpSettings::default();
-    settings.max_sessions = 2;
-    let address = server.port(settings).await;
-    let first = post(address, HOST, &hello()).await;
-    assert_eq!(post(address, HOST, &hello()).await.status, 200);
-    assert_eq!(post(address, HOST, &hello()).await.status, 503);
-    let id = first.header("mcp-session-id").unwrap();
-    let ended =
-        send(address, &format!("DELETE /mcp HTTP/1.1{HOST}\r\nMcp-Session-Id: {id}"), "").await;
-    assert_eq!(ended.status, 204, "the session is over");
-    assert_eq!(post(address, HOST, &hello()).await.status, 200, "there is room again");
+    let address = server.port(HttpSettings::default()).await;
+    let mut begun = Vec::new();
+    for client in 0..130 {
+        let reply = post(address, HOST, &hello()).await;
+        assert_eq!(reply.status, 200, "client {client}");
+        begun.push(reply);
+    }
+    assert_eq!(live_sessions(address, &begun[..2]).await, 0, "the first two were given up");
+    assert_eq!(live_sessions(address, &begun[2..]).await, 128);
 }
 
 #[tokio::test]
@@ -210,8 +220,8 @@ async fn not_even_clients_that_come_all_at_once_pass_the_limit() {
     let body = hello();
     let coming = (0..20).map(|_| post(address, HOST, &body));
     let replies = futures_util::future::join_all(coming).await;
-    let begun = replies.iter().filter(|reply| reply.status == 200).count();
-    assert_eq!(begun, 2);
+    assert!(replies.iter().all(|reply| reply.status == 200));
+    assert_eq!(live_sessions(address, &replies).await, 2);
 }
 
 #[tokio::test]

@@ -117,7 +117,10 @@ impl Run {
         let builder = builder.build().map_err(|error| cannot_start(&error))?;
         let input = prompt.and_then(|prompt| prompt.input);
         let task = attach::to(task, input, &self.flags.file, session)?;
-        let view = self.output.view(&self.flags, output).kept(runtime.journals().is_some());
+        let mut view = self.output.view(&self.flags, output).kept(runtime.journals().is_some());
+        if let Some(warning) = runtime.entries_warning() {
+            view.warn(&warning, output);
+        }
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
         let ended = watch.until_the_end(threads, builder.start_as(id, task), output)?;
         end_all(&runtime, threads);

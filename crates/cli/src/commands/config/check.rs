@@ -57,19 +57,27 @@ impl Check {
         session: &Session<'_>,
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
-        let loaded = match &self.file {
-            Some(file) => load(&alone(&session.absolute(file), session)?),
-            None => load(&session.sources()?),
+        let loaded = if let Some(file) = &self.file {
+            load(&alone(&session.absolute(file), session)?)
+        } else {
+            let sources = session.sources()?;
+            session.learn(&sources);
+            load(&sources)
         };
-        let usable = match &loaded {
-            Ok(loaded) => session.runtime(loaded.config.clone()).map(drop),
-            Err(_) => Ok(()),
-        };
+        let (usable, left_out) =
+            match loaded.as_ref().map(|one| session.runtime(one.config.clone())) {
+                Ok(Ok(runtime)) => (Ok(()), runtime.entries_warning()),
+                Ok(Err(failure)) => (Err(failure), None),
+                Err(_) => (Ok(()), None),
+            };
         if self.json {
             return Ok(print_json(&loaded, usable.err().as_ref(), session, output));
         }
         let loaded = loaded?;
         failure::warn(output, loaded.warnings());
+        if let Some(warning) = left_out {
+            failure::warning(output, &warning);
+        }
         usable?;
         print(&loaded, output);
         for hook in hooks::listed(session, &loaded.config) {

@@ -6,7 +6,7 @@ use convoke_core::ExitCode;
 
 use super::show::print_entries;
 use super::shown;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{Output, Stream, Style, Table, wrap};
 use crate::session::Session;
 
@@ -35,6 +35,9 @@ impl Explain {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let loaded = session.load(output)?;
+        if let Some(warning) = loaded.entries_warning() {
+            failure::warning(output, &warning);
+        }
         let explanation = loaded.explain(&self.key).map_err(|error| {
             Failure::usage(error.to_string()).hint("`convoke config show --all` lists all keys")
         })?;

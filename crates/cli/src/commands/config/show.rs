@@ -5,7 +5,7 @@ use convoke::config::{Entry, Layer};
 use convoke_core::ExitCode;
 
 use super::shown;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{Output, Stream, Style, Table};
 use crate::session::Session;
 
@@ -35,6 +35,9 @@ impl Show {
         output: &mut Output,
     ) -> Result<ExitCode, Failure> {
         let loaded = session.load(output)?;
+        if let Some(warning) = loaded.entries_warning() {
+            failure::warning(output, &warning);
+        }
         let wanted = |entry: &Entry| self.all || entry.origin.layer != Layer::BuiltIn;
         let entries: Vec<Entry> = loaded.entries().filter(wanted).collect();
         if self.json {

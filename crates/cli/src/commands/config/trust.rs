@@ -1,34 +1,40 @@
-//! `convoke config trust`, `untrust` and `trusted`: whose files may decide things.
+//! `convoke config trust`, `untrust` and `trusted`: which projects may decide things.
 
 mod shown;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use convoke::agent::files::{list, usual_directories};
-use convoke::config::{PROJECT_FILE_NAMES, Trust as State, grants};
+use convoke::config::{
+    EntryState, FileState, ProjectEntry, Sources, Trust as State, TrustedEntries,
+};
 use convoke_core::ExitCode;
+use serde::Serialize;
 
-use self::shown::{ServerFiles, tell};
+use self::shown::Shown;
 use crate::commands::ask;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{Output, spelled};
-use crate::session::Session;
-use crate::trust::{TrustFile, file_in, file_of, listed_as};
+use crate::session::{Look, Session};
+use crate::trust::{TrustFile, folder_of};
 
 const AFTER_TRUST: &str = "\
-All that the files would decide is shown first, whole: command lines, variables, headers and addresses, each on a line \
-of its own, with control characters spelled out. Only what is nothing but a key, as apiKey, is masked.
+An entry is whatever starts a program or widens rights: an MCP server of convoke.yml, .mcp.json or \
+tools.mcpFiles, a hook, a command tool, the tools of an agent. Each is shown first, whole: command lines, \
+variables, headers and addresses, each on a line of its own, with control characters spelled out. Only what \
+is nothing but a key, as apiKey, is masked.
 
-A file that is not trusted may set harmless values only: nothing that runs a program, names a server or \
-reads a variable. What is trusted is what the file says now: once it is changed, by a pull request or by a \
-model, it is not trusted until you look at it again.
-
-The agents and the .mcp.json of the folder are trusted with it, also after they are changed. A folder without a \
-convoke.yml is trusted for these alone; a convoke.yml that comes later is not.
+Each entry is trusted as it is now. Once it is changed, by a pull or by a model, it is left out until you \
+look at it again; so is a new one, and one whose command line names a file of the project (up to 1 MiB) that \
+was changed. What has not changed is not shown again, unless with --all. A file that is not trusted may set \
+harmless values only.
 
 Examples:
   convoke config trust
+  convoke config trust --all
+  convoke config trust --json
   convoke config trust ~/work --yes";
 
 const AFTER_UNTRUST: &str = "\
@@ -41,7 +47,7 @@ Examples:
   convoke config trusted
   convoke config trusted --json";
 
-/// Show what the files of this project decide, and trust them
+/// Show what the files of this project decide that you have not seen, and trust it
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_TRUST)]
 pub(crate) struct Trust {
@@ -50,6 +56,31 @@ pub(crate) struct Trust {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
+    /// Show entries that are trusted already, too
+    #[arg(long)]
+    all: bool,
+    /// Print all entries as JSON; nothing is trusted without --yes
+    #[arg(long)]
+    json: bool,
+}
+
+/// The entries of a project, as a program reads them.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    project: String,
+    trusted: bool,
+    entries: Vec<ReportedEntry<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportedEntry<'a> {
+    label: &'a str,
+    digest: String,
+    state: EntryState,
+    #[serde(skip_serializing_if = "<[PathBuf]>::is_empty")]
+    files: &'a [PathBuf],
 }
 
 /// Stop trusting this project, or a folder
@@ -60,7 +91,7 @@ pub(crate) struct Untrust {
     directory: Option<PathBuf>,
 }
 
-/// List the project files that are trusted
+/// List the projects that are trusted
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_TRUSTED)]
 pub(crate) struct Trusted {
@@ -71,51 +102,87 @@ pub(crate) struct Trusted {
 
 impl Trust {
     /// Runs the command.
-    pub(super) fn run(&self, session: &Session<'_>, output: &Output) -> Result<ExitCode, Failure> {
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        output: &mut Output,
+    ) -> Result<ExitCode, Failure> {
         let list = TrustFile::read(session.environment())?;
-        let file = project_file(self.directory.as_deref(), session)?;
-        let grants = grants(&file)?;
-        let folder = file.parent().filter(|_| !file.exists());
-        let shown = spelled(&folder.unwrap_or(&file).display().to_string());
-        if list.store().trust(&file) == State::Pinned(grants.digest) {
+        let folder = project(self.directory.as_deref(), session)?;
+        let shown = spelled(&folder.display().to_string());
+        let before = list.store().trust(&folder);
+        let is_listed = matches!(before, State::Entries(_));
+        let session = session.moved_to(&folder);
+        let trusted = match before {
+            State::Entries(entries) => TrustedEntries::clone(&entries),
+            _ => TrustedEntries::default(),
+        };
+        let trusted = Arc::new(trusted.admitting_all());
+        let sources = sources_in(&session, Arc::clone(&trusted))?;
+        let Look { loaded, entries, servers } = session.look_at(&sources, trusted)?;
+        if loaded.files().iter().any(|file| file.state == FileState::LeftOut) {
+            failure::warn(output, loaded.warnings());
+        }
+        for warning in &servers {
+            failure::warning(output, warning);
+        }
+        let has_file = sources.project_file().is_some();
+        if !is_listed && !has_file && entries.is_empty() && !has_agents(&folder) {
+            return Err(nothing_in(&folder));
+        }
+        let unseen = entries.iter().filter(|entry| entry.state != EntryState::Trusted).count();
+        if self.json {
+            output.json(&report(&shown, is_listed, &entries));
+            if !self.yes {
+                return Ok(ExitCode::Done);
+            }
+        } else if !(self.yes && output.is_quiet()) {
+            Shown { entries: &entries, all: self.all, is_listed }.tell(output);
+        }
+        if is_listed && unseen == 0 {
+            keep(&folder, &entries, &session)?;
             say(output, &format!("{shown} is trusted already"));
             return Ok(ExitCode::Done);
         }
-        let servers = ServerFiles::of(&file, session)?;
-        let has_others = file.parent().is_some_and(has_agents) || servers.is_some();
-        if let Some(folder) = folder.filter(|_| !has_others) {
-            return Err(nothing_in(folder));
-        }
-        if !(self.yes && output.is_quiet()) {
-            tell(&file, &grants, &servers, output);
-        }
-        let question = match folder {
-            None => format!("Trust {shown} as it is now?"),
-            Some(_) => format!("Trust the agents and MCP servers of {shown}?"),
-        };
-        if !self.yes && !agrees(&question, output)? {
-            say(output, &format!("{shown} is not trusted"));
+        if !self.yes && !agrees(&format!("Trust {shown} as it is now?"), output)? {
+            say(output, &format!("{shown} is not trusted as it is now"));
             return Ok(ExitCode::Failed);
         }
-        TrustFile::change(session.environment(), |store| {
-            store
-                .add(&file, grants.digest)
-                .map_err(|error| Failure::usage("the file cannot be listed").because(&error))
-        })?;
-        say(
-            output,
-            &match folder {
-                None if has_others => format!(
-                    "trusted {shown} as it is now, and the agents and MCP servers beside it also after they are changed"
-                ),
-                None => format!("trusted {shown} as it is now"),
-                Some(_) => format!(
-                    "trusted the agents and MCP servers of {shown}, also after they are changed"
-                ),
-            },
-        );
+        keep(&folder, &entries, &session)?;
+        say(output, &format!("trusted {shown} as it is now"));
         Ok(ExitCode::Done)
     }
+}
+
+/// Returns where configuration comes from for a user who looks at a project: all of its entries count.
+fn sources_in(session: &Session<'_>, trusted: Arc<TrustedEntries>) -> Result<Sources, Failure> {
+    let mut sources = session.sources()?;
+    // One further up is another project's.
+    let is_here = |file: &PathBuf| file.parent() == Some(session.working_directory());
+    if !sources.project_file().is_some_and(|file| is_here(&file)) {
+        sources.project_directory = None;
+    }
+    sources.trust = State::Entries(trusted);
+    Ok(sources)
+}
+
+/// Writes down that these entries are trusted, and no others of the project.
+fn keep(folder: &Path, entries: &[ProjectEntry], session: &Session<'_>) -> Result<(), Failure> {
+    TrustFile::change(session.environment(), |store| {
+        let set = store.set(folder, entries);
+        set.map_err(|error| Failure::usage("the project cannot be listed").because(&error))
+    })?;
+    Ok(())
+}
+
+fn report<'a>(project: &str, trusted: bool, entries: &'a [ProjectEntry]) -> Report<'a> {
+    let entries = entries.iter().map(|entry| ReportedEntry {
+        label: &entry.label,
+        digest: entry.digest.to_string(),
+        state: entry.state,
+        files: &entry.files,
+    });
+    Report { project: project.to_owned(), trusted, entries: entries.collect() }
 }
 
 /// Tells whether there are agents in files of their own.
@@ -145,14 +212,11 @@ impl Untrust {
                 let path = session.absolute(path);
                 path.canonicalize().unwrap_or(path)
             }
-            None => project_file(None, session)?,
+            None => project(None, session)?,
         };
         let removed = TrustFile::change(session.environment(), |store| Ok(store.remove(&meant)))?;
         let was = if removed { "no longer" } else { "not" };
-        // A folder without a file of its own is listed by the one it could have.
-        let is_file = PROJECT_FILE_NAMES.iter().any(|name| meant.ends_with(name));
-        let shown = meant.parent().filter(|_| is_file && !meant.exists()).unwrap_or(&meant);
-        say(output, &format!("{} is {was} trusted", shown.display()));
+        say(output, &format!("{} is {was} trusted", meant.display()));
         Ok(ExitCode::Done)
     }
 }
@@ -166,7 +230,7 @@ impl Trusted {
     ) -> Result<ExitCode, Failure> {
         let file = TrustFile::read(session.environment())?;
         let shown: Vec<String> =
-            file.store().files().map(|path| path.display().to_string()).collect();
+            file.store().projects().map(|path| path.display().to_string()).collect();
         if self.json {
             output.json(&shown);
         } else {
@@ -174,27 +238,22 @@ impl Trusted {
                 output.out.line(output.out.printable(path));
             }
             if shown.is_empty() {
-                say(output, &format!("no project file is trusted ({})", file.path().display()));
+                say(output, &format!("no project is trusted ({})", file.path().display()));
             }
         }
         Ok(ExitCode::Done)
     }
 }
 
-/// Returns the project's file that is meant, as it is listed: the one in the folder that was named, or the
-/// one that holds here. Where there is none, it is the one that could be there.
-fn project_file(named: Option<&Path>, session: &Session<'_>) -> Result<PathBuf, Failure> {
-    let found = match named {
-        Some(folder) => {
-            let folder = session.absolute(folder);
-            let mut files = PROJECT_FILE_NAMES.iter().map(|name| folder.join(name));
-            Some(files.find(|file| file.exists()).unwrap_or_else(|| file_in(&folder)))
-        }
-        None => file_of(&session.sources()?),
+/// Returns the project that is meant, as it is listed: the folder that was named, or the one that holds here.
+fn project(named: Option<&Path>, session: &Session<'_>) -> Result<PathBuf, Failure> {
+    let named = named.map(|folder| session.absolute(folder));
+    let found = match &named {
+        Some(folder) => folder.canonicalize().ok().filter(|folder| folder.is_dir()),
+        None => folder_of(&session.sources()?),
     };
-    let folder =
-        named.map_or_else(|| session.working_directory().to_owned(), |f| session.absolute(f));
-    found.as_deref().and_then(listed_as).ok_or_else(|| {
+    let folder = named.unwrap_or_else(|| session.working_directory().to_owned());
+    found.ok_or_else(|| {
         Failure::usage(format!("`{}` is no project that can be trusted", folder.display()))
             .hint("it is your home directory, or is not there")
     })

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use convoke::Runtime;
-use convoke::config::{Config, FileState, Layer, Loaded, Standing, WebSearchProvider, load};
+use convoke::config::{Config, FileState, Layer, Loaded, Trust, WebSearchProvider, load};
 use convoke_core::{ExitCode, Kind, Permission};
 
 use super::{Check, confinement, kept, mcp, model, programs, sandbox, workspaces};
@@ -17,8 +17,10 @@ pub(super) fn all(session: &Session<'_>, output: &Output) -> Vec<Check> {
     let mut checks = vec![version(), directory(session.working_directory())];
     match configuration(session) {
         Ok((loaded, check)) => {
-            checks.extend([check, trust(&loaded), user_directory(session), kept::check(session)]);
-            match session.runtime(loaded.config.clone()) {
+            checks.extend([check, user_directory(session), kept::check(session)]);
+            let runtime = session.runtime(loaded.config.clone());
+            checks.insert(3, trust(&loaded, runtime.as_ref().ok()));
+            match runtime {
                 Ok(runtime) => {
                     checks.extend([roots(&runtime), confinement::check()]);
                     checks.push(programs::shell(session.environment(), execute(&runtime)));
@@ -65,7 +67,7 @@ fn configuration(session: &Session<'_>) -> Result<(Loaded, Check), Check> {
         let problems: Vec<String> = error.problems().iter().map(failure::headline).collect();
         wrong(problems.join("; ")).hint("`convoke config check` says more")
     })?;
-    session.learn(&sources, &loaded);
+    session.learn(&sources);
     let read: Vec<String> = loaded
         .files()
         .iter()
@@ -83,29 +85,31 @@ fn configuration(session: &Session<'_>) -> Result<(Loaded, Check), Check> {
     Ok((loaded, check))
 }
 
-fn trust(loaded: &Loaded) -> Check {
-    let is_project = |layer, state| layer == Layer::Project && state == FileState::Read;
-    let project = loaded.files().iter().find(|file| is_project(file.layer, file.state));
-    let Some(file) = project else {
+fn trust(loaded: &Loaded, runtime: Option<&Runtime>) -> Check {
+    let is_there = |state| matches!(state, FileState::Read | FileState::LeftOut);
+    let mut files = loaded.files().iter().filter(|file| file.layer == Layer::Project);
+    let file = files.find(|file| is_there(file.state));
+    let shown = file.map(|file| file.path.display().to_string());
+    if loaded.trust().is_given() {
+        if let Some(warning) = runtime.and_then(Runtime::entries_warning) {
+            return Check::warn("trust", warning);
+        }
+        let shown = shown.unwrap_or_else(|| "this project".to_owned());
+        return Check::ok("trust", format!("{shown} is trusted"));
+    }
+    let Some(shown) = shown else {
         return Check::ok("trust", "there is no project file to trust");
     };
-    let shown = file.path.display();
-    match loaded.standing() {
-        Standing::Trusted => Check::ok("trust", format!("{shown} is trusted")),
-        Standing::Changed => {
-            let message =
-                format!("{shown} has changed since it was trusted, and is partly ignored");
-            Check::warn("trust", message).hint("`convoke config trust` shows what it grants now")
-        }
-        Standing::Untrusted if loaded.warnings().is_empty() => Check::ok(
-            "trust",
-            format!("{shown} is not trusted, and asks for nothing that needs it"),
-        ),
-        Standing::Untrusted => {
-            let message = format!("{shown} is not trusted, and partly ignored");
-            Check::warn("trust", message).hint("`convoke config trust` trusts it")
-        }
+    if *loaded.trust() == Trust::Lapsed {
+        let message = format!("{shown} was trusted by an older version, and is partly ignored");
+        return Check::warn("trust", message).hint("`convoke config trust` shows what it grants");
     }
+    if loaded.warnings().is_empty() {
+        let message = format!("{shown} is not trusted, and asks for nothing that needs it");
+        return Check::ok("trust", message);
+    }
+    let message = format!("{shown} is not trusted, and partly ignored");
+    Check::warn("trust", message).hint("`convoke config trust` trusts it")
 }
 
 /// The hooks, and whether their programs are there.

@@ -14,6 +14,7 @@ use convoke::model::Model;
 use convoke::{Runtime, Serving};
 use convoke_core::{Category, Cause, ExitCode, Mode, Permission};
 use convoke_tool::{Selection, ToolView};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +29,8 @@ use crate::signals::Signals;
 
 const AFTER_HELP: &str = "\
 Without --http, the program that starts this is the client, over standard input and output: nothing else is \
-written there. With --http, clients come over the network: those of this machine, or with a token those of others.
+written there. With --http, clients come over the network and send a token: for those of this machine one is made and \
+printed, unless --token-file or --token-env names one; for those of others one of these has to be there.
 
 Without --tool and --agent, the tools are served that models are offered and that only look at files. What is \
 served is decided on by the same policy as everywhere; nobody can be asked, so what would be asked about is \
@@ -228,11 +230,22 @@ impl Serve {
         })?;
         let address = listener.local_addr().unwrap_or(address);
         let mut settings = HttpSettings::default();
+        let made = token.clone().filter(|_| self.token_file.is_none() && self.token_env.is_none());
         (settings.token, settings.stop) = (token, stop);
         settings.origins.clone_from(&self.allow_origin);
         settings.hosts.clone_from(&self.allow_host);
         settings.check(address).map_err(|error| failed(&error))?;
-        output.err.line(format_args!("serving at http://{address}{}", settings.path));
+        let url = format!("http://{address}{}", settings.path);
+        output.err.line(format_args!("serving at {url}"));
+        if let Some(token) = made {
+            let header = format!("Bearer {token}");
+            let server =
+                json!({ "type": "http", "url": url, "headers": { "Authorization": header } });
+            output
+                .err
+                .line(format_args!("clients send the header `Authorization: {header}`, as in"));
+            output.err.line(json!({ "mcpServers": { "convoke": server } }));
+        }
         serve_http(service, listener, settings).await.map_err(|error| failed(&error))
     }
 
@@ -241,7 +254,11 @@ impl Serve {
         match (&self.token_file, &self.token_env) {
             (Some(file), _) => token::of_file(&session.absolute(file)).map(Some),
             (None, Some(name)) => token::of_variable(name, session.environment()).map(Some),
-            (None, None) => Ok(None),
+            (None, None) => {
+                // Other machines are served only with a token that somebody chose and handed on.
+                let is_local = self.http.is_some_and(|address| address.ip().is_loopback());
+                is_local.then(token::new).transpose()
+            }
         }
     }
 }

@@ -43,6 +43,7 @@ impl Check {
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
         let runtime = session.runtime(config)?;
+        Session::warn_of_entries(&runtime, output);
         let threads = threads()?;
         let why = runtime.models().resolve(self.name.as_deref()).map(|resolved| resolved.why);
         let chosen = choose::model(self.name.as_deref(), &runtime, &threads, output)?;

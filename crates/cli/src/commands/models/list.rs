@@ -45,6 +45,7 @@ impl List {
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
         let runtime = session.runtime(config)?;
+        Session::warn_of_entries(&runtime, output);
         match &self.provider {
             None => self.providers(&runtime, output),
             Some(name) => self.models(&runtime, name, output)?,

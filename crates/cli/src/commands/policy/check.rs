@@ -68,6 +68,7 @@ impl Check {
         let config = session.load(output)?.config;
         let (name, arguments) = self.call()?;
         let runtime = session.runtime_in(self.mode, config.clone(), None, None)?;
+        Session::warn_of_entries(&runtime, output);
         let known = tools::known_name(name, &runtime)?;
         let name = known.as_str();
         let hooks = hooks::called_for(&config, name);

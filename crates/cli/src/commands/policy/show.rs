@@ -44,6 +44,7 @@ impl Show {
     ) -> Result<ExitCode, Failure> {
         let config = session.load(output)?.config;
         let runtime = session.runtime_in(self.mode, config, None, None)?;
+        Session::warn_of_entries(&runtime, output);
         let standing = runtime.standing(self.agent.as_deref().unwrap_or("main"));
         let standing = standing.map_err(|error| agents::explained(&error, &runtime, session))?;
         for note in standing.notes() {

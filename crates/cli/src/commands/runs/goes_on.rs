@@ -180,6 +180,9 @@ impl GoesOn {
             agent.resume(paused, task).map_err(|error| cannot_go_on(&error, &runtime, session))?;
         let mut view = self.output.view(&self.flags, output).kept(true);
         view.recall(events);
+        if let Some(warning) = runtime.entries_warning() {
+            view.warn(&warning, output);
+        }
         let watch = Watch::new(view, &mut approvals).replaying(chosen.replay);
         let watch = watch.kept_in(session.existing_store()?);
         let ended = watch.until_the_end(threads, run, output)?;

@@ -9,17 +9,20 @@ use convoke_mcp::client::{
     ImportedLogin, Revision, Sampling, ServerConfig, Severity, Transport, Trust, USER_HOME,
     WORKSPACE_FOLDER, WORKSPACE_FOLDER_NAME, address_problem, import,
 };
+use serde_json::json;
 
 use super::{Around, ListedServer, PROJECT_SERVERS};
 use crate::config::{
-    Author, Config, McpAuthConfig, McpRevision, McpServerConfig, WORKSPACE, disk, interpolate,
+    Author, CommandWords, Config, EntryContent, McpAuthConfig, McpRevision, McpServerConfig,
+    ProjectEntry, WORKSPACE, disk, interpolate,
 };
 
 /// Lists the servers, and says what there is to know about files they were not taken from.
 pub(super) fn list(around: Around<'_>) -> Listed {
     let left_out = around.config.servers_left_out.clone();
     let (listed, warnings, unset) = (Vec::new(), Vec::new(), left_out.clone());
-    let mut listing = Listing { around, listed, left_out, unset, warnings };
+    let entries = Vec::new();
+    let mut listing = Listing { around, listed, left_out, unset, warnings, entries };
     for (server, author) in around.config.servers_by_author() {
         let mut config = server_config(server);
         if let Transport::Program { cwd, .. } = &mut config.transport {
@@ -40,8 +43,8 @@ pub(super) fn list(around: Around<'_>) -> Listed {
     for server in &mut listing.listed {
         server.config.enabled &= !around.config.servers_switched_off.contains(&server.config.name);
     }
-    let Listing { listed, warnings, unset, .. } = listing;
-    Listed { servers: listed, warnings, unset }
+    let Listing { listed, warnings, unset, entries, .. } = listing;
+    Listed { servers: listed, warnings, unset, entries }
 }
 
 /// The servers there are, and what there is to know about the others.
@@ -50,6 +53,8 @@ pub(super) struct Listed {
     pub(super) warnings: Vec<String>,
     /// The names of those that are left out for a variable that they do not get.
     pub(super) unset: BTreeSet<String>,
+    /// The servers of the project's own files, where each is trusted by itself.
+    pub(super) entries: Vec<ProjectEntry>,
 }
 
 /// Tells whether somebody lists a file that is read anyway: its servers would be there twice.
@@ -115,6 +120,7 @@ struct Listing<'a> {
     /// All that are left out, a project's as well.
     unset: BTreeSet<String>,
     warnings: Vec<String>,
+    entries: Vec<ProjectEntry>,
 }
 
 impl Listing<'_> {
@@ -175,8 +181,11 @@ impl Listing<'_> {
         let given = self.around.variables_for(author);
         let variables = Variables { given: &given, set: self.around.variables };
         for mut config in read.servers {
-            let login = expanded(&mut config, variables)
-                .and_then(|()| auth(read.logins.get(&config.name), variables));
+            let login = read.logins.get(&config.name);
+            if author == Author::Project && !self.is_trusted_entry(&config, login, file, &given) {
+                continue;
+            }
+            let login = expanded(&mut config, variables).and_then(|()| auth(login, variables));
             let is_unset = login.is_err();
             match login.and_then(|auth| check_address(&config).map(|()| auth)) {
                 Ok(auth) => {
@@ -196,6 +205,47 @@ impl Listing<'_> {
                 }
             }
         }
+    }
+
+    /// Tells whether the user has seen a server of the project's as it is now, and notes it either way.
+    fn is_trusted_entry(
+        &mut self,
+        server: &ServerConfig,
+        login: Option<&ImportedLogin>,
+        file: &Path,
+        variables: &BTreeMap<String, String>,
+    ) -> bool {
+        let Some(trust) = self.around.entry_trust else { return true };
+        let real = disk::follow_links(file).unwrap_or_else(|| file.to_owned());
+        let label = format!("MCP server `{}` of {}", server.name, trust.relative(&real).display());
+        let ServerConfig { transport, enabled, include, exclude, .. } = server;
+        let login = login.map(|login| (&login.client_id, login.redirect_port));
+        let written = json!({
+            "transport": transport, "enabled": enabled, "include": include, "exclude": exclude,
+            "login": login,
+        });
+        let replaced = |text: &String| {
+            interpolate::replace(text, variables).map_or_else(|_| text.clone(), |done| done.text)
+        };
+        let words = match transport {
+            Transport::Program { command, args, env, cwd } => CommandWords {
+                words: std::iter::once(command)
+                    .chain(args)
+                    .chain(env.values())
+                    .map(replaced)
+                    .collect(),
+                directory: cwd
+                    .as_ref()
+                    .map(|cwd| replaced(&cwd.to_string_lossy().into_owned()).into()),
+            },
+            Transport::Http { .. } => CommandWords::default(),
+        };
+        let (file, server) = (file.to_owned(), Box::new(server.clone()));
+        let content = EntryContent::Server { file, server };
+        let entry = trust.entry(&label, &written, &words, content);
+        let is_trusted = trust.admits(&entry);
+        self.entries.push(entry);
+        is_trusted
     }
 
     /// Programs start in the workspace, as those who write such files expect, or in what is relative to it.

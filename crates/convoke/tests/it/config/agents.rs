@@ -1,7 +1,7 @@
 //! What may be said about agents, by whom.
 
 use convoke::agent::Delegation;
-use convoke::config::{DelegationWord, grants};
+use convoke::config::DelegationWord;
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -54,8 +54,10 @@ fn an_untrusted_project_can_only_take_agents_away() {
     [root]/home/project/convoke.yml:13:29: agents.overrides.writer.tools: ignored, because this folder is not trusted
       hint: if you trust this folder, run `convoke config trust`
     ");
-    let granted = grants(&scene.project_directory().join("convoke.yml")).unwrap().granted;
-    let keys: Vec<&str> = granted.iter().map(|grant| grant.key.as_str()).collect();
+    let loaded = scene.looked_at().load();
+    let entries = loaded.project_entries().iter();
+    let keys: Vec<&str> = entries.map(|entry| entry.label.as_str()).collect();
+    let keys: Vec<&str> = keys.iter().filter_map(|label| label.split(' ').next()).collect();
     assert!(keys.contains(&"agents.overrides.writer.enabled"), "{keys:?}");
     assert!(!keys.contains(&"agents.overrides.reviewer.enabled"), "{keys:?}");
 }

@@ -169,7 +169,7 @@ fn a_key_without_a_value_is_not_taken_for_no_limit() {
     ");
     let sections = "budget:\n  # tokens: 5\nagents:\n  overrides:\n    worker:\nhooks:\ntools:\n  mcpServers:\n";
     assert!(Scene::new().user(sections).load().warnings().is_empty(), "sections may be empty");
-    let of_a_folder = Scene::new().untrusted().project("budget:\n  tokens:\n").fail().to_string();
+    let of_a_folder = Scene::new().project("budget:\n  tokens:\n").fail().to_string();
     assert!(
         of_a_folder.contains("convoke.yml:2:3: budget.tokens: nothing stands"),
         "{of_a_folder}"

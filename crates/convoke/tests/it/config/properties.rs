@@ -243,7 +243,7 @@ proptest! {
         trusted in any::<bool>(),
     ) {
         let trust = if trusted { Trust::Trusted } else { Trust::Untrusted };
-        let alone = load(&user, &json!({}), trust).config;
+        let alone = load(&user, &json!({}), trust.clone()).config;
         let with = load(&user, &project, trust).config;
         for kind in Kind::ALL {
             prop_assert!(with.policy.permission(*kind) >= alone.policy.permission(*kind));

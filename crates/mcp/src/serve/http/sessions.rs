@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::HeaderMap;
-use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -59,11 +59,35 @@ impl Sessions {
         Arc::clone(&self.manager)
     }
 
-    /// Lets one more session begin, if there is room for it. Until that is dropped, no other one does.
+    /// Lets one more session begin. Until that is dropped, no other one does. Where there is no room, the session
+    /// that was idle for longest ends; there is none to end where all of them are being answered.
     pub(super) async fn begin(&self) -> Option<AsyncMutexGuard<'_, ()>> {
         let begins = self.begins.lock().await;
-        let has_room = self.manager.sessions.read().await.len() < self.max;
-        has_room.then_some(begins)
+        let ids = self.ids().await;
+        let has_room = ids.len() < self.max;
+        // Sessions that never came back are noted here as well, so that the oldest of them goes first.
+        let oldest = self.least_recently_used(ids);
+        if !has_room {
+            // The session is over whether or not its worker said goodbye.
+            drop(self.manager.close_session(&oldest?).await);
+            self.forget_ended().await;
+        }
+        Some(begins)
+    }
+
+    async fn ids(&self) -> Vec<SessionId> {
+        self.manager.sessions.read().await.keys().cloned().collect()
+    }
+
+    /// Returns the session that was idle for longest. One that is being answered is not idle.
+    fn least_recently_used(&self, ids: Vec<SessionId>) -> Option<SessionId> {
+        let now = Instant::now();
+        let mut activity = lock(&self.activity);
+        let idle = ids.into_iter().filter_map(|id| {
+            let known = activity.entry(id.to_string()).or_insert_with(|| Activity::new(now));
+            (known.answering == 0).then_some((known.last, id))
+        });
+        idle.min_by_key(|(last, _)| *last).map(|(_, id)| id)
     }
 
     /// Marks the session of a request as active, until the mark is dropped.
@@ -95,8 +119,7 @@ impl Sessions {
 
     /// Ends every session.
     pub(super) async fn end_all(&self) {
-        let ids: Vec<_> = self.manager.sessions.read().await.keys().cloned().collect();
-        for id in ids {
+        for id in self.ids().await {
             // It is over whether or not its worker said goodbye.
             drop(self.manager.close_session(&id).await);
         }
@@ -116,7 +139,7 @@ impl Sessions {
     }
 
     async fn end_those_idle(&self) {
-        let ids: Vec<_> = self.manager.sessions.read().await.keys().cloned().collect();
+        let ids = self.ids().await;
         let now = Instant::now();
         let idle: Vec<_> = {
             let mut activity = lock(&self.activity);
@@ -180,7 +203,6 @@ mod tests {
         let (idle, _idle) = sessions.manager.create_session().await.unwrap();
         assert!(sessions.begin().await.is_some());
         let (busy, _busy) = sessions.manager.create_session().await.unwrap();
-        assert!(sessions.begin().await.is_none());
         let mut headers = HeaderMap::new();
         assert!(sessions.enter(&headers).await.is_none());
         headers.insert(SESSION_ID, "made-up".parse().unwrap());
@@ -207,5 +229,47 @@ mod tests {
         sessions.end_those_idle().await;
         assert!(!exists(&sessions, &busy).await);
         assert!(end.is_cancelled() && sessions.begin().await.is_some());
+    }
+
+    async fn created(sessions: &Sessions) -> SessionId {
+        let begins = sessions.begin().await.unwrap();
+        let (id, _transport) = sessions.manager.create_session().await.unwrap();
+        drop(begins);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        id
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn full_sessions_give_up_the_least_recently_used_idle_one() {
+        let sessions = Sessions::new(3, Duration::from_mins(15));
+        let (first, second) = (created(&sessions).await, created(&sessions).await);
+        let third = created(&sessions).await;
+        let mut headers = HeaderMap::new();
+        headers.insert(SESSION_ID, first.parse().unwrap());
+        let active = sessions.enter(&headers).await.unwrap();
+        let fourth = created(&sessions).await;
+        assert!(!exists(&sessions, &second).await, "the oldest of the idle ones");
+        let fifth = created(&sessions).await;
+        assert!(!exists(&sessions, &third).await);
+        assert!(exists(&sessions, &first).await, "a call of it is under way");
+        drop(active);
+        let sixth = created(&sessions).await;
+        assert!(!exists(&sessions, &fourth).await);
+        for (id, why) in [(&first, "it was used last"), (&fifth, "newer"), (&sixth, "newest")] {
+            assert!(exists(&sessions, id).await, "{why}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn full_sessions_refuse_a_new_one_where_all_are_being_answered() {
+        let sessions = Sessions::new(1, Duration::from_mins(15));
+        let only = created(&sessions).await;
+        let mut headers = HeaderMap::new();
+        headers.insert(SESSION_ID, only.parse().unwrap());
+        let active = sessions.enter(&headers).await.unwrap();
+        assert!(sessions.begin().await.is_none());
+        drop(active);
+        assert!(sessions.begin().await.is_some());
+        assert!(!exists(&sessions, &only).await);
     }
 }
