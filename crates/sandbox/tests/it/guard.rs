@@ -24,7 +24,7 @@ const LEAVE_BEHIND: &str = "exec 3> ../pipe
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Reads the pipe's first line. What is returned ends with the last who holds the pipe.
-async fn when_ready(pipe: &Path) -> BufReader<std::fs::File> {
+pub(crate) async fn when_ready(pipe: &Path) -> BufReader<std::fs::File> {
     let pipe = pipe.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let mut reader = BufReader::new(open(&pipe));
@@ -36,15 +36,19 @@ async fn when_ready(pipe: &Path) -> BufReader<std::fs::File> {
     tokio::time::timeout(PATIENCE, read).await.expect("it was never ready").unwrap()
 }
 
-async fn all_have_ended(mut pipe: BufReader<std::fs::File>) {
+pub(crate) async fn all_have_ended(mut pipe: BufReader<std::fs::File>) {
     let read = tokio::task::spawn_blocking(move || pipe.read_to_end(&mut Vec::new()));
     tokio::time::timeout(PATIENCE, read).await.expect("somebody lives on").unwrap().unwrap();
 }
 
-async fn with_pipe(backend: Backend) -> Option<Place> {
-    let place = Place::new(backend)?;
+pub(crate) async fn with_pipe(backend: Backend) -> Option<Place> {
+    Some(pipe_in(Place::new(backend)?).await)
+}
+
+/// Makes the pipe in a place.
+pub(crate) async fn pipe_in(place: Place) -> Place {
     assert!(run(&UnconfinedSpawner, place.program(&["mkfifo", "../pipe"])).await.succeeded());
-    Some(place)
+    place
 }
 
 async fn started(place: &Place) -> (Box<dyn Process>, BufReader<std::fs::File>) {
@@ -114,7 +118,7 @@ async fn everybody_ends_when_we_are_killed(backend: Backend) {
     all_have_ended(pipe).await;
 }
 
-const PARENT: &str = "CONVOKE_TEST_PLACE";
+pub(crate) const PARENT: &str = "CONVOKE_TEST_PLACE";
 
 /// What the second one does: it waits for a program that does not end.
 async fn as_the_parent(directory: &Path, backend: Backend) {

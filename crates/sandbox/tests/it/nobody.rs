@@ -24,6 +24,8 @@ fn nothing_works_for_nobody_either() {
             "guard::",
             "groups::",
             "limits::",
+            "kernel::",
+            "chains::",
             "--test-threads=2",
         ])
         .env_clear()
