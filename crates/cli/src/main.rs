@@ -46,6 +46,8 @@ use crate::failure::Failure;
 use crate::output::{Output, Verbosity};
 
 fn main() -> process::ExitCode {
+    // Keys are in the environment; programs that run without the sandbox must not read them there.
+    convoke::sandbox::close_memory();
     let environment = Environment::read();
     let code = match cli::parse() {
         Ok(Parsed { global, command }) => {

@@ -104,11 +104,13 @@ impl Starter {
     }
 }
 
-fn program(place: &Place) -> Program {
+fn program(place: &Place, starter: Starter) -> Program {
+    // Without a limit of processes, more would leave no numbers for the rest of the machine.
+    let count = if matches!(starter, Starter::Guarded) { MANY / 2 } else { MANY };
     let this = std::env::current_exe().unwrap();
     let test = "chains::copy_of_this_program_starts_chains";
     let mut program = place.program(&[this.to_str().unwrap(), test, "--exact", "--nocapture"]);
-    program.environment.insert(CHAINS.to_owned(), MANY.to_string());
+    program.environment.insert(CHAINS.to_owned(), count.to_string());
     program
 }
 
@@ -117,7 +119,7 @@ fn program(place: &Place) -> Program {
 async fn chains_end_when_their_call_runs_out_of_time() {
     for (_, starter) in Starter::ALL {
         let Some(mut place) = with_pipe(starter.backend()).await else { continue };
-        let program = program(&place);
+        let program = program(&place, starter);
         let mut process = starter.spawner(&mut place).spawn(program).await.unwrap();
         let pipe = when_ready(&place.path("pipe")).await;
         process.terminate();
@@ -134,7 +136,7 @@ async fn chains_end_when_we_are_killed() {
         let name = variable(STARTER).unwrap();
         let (_, starter) = Starter::ALL.into_iter().find(|(other, _)| *other == name).unwrap();
         let mut place = Place::at(Path::new(&directory), starter.backend());
-        let program = program(&place);
+        let program = program(&place, starter);
         let mut process = starter.spawner(&mut place).spawn(program).await.unwrap();
         process.wait().await.unwrap();
         return;
@@ -167,8 +169,8 @@ async fn chains_end_at_their_limit_of_processor_time() {
         let little = std::time::Duration::from_millis(500);
         place.confinement.limits.cpu = Some(little);
         // Processes that ended and are not collected yet count as well.
-        place.confinement.limits.processes = None;
-        let program = program(&place);
+        place.confinement.limits.processes = Some(10_000);
+        let program = program(&place, starter);
         let mut process = starter.spawner(&mut place).spawn(program).await.unwrap();
         let pipe = when_ready(&place.path("pipe")).await;
         all_have_ended(pipe).await;
@@ -182,7 +184,7 @@ async fn chains_end_at_their_limit_of_processor_time() {
 async fn chains_that_are_left_behind_end_soon_after_the_program() {
     for (_, starter) in Starter::ALL {
         let Some(mut place) = with_pipe(starter.backend()).await else { continue };
-        let mut program = program(&place);
+        let mut program = program(&place, starter);
         program.environment.insert(LEAVE.to_owned(), "yes".to_owned());
         let mut process = starter.spawner(&mut place).spawn(program).await.unwrap();
         let pipe = when_ready(&place.path("pipe")).await;

@@ -11,7 +11,7 @@ use convoke_sandbox::{Backend, GuardedSpawner};
 use convoke_tool::{Process, Spawner, UnconfinedSpawner};
 use tokio::io::AsyncReadExt;
 
-use crate::support::{Place, ended_by, open, run, variable};
+use crate::support::{DIRECTORY, Place, ended_by, open, run, variable};
 
 /// Leaves processes behind in every way there is, all of which hold the pipe, then says it is ready.
 const LEAVE_BEHIND: &str = "exec 3> ../pipe
@@ -147,6 +147,36 @@ async fn unconfined_programs_end_when_we_are_killed() {
     parent.kill();
     parent.wait().await.unwrap();
     all_have_ended(pipe).await;
+}
+
+/// Root may read everything, so this is about any other user.
+#[tokio::test]
+async fn closed_memory_cannot_be_read_by_programs_that_are_not_confined() {
+    const KEY: &str = "CONVOKE_TEST_KEY";
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let test = "guard::closed_memory_cannot_be_read_by_programs_that_are_not_confined";
+    let Some(place) = Place::new(Backend::Landlock) else { return };
+    if variable(KEY).is_some() {
+        let us = std::process::id();
+        let line = format!(
+            "cat /proc/$PPID/environ /proc/{us}/environ; head -c 1 /proc/{us}/mem; ls /proc/{us}/fd; \
+             cat /proc/self/environ > /dev/null && echo own"
+        );
+        let read = run(&GuardedSpawner, place.program(&["sh", "-c", &line])).await;
+        assert!(read.stdout.contains("canary-key"), "it can be read before: {read:?}");
+        convoke_sandbox::close_memory();
+        let read = run(&GuardedSpawner, place.program(&["sh", "-c", &line])).await;
+        assert_eq!(read.stdout, "own\n", "{read:?}");
+        return;
+    }
+    let this = std::env::current_exe().unwrap();
+    let mut program = place.program(&[this.to_str().unwrap(), test, "--exact", "--nocapture"]);
+    program.environment.insert(KEY.to_owned(), "canary-key".to_owned());
+    program.environment.extend(variable(DIRECTORY).map(|path| (DIRECTORY.to_owned(), path)));
+    let ran = run(&UnconfinedSpawner, program).await;
+    assert!(ran.succeeded(), "{ran:?}");
 }
 
 /// It may do what its user may: write beside its directory, and use the network.

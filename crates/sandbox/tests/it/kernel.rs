@@ -179,6 +179,8 @@ async fn no_user_namespace_can_be_made_or_entered(backend: Backend) {
 const SCHEDULING: &str = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n\
     OTHER = NUMBER\n\
     idle = os.sched_param(0)\n\
+    os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0))\n\
+    os.sched_setaffinity(0, os.sched_getaffinity(0))\n\
     for name, call in (('setpriority', lambda: os.setpriority(os.PRIO_PROCESS, OTHER, 19)),\n\
     \t('setpriority of the user', lambda: os.setpriority(os.PRIO_USER, os.getuid() or 4711, 19)),\n\
     \t('affinity', lambda: os.sched_setaffinity(OTHER, {0})),\n\
@@ -187,8 +189,6 @@ const SCHEDULING: &str = "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=
     \t('ioprio', lambda: libc.syscall(IOPRIO, 1, OTHER, 3 << 13) == 0 or 1 / 0)):\n\
     \ttry: call(); print(name)\n\
     \texcept (OSError, ZeroDivisionError): pass\n\
-    os.setpriority(os.PRIO_PROCESS, 0, 5)\n\
-    os.sched_setaffinity(0, os.sched_getaffinity(0))\n\
     print('done')";
 
 /// A process of this user that only waits.
