@@ -395,8 +395,8 @@ mod tests {
     }
 
     #[test]
-    fn turning_it_off_is_told() {
-        let (programs, _) = Programs::choose(
+    fn turning_it_off_is_told_and_leaves_programs_behind_a_guard() {
+        let (programs, spawner) = Programs::choose(
             &settings(SandboxMode::Off),
             Some(Permission::Allow),
             &impossible(),
@@ -404,5 +404,6 @@ mod tests {
         );
         assert_eq!(programs, Programs::Off);
         assert!(programs.warning().is_some());
+        assert_eq!(format!("{spawner:?}"), "GuardedSpawner");
     }
 }

@@ -39,7 +39,7 @@ pub struct Finished {
 impl Finished {
     /// Returns the notices as text to put behind the output; empty if there are none.
     pub fn noticed(&self) -> String {
-        self.notices.iter().map(|notice| format!("[sandbox] {notice}\n")).collect()
+        self.notices.iter().fold(String::new(), |text, notice| text + "[sandbox] " + notice + "\n")
     }
 
     /// Says how it ended, and which limit it reached; `None` if it was stopped by us.

@@ -342,7 +342,7 @@ mod tests {
         arguments.files(&Confinement { write: vec!["/".into()], ..Confinement::default() }, None);
         let all = String::from_utf8(arguments.0).unwrap().replace('\0', " ");
         assert!(all.contains("--ro-bind /sys /sys "), "{all}");
-        assert!(all.contains("--ro-bind /dev/null /proc/kcore "), "{all}");
+        assert!(all.contains("--ro-bind /dev/null /proc/keys "), "{all}");
         assert!(all.trim_end().ends_with("--remount-ro /proc"), "{all}");
     }
 

@@ -10,6 +10,8 @@ use crate::groups;
 use crate::guard::{PARENT, all_have_ended, pipe_in, when_ready, with_pipe};
 use crate::support::{Place, variable};
 
+/// One test at a time: chains take all numbers of processes that a machine has.
+pub(crate) static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// Names how many chains the second copy of this program starts.
 const CHAINS: &str = "CONVOKE_TEST_CHAINS";
 /// Says that the copy leaves its chains behind.
@@ -45,10 +47,12 @@ fn copy_of_this_program_starts_chains() {
         }
     }
     std::io::Write::write_all(&mut pipe, b"ready\n").unwrap();
-    // SAFETY: takes a number only, which nobody else uses.
-    unsafe { libc::close(started) };
-    if variable(LEAVE).is_some() {
-        std::process::exit(0);
+    // SAFETY: takes numbers only, which nobody else uses; ends this process at once.
+    unsafe {
+        libc::close(started);
+        if variable(LEAVE).is_some() {
+            libc::_exit(0);
+        }
     }
     loop {
         std::thread::park();
@@ -117,6 +121,7 @@ fn program(place: &Place, starter: Starter) -> Program {
 /// A call that runs out of time is asked to end, then made to.
 #[tokio::test]
 async fn chains_end_when_their_call_runs_out_of_time() {
+    let _alone = ALONE.lock().await;
     for (_, starter) in Starter::ALL {
         let Some(mut place) = with_pipe(starter.backend()).await else { continue };
         let program = program(&place, starter);
@@ -141,6 +146,7 @@ async fn chains_end_when_we_are_killed() {
         process.wait().await.unwrap();
         return;
     }
+    let _alone = ALONE.lock().await;
     for (name, starter) in Starter::ALL {
         let Some(place) = with_pipe(starter.backend()).await else { continue };
         let this = std::env::current_exe().unwrap();
@@ -160,6 +166,7 @@ const STARTER: &str = "CONVOKE_TEST_STARTER";
 
 #[tokio::test]
 async fn chains_end_at_their_limit_of_processor_time() {
+    let _alone = ALONE.lock().await;
     for (_, starter) in Starter::ALL {
         let Some(place) = groups::place(starter.backend()) else { continue };
         if matches!(starter, Starter::Guarded) {
@@ -182,6 +189,7 @@ async fn chains_end_at_their_limit_of_processor_time() {
 /// The program itself ends at once, and leaves the chains behind.
 #[tokio::test]
 async fn chains_that_are_left_behind_end_soon_after_the_program() {
+    let _alone = ALONE.lock().await;
     for (_, starter) in Starter::ALL {
         let Some(mut place) = with_pipe(starter.backend()).await else { continue };
         let mut program = program(&place, starter);
