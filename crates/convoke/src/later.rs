@@ -166,14 +166,15 @@ impl LaterFiles {
         let mut said = format!("`{path}` decides what runs later without the sandbox");
         match put_back(&directory, &key.1, before) {
             Ok(()) if now.is_none() => {
-                said.push_str(": the command removed it, and it was put back")
+                said.push_str(": the command removed it, and it was put back");
             }
             Ok(()) if before.is_none() => {
-                said.push_str(": the command made it, and it was taken away")
+                said.push_str(": the command made it, and it was taken away");
             }
             Ok(()) => said.push_str(": the command changed it, and it was put back as it was"),
             Err(error) => {
-                write!(said, ": the command changed it, and it cannot be put back: {error}").ok()?
+                write!(said, ": the command changed it, and it cannot be put back: {error}")
+                    .ok()?;
             }
         }
         match (aside, now) {

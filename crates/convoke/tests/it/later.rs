@@ -78,7 +78,7 @@ impl Place {
         let ran = self.run(line).await;
         assert!(ran.success(), "`{line}`: {}", ran.text());
         assert!(!ran.text().contains("[sandbox]"), "`{line}`: {}", ran.text());
-        ran.text().to_owned()
+        ran.text()
     }
 }
 
@@ -136,7 +136,7 @@ async fn changes_of_files_that_run_later_are_put_back_kept_and_told() {
             let before = std::fs::read(place.path(name)).ok();
             let ran = place.run(line).await;
             assert_eq!(std::fs::read(place.path(name)).ok(), before, "{backend}: `{line}`");
-            let text = ran.text().to_owned();
+            let text = ran.text();
             assert!(
                 text.contains(&format!("{name}` decides what runs later")),
                 "{backend}: {text}"

@@ -120,6 +120,7 @@ fn program(place: &Place, starter: Starter) -> Program {
 
 /// A call that runs out of time is asked to end, then made to.
 #[tokio::test]
+#[ignore = "it takes all numbers of processes of the machine: run it alone"]
 async fn chains_end_when_their_call_runs_out_of_time() {
     let _alone = ALONE.lock().await;
     for (_, starter) in Starter::ALL {
@@ -136,6 +137,7 @@ async fn chains_end_when_their_call_runs_out_of_time() {
 
 /// Starts this very program a second time, as the parent of chains, and kills it.
 #[tokio::test]
+#[ignore = "it takes all numbers of processes of the machine: run it alone"]
 async fn chains_end_when_we_are_killed() {
     if let Some(directory) = variable(PARENT) {
         let name = variable(STARTER).unwrap();
@@ -151,7 +153,8 @@ async fn chains_end_when_we_are_killed() {
         let Some(place) = with_pipe(starter.backend()).await else { continue };
         let this = std::env::current_exe().unwrap();
         let test = "chains::chains_end_when_we_are_killed";
-        let mut program = place.program(&[this.to_str().unwrap(), test, "--exact", "--nocapture"]);
+        let words = [this.to_str().unwrap(), test, "--exact", "--nocapture", "--ignored"];
+        let mut program = place.program(&words);
         program.environment.insert(PARENT.to_owned(), place.path("").display().to_string());
         program.environment.insert(STARTER.to_owned(), name.to_owned());
         let mut parent = UnconfinedSpawner.spawn(program).await.unwrap();
@@ -165,6 +168,7 @@ async fn chains_end_when_we_are_killed() {
 const STARTER: &str = "CONVOKE_TEST_STARTER";
 
 #[tokio::test]
+#[ignore = "it takes all numbers of processes of the machine: run it alone"]
 async fn chains_end_at_their_limit_of_processor_time() {
     let _alone = ALONE.lock().await;
     for (_, starter) in Starter::ALL {
@@ -188,6 +192,7 @@ async fn chains_end_at_their_limit_of_processor_time() {
 
 /// The program itself ends at once, and leaves the chains behind.
 #[tokio::test]
+#[ignore = "it takes all numbers of processes of the machine: run it alone"]
 async fn chains_that_are_left_behind_end_soon_after_the_program() {
     let _alone = ALONE.lock().await;
     for (_, starter) in Starter::ALL {
