@@ -59,6 +59,9 @@ struct CommandOutput {
     /// How many bytes of its output were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted_bytes: Option<u64>,
+    /// What became of files that it changed and that decide what runs later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 async fn run_command(run: RunCommand, context: ToolContext) -> Result<ToolOutput, ToolError> {
@@ -108,11 +111,21 @@ fn answer(finished: &Finished) -> ToolOutput {
     if text.is_empty() {
         text.push_str("(no output)");
     }
+    let noticed = finished.noticed();
+    if !noticed.is_empty() {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&noticed);
+    }
     let mut value = json!({ "exitCode": exit_code, "stdout": stdout, "stderr": stderr });
-    if omitted > 0
-        && let Some(object) = value.as_object_mut()
-    {
-        object.insert("omittedBytes".into(), omitted.into());
+    if let Some(object) = value.as_object_mut() {
+        if omitted > 0 {
+            object.insert("omittedBytes".into(), omitted.into());
+        }
+        if !finished.notices.is_empty() {
+            object.insert("notices".into(), json!(finished.notices));
+        }
     }
     let output = ToolOutput::new(value).with_text(text);
     match finished.how() {

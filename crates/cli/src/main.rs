@@ -48,6 +48,8 @@ use crate::output::{Output, Verbosity};
 fn main() -> process::ExitCode {
     // Without it, a run that reaches a file-size limit ends without a word.
     drop(convoke::sandbox::report_file_size_limit());
+    // Keys are in the environment; programs that run without the sandbox must not read them there.
+    convoke::sandbox::close_memory();
     let environment = Environment::read();
     let code = match cli::parse() {
         Ok(Parsed { global, command }) => {

@@ -22,6 +22,7 @@
 mod authorize;
 pub mod config;
 mod hooks;
+mod later;
 mod masked;
 pub mod models;
 mod notes;

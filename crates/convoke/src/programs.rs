@@ -1,13 +1,14 @@
 //! How a runtime starts programs: confined where that can be enforced, and never less confined than the
 //! configuration says without somebody being asked.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use convoke_core::{Permission, ToolError};
-use convoke_sandbox::{Backend, ConfinedSpawner, Confinement, NotEnforceable};
-use convoke_tool::{NoProcesses, Process, Program, Spawner, UnconfinedSpawner};
+use convoke_sandbox::{Backend, ConfinedSpawner, Confinement, GuardedSpawner, NotEnforceable};
+use convoke_tool::{NoProcesses, Process, Program, Spawner};
 
 use crate::config::{SandboxConfig, SandboxMode};
 use crate::protect;
@@ -46,7 +47,7 @@ impl Programs {
             return (Self::NotAllowed, Arc::new(NoProcesses));
         }
         if settings.mode == SandboxMode::Off {
-            return (Self::Off, Arc::new(UnconfinedSpawner));
+            return (Self::Off, Arc::new(GuardedSpawner));
         }
         match confine(settings, confinement, denied) {
             Ok(spawner) => {
@@ -71,7 +72,7 @@ impl Programs {
         (alone.limits.memory, alone.limits.cpu) = (None, None);
         let confined = (alone != *settings).then(|| confine(&alone, confinement, denied).ok());
         match confined.flatten() {
-            None => (Self::Asked(reason), Arc::new(UnconfinedSpawner)),
+            None => (Self::Asked(reason), Arc::new(GuardedSpawner)),
             Some(spawner) => {
                 let (confinement, backend) = (spawner.confinement().clone(), spawner.backend());
                 (Self::Unlimited(confinement, backend, reason), Arc::new(spawner))
@@ -175,7 +176,10 @@ pub(crate) fn confinement(
     servers: &[PathBuf],
 ) -> Confinement {
     let temporary = temporary.map_or_else(|| PathBuf::from(TEMPORARY), PathBuf::from);
-    let protected = protect::from_programs(&roots, servers);
+    // Git writes its configuration in daily work; what it wrote is judged when a program has ended.
+    let mut protected = protect::from_programs(&roots, servers);
+    protected.retain(|path| !path.ends_with(".git/config"));
+    protected.extend(roots.iter().map(|root| root.join(".convoke")));
     let mut confinement = Confinement::for_commands(roots, temporary, home).protect(protected);
     confinement.scratch.retain(|scratch| !holds(scratch, untouched));
     hidden.into_iter().fold(confinement, Confinement::hide)
@@ -190,6 +194,49 @@ pub(crate) fn needs_own_temporary(temporary: Option<&String>, untouched: &[PathB
 fn holds(directory: &Path, untouched: &[PathBuf]) -> bool {
     let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     untouched.iter().any(|path| path.starts_with(&real) || real.starts_with(path))
+}
+
+/// Settings of git that hold for every program of a tool: a directory that looks like a repository is none, and
+/// nothing is started to watch files.
+const ALWAYS: [(&str, &str); 2] =
+    [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false")];
+/// Settings of git that hold where the project is not trusted as well: it brings no hooks along.
+const UNTRUSTED: [(&str, &str); 1] = [("core.hooksPath", "/dev/null")];
+const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
+
+/// Starts programs with settings of git that a repository cannot overrule.
+#[derive(Debug)]
+pub(crate) struct GitSettings {
+    inner: Arc<dyn Spawner>,
+    settings: Vec<(&'static str, &'static str)>,
+}
+
+impl GitSettings {
+    pub(crate) fn new(inner: Arc<dyn Spawner>, is_trusted: bool) -> Self {
+        let more = UNTRUSTED.into_iter().filter(|_| !is_trusted);
+        Self { inner, settings: ALWAYS.into_iter().chain(more).collect() }
+    }
+
+    /// Adds the settings behind those that are there, so that these count.
+    fn add(&self, environment: &mut BTreeMap<String, String>) {
+        let there = environment.get(GIT_COUNT).and_then(|count| count.parse::<usize>().ok());
+        let there = there.unwrap_or(0);
+        for (number, (key, value)) in self.settings.iter().enumerate() {
+            let number = there.saturating_add(number);
+            environment.insert(format!("GIT_CONFIG_KEY_{number}"), (*key).to_owned());
+            environment.insert(format!("GIT_CONFIG_VALUE_{number}"), (*value).to_owned());
+        }
+        let count = there.saturating_add(self.settings.len());
+        environment.insert(GIT_COUNT.to_owned(), count.to_string());
+    }
+}
+
+#[async_trait]
+impl Spawner for GitSettings {
+    async fn spawn(&self, mut program: Program) -> Result<Box<dyn Process>, ToolError> {
+        self.add(&mut program.environment);
+        self.inner.spawn(program).await
+    }
 }
 
 /// Starts nothing, and says why.
@@ -219,6 +266,27 @@ mod tests {
 
     fn settings(mode: SandboxMode) -> SandboxConfig {
         SandboxConfig { mode, backend: SandboxBackend::Landlock, ..SandboxConfig::default() }
+    }
+
+    #[test]
+    fn git_settings_stand_behind_those_that_are_there() {
+        let inner: Arc<dyn Spawner> = Arc::new(NoProcesses);
+        let variables = |is_trusted, there: &[(&str, &str)]| {
+            let pairs = there.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let mut environment: BTreeMap<_, _> = pairs.collect();
+            GitSettings::new(Arc::clone(&inner), is_trusted).add(&mut environment);
+            environment
+        };
+        let trusted = variables(true, &[]);
+        assert_eq!(trusted.get(GIT_COUNT).map(String::as_str), Some("2"));
+        assert!(!trusted.values().any(|value| value == "core.hooksPath"), "{trusted:?}");
+        let there =
+            [(GIT_COUNT, "1"), ("GIT_CONFIG_KEY_0", "core.fsmonitor"), ("GIT_CONFIG_VALUE_0", "x")];
+        let untrusted = variables(false, &there);
+        assert_eq!(untrusted.get(GIT_COUNT).map(String::as_str), Some("4"));
+        assert_eq!(untrusted.get("GIT_CONFIG_KEY_2").map(String::as_str), Some("core.fsmonitor"));
+        assert_eq!(untrusted.get("GIT_CONFIG_VALUE_2").map(String::as_str), Some("false"));
+        assert_eq!(untrusted.get("GIT_CONFIG_KEY_3").map(String::as_str), Some("core.hooksPath"));
     }
 
     #[test]
@@ -327,8 +395,8 @@ mod tests {
     }
 
     #[test]
-    fn turning_it_off_is_told() {
-        let (programs, _) = Programs::choose(
+    fn turning_it_off_is_told_and_leaves_programs_behind_a_guard() {
+        let (programs, spawner) = Programs::choose(
             &settings(SandboxMode::Off),
             Some(Permission::Allow),
             &impossible(),
@@ -336,5 +404,6 @@ mod tests {
         );
         assert_eq!(programs, Programs::Off);
         assert!(programs.warning().is_some());
+        assert_eq!(format!("{spawner:?}"), "GuardedSpawner");
     }
 }

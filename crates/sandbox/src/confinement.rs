@@ -10,44 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::host::{Host, Hosts, Reach};
 use crate::preflight::Backend;
 
-/// Directories below the home directory, and files in it, that hold credentials.
-const HOME_SECRETS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/convoke",
-    ".local/share/keyrings",
-    ".local/state/convoke",
-    ".password-store",
-    ".mozilla",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".git-credentials",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".vault-token",
-];
-/// What only the system's services should read. It matters where we run as root.
-const SYSTEM_SECRETS: &[&str] = &[
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/run/secrets",
-    "/run/credentials",
-    "/var/run/secrets",
-];
+/// The places that hold credentials, one a line.
+const CREDENTIALS: &str = include_str!("../data/credentials.txt");
 
 /// Without these hardly any program starts.
 const SYSTEM: &[&str] =
@@ -55,8 +19,16 @@ const SYSTEM: &[&str] =
 
 /// Lists where credentials usually are: below this home directory, and in the system's own places.
 pub fn secrets_of(home: Option<&Path>) -> Vec<PathBuf> {
-    let of_home = home.into_iter().flat_map(|home| HOME_SECRETS.iter().map(|name| home.join(name)));
-    of_home.chain(SYSTEM_SECRETS.iter().map(PathBuf::from)).collect()
+    let place = |line: &str| {
+        let path = line.split(" | ").next()?.trim();
+        match (path, home) {
+            ("", _) => None,
+            (path, _) if path.starts_with('#') => None,
+            (path, _) if path.starts_with('/') => Some(PathBuf::from(path)),
+            (path, home) => Some(home?.join(path)),
+        }
+    };
+    CREDENTIALS.lines().filter_map(place).collect()
 }
 
 /// Whom a program may talk to.
@@ -229,5 +201,28 @@ impl Confinement {
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credential_list_names_each_place_once_with_its_contents_and_source() {
+        let mut seen = std::collections::BTreeSet::new();
+        for line in CREDENTIALS.lines().filter(|line| !line.starts_with('#')) {
+            let fields: Vec<_> = line.split(" | ").collect();
+            assert!(fields.len() == 3 && fields.iter().all(|field| !field.is_empty()), "{line}");
+            assert!(seen.insert(fields[0]), "{line} is there twice");
+        }
+        let hidden = secrets_of(Some(Path::new("/home/me")));
+        assert_eq!(hidden.len(), seen.len());
+        for usual in [".git-credentials", ".claude/.credentials.json", ".bash_history", ".kube"] {
+            assert!(hidden.contains(&Path::new("/home/me").join(usual)), "{usual}");
+        }
+        let of_system = secrets_of(None);
+        assert!(of_system.contains(&PathBuf::from("/etc/shadow")));
+        assert!(of_system.iter().all(|path| path.is_absolute()));
     }
 }

@@ -28,3 +28,11 @@ pub use file_size::report_file_size_limit;
 pub use host::{AllowedHost, NotAHost, Reach};
 pub use preflight::{Backend, Feature, NotEnforceable, Preflight, Tried};
 pub use spawner::{ConfinedSpawner, GuardedSpawner};
+
+/// Keeps other programs of this user from reading the memory and the variables of this process, and the kernel
+/// from writing them to a file when it crashes. Programs that it starts are as readable as any. For the start of a
+/// command: it holds for all threads, and for good.
+pub fn close_memory() {
+    #[cfg(target_os = "linux")]
+    linux::close_memory();
+}

@@ -13,16 +13,18 @@ pub(crate) mod files;
 pub(crate) mod group;
 pub(crate) mod guard;
 pub(crate) mod network;
+mod own_processes;
 pub(crate) mod process;
 mod resources;
 mod rights;
 mod temporary;
+mod user_namespace;
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use convoke_core::ToolError;
 use convoke_tool::Program;
@@ -37,6 +39,7 @@ use files::FileRules;
 use group::{Group, Groups, Made};
 use guard::Watch;
 use network::Door;
+use own_processes::OwnProcesses;
 use resources::Resources;
 use temporary::OwnDirectory;
 
@@ -48,7 +51,8 @@ pub(crate) struct Cages {
     /// Made for the first program: many runs start none.
     files: Mutex<Option<Arc<FileRules>>>,
     own: OwnDirectory,
-    calls: Arc<calls::Filter>,
+    /// Made for the first program, which tells whether it gets processes of its own.
+    calls: OnceLock<Arc<calls::Filter>>,
     resources: Resources,
     /// Where groups are made, if something is limited that only a group can hold.
     groups: Option<Groups>,
@@ -66,7 +70,7 @@ impl Cages {
         Ok(Self {
             files: Mutex::default(),
             own: OwnDirectory::of(&confinement),
-            calls: Arc::new(calls::Filter::of(&confinement)?),
+            calls: OnceLock::new(),
             resources: Resources::of(&confinement.limits),
             groups: Groups::of(&confinement)?,
             hosts,
@@ -104,22 +108,25 @@ impl Cages {
         if let Some(own) = own {
             program.environment.insert("TMPDIR".to_owned(), own.display().to_string());
         }
+        let own_processes = self.own_processes();
+        let calls = self.calls(own_processes).map_err(refused)?;
         let walls = match self.backend {
-            Backend::Landlock => Walls::Landlock {
-                files: self.files(own).map_err(refused)?,
-                calls: self.calls.clone(),
-            },
+            Backend::Landlock => {
+                let files = self.files(own).map_err(refused)?;
+                let own_proc = own_processes.is_some() && files::reads_proc(&self.confinement);
+                Walls::Landlock { files, calls, own_proc }
+            }
             Backend::Bubblewrap => {
                 bubblewrap::find_program(&program)?;
-                let wrapping =
-                    Wrapping::new(&self.confinement, own, &self.calls, &program.environment)?;
+                let wrapping = Wrapping::new(&self.confinement, own, &calls, &program.environment)?;
                 program = wrapping.wrap(program);
                 Walls::Bubblewrap(wrapping)
             }
         };
         let (made, group) = self.group().map_err(failed)?.unzip();
         let resources = self.resources.clone();
-        let cage = Cage { walls, resources, watch: self.watch(), group, door };
+        let watch = self.watch();
+        let cage = Cage { walls, resources, watch, own_processes, group, door };
         let limits = self.confinement.limits.clone();
         Ok(Prepared { program, cage, way_out, made, limits })
     }
@@ -131,6 +138,23 @@ impl Cages {
             Backend::Bubblewrap => bubblewrap::PROCESSES,
         };
         self.confinement.limits.processes.map(|most| most.saturating_add(beside))
+    }
+
+    /// Returns how a program gets processes of its own, where that is ours to do and works. One that may
+    /// send signals to others has to see them.
+    fn own_processes(&self) -> Option<&'static OwnProcesses> {
+        let is_ours = self.backend == Backend::Landlock && !self.confinement.signals;
+        let is_possible = is_ours && !files::hides_below_proc(&self.confinement);
+        is_possible.then(OwnProcesses::find).and_then(Result::ok)
+    }
+
+    fn calls(&self, own: Option<&OwnProcesses>) -> Result<Arc<calls::Filter>, NotEnforceable> {
+        if let Some(made) = self.calls.get() {
+            return Ok(Arc::clone(made));
+        }
+        let sees_others = self.backend == Backend::Landlock && own.is_none();
+        let made = Arc::new(calls::Filter::of(&self.confinement, sees_others)?);
+        Ok(Arc::clone(self.calls.get_or_init(|| made)))
     }
 
     fn watch(&self) -> Watch {
@@ -165,7 +189,8 @@ impl Cages {
 pub(crate) fn guarded(program: Program) -> Prepared {
     let watch = Watch { processes: None, wrapped: false };
     let resources = Resources::of(&Limits::default());
-    let cage = Cage { walls: Walls::None, resources, watch, group: None, door: None };
+    let walls = Walls::None;
+    let cage = Cage { walls, resources, watch, own_processes: None, group: None, door: None };
     Prepared { program, cage, way_out: None, made: None, limits: Limits::default() }
 }
 
@@ -188,6 +213,7 @@ pub(crate) struct Cage {
     walls: Walls,
     resources: Resources,
     watch: Watch,
+    own_processes: Option<&'static OwnProcesses>,
     group: Option<Group>,
     door: Option<Door>,
 }
@@ -198,6 +224,8 @@ enum Walls {
     Landlock {
         files: Arc<FileRules>,
         calls: Arc<calls::Filter>,
+        /// Whether it may read the `/proc` of its own namespace.
+        own_proc: bool,
     },
     Bubblewrap(Wrapping),
 }
@@ -210,7 +238,10 @@ impl Cage {
     /// The caller is a child between fork and exec, with one thread.
     pub(crate) unsafe fn enter(&self, control: &UnixStream) -> io::Result<()> {
         // SAFETY: the caller promises what it needs.
-        unsafe { guard::split(control.as_raw_fd(), self.watch, self.group.as_ref())? };
+        unsafe {
+            let control = control.as_raw_fd();
+            guard::split(control, self.watch, self.group.as_ref(), self.own_processes)?;
+        }
         // The guard is behind: it is neither counted nor ended with the others.
         self.group.as_ref().map_or(Ok(()), Group::enter)?;
         self.door.as_ref().map_or(Ok(()), Door::enter)?;
@@ -218,15 +249,23 @@ impl Cage {
         self.resources.apply()?;
         match &self.walls {
             Walls::None => Ok(()),
-            Walls::Landlock { files, calls } => {
+            Walls::Landlock { files, calls, own_proc } => {
                 rights::drop_all_but_files()?;
-                files.apply()?;
+                files.apply(*own_proc)?;
                 // Last, since it may forbid what the others need.
                 calls.apply()
             }
             Walls::Bubblewrap(wrapping) => wrapping.keep_open(),
         }
     }
+}
+
+/// Makes this process unreadable for others, and leaves no dump of it. Where that is refused, everything else
+/// still holds.
+pub(crate) fn close_memory() {
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+    Resources::of(&Limits::default()).apply().ok();
 }
 
 /// Leaves the program nothing that we have open but its streams.
@@ -241,6 +280,16 @@ fn close_on_exec() -> io::Result<()> {
 
 /// Has a child do something, which makes nothing but system calls, and tells how it went.
 fn in_child(act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    // SAFETY: the caller promises that it makes system calls only.
+    wait_for(unsafe { fork(act)? })
+}
+
+/// Starts a child that does something and ends, with the number of the error as its exit code.
+///
+/// # Safety
+///
+/// `act` makes nothing but system calls: other threads may hold locks.
+unsafe fn fork(act: impl FnOnce() -> io::Result<()>) -> io::Result<libc::pid_t> {
     // SAFETY: with these flags it is a plain fork; the child makes system calls only, and then ends.
     let child = succeed(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })?;
     if child == 0 {
@@ -248,7 +297,11 @@ fn in_child(act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         // SAFETY: ends this process at once.
         unsafe { libc::_exit(code) };
     }
-    let child = libc::pid_t::try_from(child).map_err(|_| io::ErrorKind::InvalidData)?;
+    libc::pid_t::try_from(child).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Waits for such a child, and returns its error.
+fn wait_for(child: libc::pid_t) -> io::Result<()> {
     let mut how = 0;
     // SAFETY: the kernel writes one number, which is ours.
     while let Err(error) = succeed(unsafe { libc::waitpid(child, &raw mut how, 0) }) {
@@ -259,7 +312,8 @@ fn in_child(act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match (libc::WIFEXITED(how), libc::WEXITSTATUS(how)) {
         (true, 0) => Ok(()),
         (true, error) => Err(io::Error::from_raw_os_error(error)),
-        (false, _) => Err(io::Error::other("the process that tried was ended")),
+        // Not made of text: this may be a process that must not take memory.
+        (false, _) => Err(io::ErrorKind::ConnectionAborted.into()),
     }
 }
 

@@ -101,7 +101,12 @@ fn answer(finished: &Finished) -> ToolOutput {
     let stdout = finished.stdout.text();
     let output = match serde_json::from_str::<Value>(&stdout) {
         Ok(value) => ToolOutput::new(value),
-        Err(_) => ToolOutput::new(Value::String(stdout.clone())).with_text(stdout),
+        Err(_) => ToolOutput::new(Value::String(stdout.clone())).with_text(stdout.clone()),
+    };
+    let noticed = finished.noticed();
+    let output = match noticed.as_str() {
+        "" => output,
+        noticed => output.with_text(format!("{}\n{noticed}", stdout.trim_end())),
     };
     match finished.how() {
         Some(_) if finished.status.is_some_and(|status| status.success()) => output,

@@ -32,9 +32,16 @@ pub struct Finished {
     pub stderr: Captured,
     /// The limit that it reached, if that is known.
     pub reached: Option<ReachedLimit>,
+    /// What a user has to know about files that it changed.
+    pub notices: Vec<String>,
 }
 
 impl Finished {
+    /// Returns the notices as text to put behind the output; empty if there are none.
+    pub fn noticed(&self) -> String {
+        self.notices.iter().fold(String::new(), |text, notice| text + "[sandbox] " + notice + "\n")
+    }
+
     /// Says how it ended, and which limit it reached; `None` if it was stopped by us.
     pub fn how(&self) -> Option<String> {
         let status = self.status?;
@@ -137,9 +144,9 @@ pub async fn run_to_end(
             }
         }
     }
-    process.kill();
+    let notices = process.settle().await;
     let reached = status.and_then(|_| process.reached());
-    Ok(Finished { status, stdout, stderr, reached })
+    Ok(Finished { status, stdout, stderr, reached, notices })
 }
 
 async fn stop(process: &mut dyn Process) {
@@ -204,6 +211,7 @@ mod tests {
             stdout: Captured::default(),
             stderr: Captured::default(),
             reached,
+            notices: Vec::new(),
         };
         let killed = Some(ExitStatus::from_raw(9));
         let limit = Some(ReachedLimit::Processes(7));

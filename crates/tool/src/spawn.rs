@@ -111,6 +111,13 @@ pub trait Process: Send + Debug {
 
     /// Ends the whole group. Dropping a process does the same.
     fn kill(&mut self);
+
+    /// Ends what is left of the group, and returns what a user has to know about files that it changed. To be
+    /// called once, when the process has ended or was stopped.
+    async fn settle(&mut self) -> Vec<String> {
+        self.kill();
+        Vec::new()
+    }
 }
 
 /// Starts processes.

@@ -212,6 +212,8 @@ impl RuntimeBuilder {
             mode: self.mode,
             home: self.home,
             hidden,
+            aside: store.as_ref().map(|store| store.root().join("kept")),
+            is_trusted: self.trust == ProjectTrust::Trusted,
         };
         let allowed = config.tools.allowed_paths.clone();
         let footing = setup.footing(None, &self.working_directory)?;

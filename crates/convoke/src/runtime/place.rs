@@ -15,7 +15,8 @@ use convoke_tool::{Clock, ReadCache, RealPlaces, Roots, SessionEnvironment, Spaw
 use super::RuntimeError;
 use super::rules::{denied_inside, nothing_there, permissions, sandbox, with_built_in_rules};
 use crate::config::Config;
-use crate::programs::{self, Programs};
+use crate::later::{LaterFiles, WatchingSpawner};
+use crate::programs::{self, GitSettings, Programs};
 use crate::workspace::Workspace;
 
 /// How many bytes of unchanged files are remembered.
@@ -34,6 +35,10 @@ pub(super) struct Setup {
     pub(super) home: Option<PathBuf>,
     /// What is kept from tools and programs.
     pub(super) hidden: Vec<PathBuf>,
+    /// Where changes of files that run later are kept.
+    pub(super) aside: Option<PathBuf>,
+    /// Whether the project is trusted.
+    pub(super) is_trusted: bool,
 }
 
 /// Where a run works: what its calls may use, and what holds there.
@@ -136,6 +141,8 @@ impl Setup {
         let denied = denied_inside(&written, &roots, &working_directory);
         let is_readonly = kind == WorkspaceKind::Readonly;
         let mut permissions = permissions(config, self.mode, is_readonly);
+        let servers = &config.tools.mcp_files;
+        let later = LaterFiles::new(&writable, servers, self.aside.clone());
         let (programs, spawner) = match &self.spawner {
             Some(spawner) => (Programs::Given, Arc::clone(spawner)),
             None => Programs::choose(
@@ -152,8 +159,17 @@ impl Setup {
                 &[denied, missing].concat(),
             ),
         };
+        let spawner: Arc<dyn Spawner> = match programs {
+            Programs::Confined(..) | Programs::Unlimited(..) => {
+                Arc::new(WatchingSpawner::new(spawner, later))
+            }
+            _ => spawner,
+        };
+        let spawner: Arc<dyn Spawner> = match programs {
+            Programs::Given => spawner,
+            _ => Arc::new(GitSettings::new(spawner, self.is_trusted)),
+        };
         permissions.entry(Kind::Execute).and_modify(|execute| *execute = programs.limit(*execute));
-        let servers = &config.tools.mcp_files;
         let policy = with_built_in_rules(written, servers, &programs, is_readonly)?;
         let cache = config.tools.read_cache;
         let context = ToolContext::builder(self.task.clone())

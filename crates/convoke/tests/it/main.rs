@@ -12,6 +12,8 @@ mod agents;
 mod config;
 mod denied;
 mod hooks;
+#[cfg(target_os = "linux")]
+mod later;
 mod matrix;
 mod mcp;
 mod mission;

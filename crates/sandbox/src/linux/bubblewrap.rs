@@ -6,6 +6,9 @@
 //! next one; each directory on the way down to such a path is mounted onto itself, and what is mounted
 //! cannot be moved.
 //!
+//! Root's programs are in a user namespace as well, see `user_namespace`; `/proc` and `/sys` can be read only,
+//! and what shows the machine is masked.
+//!
 //! It is started with no environment and told everything through a file in memory: what a program is to
 //! have in its environment must neither steer `bwrap`, which is not confined yet, nor be seen by others.
 //! What is hidden here is what is there when the program starts.
@@ -14,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -25,7 +28,7 @@ use convoke_tool::Program;
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 
-use super::{calls, files};
+use super::{calls, files, user_namespace};
 use crate::confinement::{Confinement, Network};
 use crate::preflight::Backend;
 
@@ -37,6 +40,28 @@ pub(super) const PROCESSES: u32 = 2;
 const KEPT: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
 /// What the program gets anew, whatever is there.
 const MADE_ANEW: [&str; 2] = ["/dev", "/proc"];
+/// What no program can write, whatever a confinement says.
+const READ_ONLY: &str = "/sys";
+/// What shows or steers the machine and not the program, as OCI runtimes mask it. Files of the kernel ask for
+/// the user at most, so even a user namespace does not keep root's programs from them.
+const MASKED: [&str; 16] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/devices/virtual/powercap",
+    "/sys/firmware",
+    "/sys/kernel/debug",
+    "/sys/kernel/security",
+    "/sys/kernel/tracing",
+    "/sys/fs/pstore",
+];
 
 /// Finds it, if it is root's.
 fn find() -> io::Result<&'static Path> {
@@ -54,7 +79,7 @@ pub(crate) fn try_out(confinement: &Confinement) -> io::Result<()> {
     let reason = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
     let confinement =
         files::settle(confinement.clone(), Backend::Bubblewrap).map_err(|error| reason(&error))?;
-    let calls = calls::Filter::of(&confinement).map_err(|error| reason(&error))?;
+    let calls = calls::Filter::of(&confinement, false).map_err(|error| reason(&error))?;
     let wrapping = Wrapping::make(&confinement, None, &calls, &BTreeMap::new())?;
     let itself = wrapping.path;
     let number = wrapping.arguments.as_raw_fd().to_string();
@@ -93,6 +118,8 @@ pub(super) struct Wrapping {
     path: &'static Path,
     arguments: OwnedFd,
     filter: OwnedFd,
+    /// The user namespace to start in; `None` where `bwrap` makes one.
+    users: Option<BorrowedFd<'static>>,
 }
 
 impl Wrapping {
@@ -115,14 +142,16 @@ impl Wrapping {
     ) -> io::Result<Self> {
         let path = find()?;
         let filter = in_memory(&calls.bytes())?;
+        let is_root = rustix::process::geteuid().is_root();
+        let users = is_root.then(user_namespace::of_root).transpose()?;
         let mut arguments = Arguments::default();
-        arguments.isolation(confinement);
+        arguments.isolation(confinement, users);
         arguments.files(confinement, own);
         arguments.add(["--seccomp", &filter.as_raw_fd().to_string()]);
         for (name, value) in environment {
             arguments.add(["--setenv", name, value]);
         }
-        Ok(Self { path, arguments: in_memory(&arguments.0)?, filter })
+        Ok(Self { path, arguments: in_memory(&arguments.0)?, filter, users })
     }
 
     /// Returns what is started in place of a program.
@@ -137,10 +166,10 @@ impl Wrapping {
 
     /// Lets `bwrap` have what was prepared for it. Makes nothing but system calls.
     pub(super) fn keep_open(&self) -> io::Result<()> {
-        for kept in [&self.arguments, &self.filter] {
-            rustix::io::fcntl_setfd(kept.as_fd(), FdFlags::empty())?;
-        }
-        Ok(())
+        let kept = [Some(self.arguments.as_fd()), Some(self.filter.as_fd()), self.users];
+        kept.into_iter()
+            .flatten()
+            .try_for_each(|kept| Ok(rustix::io::fcntl_setfd(kept, FdFlags::empty())?))
     }
 }
 
@@ -167,11 +196,15 @@ impl Arguments {
         self.add([OsStr::new(how), path.as_os_str(), path.as_os_str()]);
     }
 
-    fn isolation(&mut self, confinement: &Confinement) {
+    fn isolation(&mut self, confinement: &Confinement, users: Option<BorrowedFd<'_>>) {
         self.add(["--die-with-parent", "--new-session", "--cap-drop", "ALL"]);
-        if rustix::process::geteuid().is_root() {
-            for right in KEPT {
-                self.add(["--cap-add", right]);
+        match users {
+            None => self.add(["--unshare-user"]),
+            Some(users) => {
+                self.add(["--userns", &users.as_raw_fd().to_string()]);
+                for right in KEPT {
+                    self.add(["--cap-add", right]);
+                }
             }
         }
         self.add(["--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
@@ -184,7 +217,8 @@ impl Arguments {
     fn files(&mut self, confinement: &Confinement, own: Option<&Path>) {
         let root = Path::new("/");
         let write = confinement.write.iter().chain(&confinement.scratch);
-        let write = outermost(write.map(PathBuf::as_path).chain(own));
+        let write = write.map(PathBuf::as_path).filter(|path| !path.starts_with(READ_ONLY));
+        let write = outermost(write.chain(own));
         let read = outermost(confinement.read.iter().map(PathBuf::as_path));
         let of_list = |list: &[PathBuf]| list.iter().any(|path| path == root);
         let whole = of_list(&read) || of_list(&write);
@@ -194,6 +228,17 @@ impl Arguments {
             (false, false) => self.roots_only(&read),
         }
         self.add(["--dev", "/dev", "--proc", "/proc"]);
+        let sys = Path::new(READ_ONLY);
+        if of_list(&write) && sys.is_dir() {
+            self.mount("--ro-bind", sys);
+        }
+        let shows_sys = whole || read.iter().any(|root| sys.starts_with(root));
+        for path in MASKED.iter().map(Path::new).filter(|path| path.exists()) {
+            if shows_sys || !path.starts_with(sys) {
+                self.hide(path);
+            }
+        }
+        self.add(["--remount-ro", "/proc"]);
         for path in write.iter().filter(|path| path.as_path() != root) {
             self.mount("--bind", path);
         }
@@ -279,10 +324,33 @@ fn outermost<'p>(paths: impl Iterator<Item = &'p Path>) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
+    /// Returns the mounts of files, without what is masked below `/proc` and `/sys`.
     fn lines(confinement: &Confinement) -> String {
         let mut arguments = Arguments::default();
         arguments.files(confinement, None);
-        String::from_utf8(arguments.0).unwrap().replace("\0--", "\n--").replace('\0', " ")
+        let all = String::from_utf8(arguments.0).unwrap();
+        let all = all.replace("\0--", "\n--").replace('\0', " ");
+        let is_masked =
+            |line: &&str| MASKED.iter().any(|path| line.trim_end().ends_with(&format!(" {path}")));
+        let lines: Vec<_> = all.lines().filter(|line| !is_masked(line)).collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn kernel_files_are_masked_and_read_only_before_anything_else_is_mounted() {
+        let mut arguments = Arguments::default();
+        arguments.files(&Confinement { write: vec!["/".into()], ..Confinement::default() }, None);
+        let all = String::from_utf8(arguments.0).unwrap().replace('\0', " ");
+        assert!(all.contains("--ro-bind /sys /sys "), "{all}");
+        assert!(all.contains("--ro-bind /dev/null /proc/keys "), "{all}");
+        assert!(all.trim_end().ends_with("--remount-ro /proc"), "{all}");
+    }
+
+    #[test]
+    fn places_of_the_kernel_are_never_mounted_for_writing() {
+        let write = ["/sys/fs/cgroup", "/sys", "/proc/sys", "/dev"].map(PathBuf::from).to_vec();
+        let shown = lines(&Confinement { read: vec!["/".into()], write, ..Confinement::default() });
+        assert!(!shown.contains("--bind "), "{shown}");
     }
 
     #[test]
@@ -306,7 +374,8 @@ mod tests {
         let shown = lines(&confinement).replace(&at("").display().to_string(), "/T/");
         assert_eq!(
             shown.trim_end(),
-            "--ro-bind / /\n--dev /dev\n--proc /proc\n--bind /T/work /T/work\n\
+            "--ro-bind / /\n--dev /dev\n--proc /proc\n--remount-ro /proc\n\
+             --bind /T/work /T/work\n\
              --bind /T/work/a /T/work/a\n--bind /T/work/a/b /T/work/a/b\n\
              --tmpfs /T/work/a/b/secret\n--remount-ro /T/work/a/b/secret\n\
              --ro-bind /dev/null /T/work/key"
@@ -350,7 +419,7 @@ mod tests {
             shown.starts_with("--tmpfs /\n--ro-bind /T/read /T/read\n--ro-bind /usr /usr\n"),
             "{shown}"
         );
-        assert!(shown.trim_end().ends_with("--proc /proc\n--remount-ro /"), "{shown}");
+        assert!(shown.trim_end().ends_with("--remount-ro /proc\n--remount-ro /"), "{shown}");
         assert!(!shown.contains("secret"), "{shown}");
     }
 }

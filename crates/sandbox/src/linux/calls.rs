@@ -3,6 +3,13 @@
 //! Landlock knows TCP only; this is what stops every other kind of socket. `io_uring` could open sockets
 //! behind the filter's back, so it is not there at all; the kernel's keyring holds keys of others. Nor
 //! does Landlock cover the limits of other processes of the same user.
+//!
+//! No program makes a user namespace: inside one it would have capabilities, and much of the kernel that only
+//! root reaches otherwise. A filter cannot read the flags of `clone3`, so that is not there either, and
+//! libraries use `clone`.
+//!
+//! Where a program sees the processes of others, it cannot change how they are scheduled, and has no System V
+//! objects. Threads of a program are then named by 0 alone: a thread schedules itself.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,6 +36,14 @@ const KIND: u8 = 1;
 /// The arguments of `prlimit`: whose limit, and what it becomes.
 const WHOSE: u8 = 0;
 const NEW_LIMIT: u8 = 2;
+/// The flags of `clone` and `unshare`.
+const FLAGS: u8 = 0;
+/// The arguments of `setpriority` and `ioprio_set`: what kind of name, and whose.
+const NAMED_BY: u8 = 0;
+const NAME: u8 = 1;
+/// The kind of name that stands for all processes of a user, for `setpriority` and for `ioprio_set`.
+const USER_PRIORITY: u64 = 2;
+const USER_IO: u64 = 3;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -43,6 +58,32 @@ const ABSENT: &[i64] = &[
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
+    libc::SYS_clone3,
+    libc::SYS_setns,
+];
+
+/// System V objects, which all programs of a machine share.
+const SYSTEM_V: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+];
+
+/// Calls that schedule a process, which their first argument names.
+const SCHEDULING: &[i64] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
 ];
 
 /// Tells whether the kernel can refuse calls with an error.
@@ -60,7 +101,8 @@ pub(crate) fn available() -> bool {
 pub(super) struct Filter(BpfProgram);
 
 impl Filter {
-    pub(super) fn of(confinement: &Confinement) -> Result<Self, NotEnforceable> {
+    /// Makes the filter for programs that see the processes of others, or only their own.
+    pub(super) fn of(confinement: &Confinement, sees_others: bool) -> Result<Self, NotEnforceable> {
         let cannot = |why: String| {
             NotEnforceable::new("limits on system calls", why, "use a 64-bit x86 or ARM machine")
         };
@@ -76,8 +118,11 @@ impl Filter {
             .and_then(BpfProgram::try_from)
             .map_err(|error| cannot(error.to_string()))
         };
-        let refused = refused(confinement).map_err(|error| cannot(error.to_string()))?;
-        let absent = ABSENT.iter().flat_map(|call| both(*call)).map(|call| (call, Vec::new()));
+        let refused = refused(confinement, sees_others);
+        let refused = refused.map_err(|error| cannot(error.to_string()))?;
+        let shared: &[i64] = if sees_others { SYSTEM_V } else { &[] };
+        let absent = ABSENT.iter().chain(shared).flat_map(|call| both(*call));
+        let absent = absent.map(|call| (call, Vec::new()));
         let refuse = build(refused, libc::EACCES)?;
         Ok(Self(one_after_the_other(refuse, build(absent.collect(), libc::ENOSYS)?)))
     }
@@ -123,13 +168,27 @@ fn both(call: i64) -> impl Iterator<Item = i64> {
     std::iter::once(call).chain(second)
 }
 
-fn refused(confinement: &Confinement) -> Result<Rules, BackendError> {
+fn refused(confinement: &Confinement, sees_others: bool) -> Result<Rules, BackendError> {
     let mut rules = Rules::new();
-    let calls = [
+    let mut calls = vec![
         (libc::SYS_socket, sockets(confinement)?),
         (libc::SYS_socketpair, pairs(confinement)?),
         (libc::SYS_prlimit64, vec![limits_of_others()?]),
+        (libc::SYS_clone, vec![new_user_namespace()?]),
+        (libc::SYS_unshare, vec![new_user_namespace()?]),
     ];
+    if sees_others {
+        let other = |argument| SeccompRule::new(vec![other_than(argument, 0)?]);
+        for call in SCHEDULING {
+            calls.push((*call, vec![other(WHOSE)?]));
+        }
+        for (call, user) in
+            [(libc::SYS_setpriority, USER_PRIORITY), (libc::SYS_ioprio_set, USER_IO)]
+        {
+            let all = condition(NAMED_BY, SeccompCmpOp::Eq, user)?;
+            calls.push((call, vec![other(NAME)?, SeccompRule::new(vec![all])?]));
+        }
+    }
     for (call, refused) in calls {
         rules.extend(both(call).map(|call| (call, refused.clone())));
     }
@@ -172,6 +231,24 @@ fn pairs(confinement: &Confinement) -> Result<Vec<SeccompRule>, BackendError> {
         }
     }
     Ok(refused)
+}
+
+/// Refuses a user namespace. The kernel reads the lower half of the flags alone.
+fn new_user_namespace() -> Result<SeccompRule, BackendError> {
+    let flag = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
+    SeccompRule::new(vec![condition(FLAGS, SeccompCmpOp::MaskedEq(flag), flag)?])
+}
+
+fn other_than(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    condition(argument, SeccompCmpOp::Ne, value)
+}
+
+fn condition(
+    argument: u8,
+    operation: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)
 }
 
 /// Refuses to change the limits of a process that is named. A process changes its own without a name,

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +34,33 @@ use crate::preflight::{Backend, NotEnforceable};
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// What lies here gives access to disks, terminals and memory, whoever may read it.
 const DEVICE_DIRECTORY: &str = "/dev";
+
+/// Where the kernel shows processes.
+const PROC: &str = "/proc";
+/// What reading is, for Landlock.
+const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
+/// The kind of a rule about what lies beneath a directory.
+const PATH_BENEATH: u32 = 1;
+
+/// Such a rule, as the kernel wants to read it.
+#[repr(C, packed)]
+struct Beneath {
+    rights: u64,
+    directory: RawFd,
+}
+
+/// Tells whether programs may read what the kernel shows of processes.
+pub(super) fn reads_proc(confinement: &Confinement) -> bool {
+    let hides = |hidden: &PathBuf| Path::new(PROC).starts_with(hidden);
+    let reads = |root: &PathBuf| Path::new(PROC).starts_with(root);
+    confinement.read.iter().any(reads) && !confinement.hidden.iter().any(hides)
+}
+
+/// Tells whether a part of what the kernel shows of processes is hidden, and not all of it.
+pub(super) fn hides_below_proc(confinement: &Confinement) -> bool {
+    let is_below = |hidden: &PathBuf| hidden.starts_with(PROC) && hidden != Path::new(PROC);
+    confinement.hidden.iter().any(is_below)
+}
 
 /// Returns the version of Landlock, 0 if there is none.
 pub(crate) fn version() -> u32 {
@@ -88,11 +115,22 @@ impl FileRules {
         self.made_from.iter().all(|(directory, then)| stamp(directory) == *then)
     }
 
-    /// Confines the calling thread for good.
-    pub(super) fn apply(&self) -> io::Result<()> {
+    /// Confines the calling thread for good. The rules know the `/proc` of the machine only; one that was
+    /// mounted since for this process is added to them, if it may be read.
+    pub(super) fn apply(&self, own_proc: bool) -> io::Result<()> {
         // SAFETY: takes numbers only.
         succeed(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
         let rules = self.rules.as_raw_fd();
+        if own_proc {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let proc = rustix::fs::open(PROC, flags, Mode::empty())?;
+            let beneath = Beneath { rights: READ.bits(), directory: proc.as_raw_fd() };
+            // SAFETY: the kernel reads the structure, which is ours; both descriptors are open.
+            succeed(unsafe {
+                let of = &raw const beneath;
+                libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, of, 0)
+            })?;
+        }
         // SAFETY: takes numbers only; the descriptor is open.
         succeed(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules, 0) })?;
         Ok(())
@@ -192,7 +230,7 @@ impl Rules {
         confinement: &Confinement,
         own: Option<&Path>,
     ) -> Result<(), landlock::RulesetError> {
-        let read = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
+        let read = READ;
         // No devices: a node made by hand would lead around every rule.
         let write = read
             | make_bitflags!(AccessFs::{

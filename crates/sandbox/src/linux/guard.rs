@@ -6,25 +6,36 @@
 //! reach the guard: it stands outside the confinement, and outside the program's control group, if there
 //! is one. Which limit was passed when it ends everything, it tells us.
 //!
+//! No program can keep the guard busy: in each round it looks at the socket first, and collects a bounded
+//! number of processes. Where the program has processes of its own, the guard is the first of them, and a
+//! single call ends all others. Elsewhere it ends its children until there are none: of processes that start
+//! the next one and end, all but those that run at this very moment end in each round.
+//!
 //! The guard is a copy of us that never becomes another program, made while other threads may have held
 //! locks. It therefore takes no memory and calls nothing but the kernel.
+
+mod listing;
 
 use std::io;
 use std::os::fd::RawFd;
 
 use super::group::{Group, Watched};
+use super::own_processes::OwnProcesses;
 use super::succeed;
+use listing::{Children, PathText, Tasks};
 
 /// What we write to have the program asked to end. Closing our end ends it.
 pub(crate) const TERMINATE: u8 = b't';
 
 /// How long those whom the program left behind may take to end by themselves.
-const LEFT_BEHIND_MILLISECONDS: i32 = 400;
+const LEFT_BEHIND_MILLISECONDS: i64 = 400;
 const STEP_MILLISECONDS: i32 = 10;
 /// How often the guard looks at what is used where that is limited.
 const LOOK_MILLISECONDS: i32 = 20;
-/// How often ending everything is tried before the guard gives up.
-const ENDING_ROUNDS: u32 = 5_000;
+/// How many processes are collected before the guard looks at anything else.
+const MOST_COLLECTED: u32 = 1024;
+/// How many rounds of ending follow each other closely. Who lives on then waits for the kernel, not for us.
+const CLOSE_ROUNDS: u32 = 1000;
 const CHILDREN: &std::ffi::CStr = c"/proc/thread-self/children";
 /// How deep a tree of processes is counted.
 const DEEPEST: u32 = 32;
@@ -63,7 +74,12 @@ impl Reason {
 /// # Safety
 ///
 /// The caller is a child between fork and exec, with one thread, and `control` is an open socket.
-pub(super) unsafe fn split(control: RawFd, watch: Watch, group: Option<&Group>) -> io::Result<()> {
+pub(super) unsafe fn split(
+    control: RawFd,
+    watch: Watch,
+    group: Option<&Group>,
+    own: Option<&OwnProcesses>,
+) -> io::Result<()> {
     // SAFETY: takes numbers only.
     succeed(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
     // A session of its own, so that a signal to our group does not reach the guard.
@@ -71,6 +87,8 @@ pub(super) unsafe fn split(control: RawFd, watch: Watch, group: Option<&Group>) 
     succeed(unsafe { libc::setsid() })?;
     // Blocked before the fork, so that the child cannot end unnoticed.
     block_signals(true);
+    // SAFETY: the caller promises what it needs, and signals are blocked.
+    let outside = own.map(|own| unsafe { own.enter() }).transpose()?;
     // SAFETY: asks for a number.
     let guard = unsafe { libc::getpid() };
     // The bare call, since the library's `fork` would run handlers and take locks.
@@ -78,7 +96,7 @@ pub(super) unsafe fn split(control: RawFd, watch: Watch, group: Option<&Group>) 
     let child = succeed(unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) })?;
     if child > 0 {
         let child = libc::pid_t::try_from(child).unwrap_or(0);
-        Guard { child, control, watch }.watch(group);
+        Guard { child, control, outside, watch }.watch(group);
     }
     block_signals(false);
     // And one for the program: no terminal to read from or to type into, and a group to signal.
@@ -119,6 +137,9 @@ pub(super) struct Watch {
 struct Guard {
     child: libc::pid_t,
     control: RawFd,
+    /// Where the one that stays outside reads how the program ended, if the guard is the first process of a
+    /// namespace.
+    outside: Option<RawFd>,
     watch: Watch,
 }
 
@@ -130,24 +151,39 @@ enum News {
     Look,
 }
 
+/// What is left after processes were collected.
+#[derive(PartialEq, Eq)]
+enum Left {
+    Nobody,
+    /// Processes that have not ended.
+    Some,
+    /// Perhaps more that have ended.
+    More,
+}
+
 impl Guard {
-    fn watch(&self, group: Option<&Group>) -> ! {
+    fn watch(mut self, group: Option<&Group>) -> ! {
         self.let_go();
         let group = group.map(Watched::open);
         let group = group.as_ref();
         let ended = child_signals();
         let looks = self.watch.processes.is_some() || group.is_some() || ended < 0;
         let pause = if looks { LOOK_MILLISECONDS } else { -1 };
-        let (mut status, mut reason) = (None, None);
+        let (mut status, mut reason, mut left) = (None, None, Left::Some);
+        let mut look_at = now().saturating_add(LOOK_MILLISECONDS.into());
         while status.is_none() && reason.is_none() {
+            let pause = if left == Left::More { 0 } else { pause };
             if matches!(self.wait(ended, pause), News::End) {
                 break;
             }
-            reason = self.passed(group);
-            self.reap(&mut status);
+            left = self.collect(&mut status);
+            if looks && (status.is_some() || now() >= look_at) {
+                reason = self.passed(group);
+                look_at = now().saturating_add(LOOK_MILLISECONDS.into());
+            }
         }
         if status.is_some() && reason.is_none() {
-            self.wait_for_those_left_behind(ended, group);
+            reason = self.wait_for_those_left_behind(ended, group);
         }
         self.end_all(&mut status, group);
         let reason = reason.or_else(|| group?.stood_in_the_way());
@@ -155,7 +191,7 @@ impl Guard {
             group.remove();
         }
         self.tell(reason);
-        leave(status.unwrap_or(libc::SIGKILL))
+        self.leave(status.unwrap_or(libc::SIGKILL))
     }
 
     fn tell(&self, reason: Option<Reason>) {
@@ -166,19 +202,22 @@ impl Guard {
         }
     }
 
-    /// Gives up what the copy brought along: streams that others wait on, and memory worth reading.
-    fn let_go(&self) {
-        let control = self.control.unsigned_abs();
-        // SAFETY: numbers and constant text only; no descriptor that is closed is used again.
+    /// Ends the guard the way the program ended, or has the one do so that stays outside.
+    fn leave(&self, status: libc::c_int) -> ! {
+        let Some(outside) = self.outside else { leave(status) };
+        let bytes = status.to_ne_bytes();
+        // SAFETY: the kernel reads the bytes, which are ours; then this process ends at once, and with it
+        // all others of its namespace.
         unsafe {
-            libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-            libc::prctl(libc::PR_SET_NAME, c"convoke-guard".as_ptr());
-            libc::chdir(c"/".as_ptr());
-            if control > 0 {
-                libc::syscall(libc::SYS_close_range, 0, control - 1, 0);
-            }
-            libc::syscall(libc::SYS_close_range, control + 1, u32::MAX, 0);
+            libc::write(outside, bytes.as_ptr().cast(), bytes.len());
+            libc::_exit(0)
         }
+    }
+
+    /// Gives up what the copy brought along: streams that others wait on, and memory worth reading.
+    fn let_go(&mut self) {
+        self.control = keep_only(self.control, self.outside);
+        self.outside = self.outside.map(|_| SECOND);
     }
 
     fn wait(&self, ended: RawFd, milliseconds: i32) -> News {
@@ -225,47 +264,88 @@ impl Guard {
         });
     }
 
-    /// Collects whoever has ended. Tells whether anybody is left.
-    fn reap(&self, status: &mut Option<libc::c_int>) -> bool {
-        loop {
+    /// Collects whoever has ended, up to a number.
+    fn collect(&self, status: &mut Option<libc::c_int>) -> Left {
+        for _ in 0..MOST_COLLECTED {
             let mut how = 0;
             // SAFETY: the kernel writes one number, which is ours.
             match unsafe { libc::waitpid(-1, &raw mut how, libc::WNOHANG) } {
-                0 => return true,
+                0 => return Left::Some,
                 ended if ended == self.child => *status = Some(how),
-                ended if ended < 0 => return false,
+                ended if ended < 0 => return Left::Nobody,
                 _ => {}
             }
         }
+        Left::More
     }
 
-    fn wait_for_those_left_behind(&self, ended: RawFd, group: Option<&Watched<'_>>) {
-        let mut waited = 0;
-        let fine = || self.passed(group).is_none();
-        while self.reap(&mut None) && waited < LEFT_BEHIND_MILLISECONDS && fine() {
-            if matches!(self.wait(ended, STEP_MILLISECONDS), News::End) {
-                return;
+    /// Gives processes that outlive the program a little time; returns the limit that they pass.
+    fn wait_for_those_left_behind(
+        &self,
+        ended: RawFd,
+        group: Option<&Watched<'_>>,
+    ) -> Option<Reason> {
+        let last = now().saturating_add(LEFT_BEHIND_MILLISECONDS);
+        let mut look_at = now().saturating_add(LOOK_MILLISECONDS.into());
+        loop {
+            let left = self.collect(&mut None);
+            if left == Left::Nobody || now() >= last {
+                return None;
             }
-            waited += STEP_MILLISECONDS;
+            if now() >= look_at {
+                let passed = self.passed(group);
+                if passed.is_some() {
+                    return passed;
+                }
+                look_at = now().saturating_add(LOOK_MILLISECONDS.into());
+            }
+            let pause = if left == Left::More { 0 } else { STEP_MILLISECONDS };
+            if matches!(self.wait(ended, pause), News::End) {
+                return None;
+            }
         }
     }
 
-    /// Ends all children. Theirs become ours by that, so it is repeated until there are none.
+    /// Ends everybody, and comes back when nobody is left but processes of other users.
     fn end_all(&self, status: &mut Option<libc::c_int>, group: Option<&Watched<'_>>) {
-        for _ in 0..ENDING_ROUNDS {
-            if !self.reap(status) {
-                return;
-            }
+        let mut rounds = 0_u32;
+        loop {
             if let Some(group) = group {
                 group.end_all();
             }
-            for child in Children::open(CHILDREN) {
-                // SAFETY: takes numbers only. It is our child and not collected, so the number is its own.
-                unsafe { libc::kill(child, libc::SIGKILL) };
+            let any = self.end_children();
+            let left = self.collect(status);
+            if left == Left::Nobody || !any {
+                return;
             }
+            rounds = rounds.saturating_add(1);
+            let pause = match left {
+                Left::More => 0,
+                _ if rounds < CLOSE_ROUNDS => 1,
+                _ => LOOK_MILLISECONDS,
+            };
             // SAFETY: there is nothing to watch; it only waits.
-            unsafe { libc::poll(std::ptr::null_mut(), 0, 1) };
+            unsafe { libc::poll(std::ptr::null_mut(), 0, pause) };
         }
+    }
+
+    /// Ends all children; theirs become ours by that. Tells whether there are any that can be ended.
+    fn end_children(&self) -> bool {
+        if self.outside.is_some() {
+            // SAFETY: takes numbers only. From here it reaches the processes of the namespace alone, and
+            // none of them starts another one meanwhile.
+            unsafe { libc::kill(-1, libc::SIGKILL) };
+            return true;
+        }
+        let (mut ended, mut refused) = (0_u32, 0_u32);
+        for child in Children::open(CHILDREN) {
+            // SAFETY: takes numbers only. It is our child and not collected, so the number is its own.
+            match succeed(unsafe { libc::kill(child, libc::SIGKILL) }) {
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => refused += 1,
+                _ => ended += 1,
+            }
+        }
+        ended > 0 || refused == 0
     }
 
     /// Tells which limit was passed.
@@ -276,6 +356,11 @@ impl Guard {
 
     fn too_many(&self) -> bool {
         self.watch.processes.is_some_and(|most| {
+            if self.outside.is_some() {
+                // All that are there, the guard among them.
+                let most = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1);
+                return Tasks::open(c"/proc").take(most.saturating_add(1)).count() > most;
+            }
             let mut left = most;
             Children::open(CHILDREN).any(|child| !count(child, &mut left, DEEPEST))
         })
@@ -301,174 +386,6 @@ fn count(process: libc::pid_t, left: &mut u32, deeper: u32) -> bool {
     })
 }
 
-/// A path, written without taking memory.
-struct PathText {
-    text: [u8; 64],
-    length: usize,
-}
-
-impl Default for PathText {
-    fn default() -> Self {
-        Self { text: [0; 64], length: 0 }
-    }
-}
-
-impl PathText {
-    fn push(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            if let Some(place) = self.text.get_mut(self.length) {
-                *place = *byte;
-                self.length += 1;
-            }
-        }
-    }
-
-    fn cut(&mut self, length: usize) {
-        self.length = length;
-        self.text.iter_mut().skip(length).for_each(|byte| *byte = 0);
-    }
-
-    fn as_text(&self) -> &std::ffi::CStr {
-        std::ffi::CStr::from_bytes_until_nul(&self.text).unwrap_or_default()
-    }
-
-    fn number(&mut self, number: libc::pid_t) {
-        let mut divisor = 1_000_000_000;
-        while divisor > 1 && number < divisor {
-            divisor /= 10;
-        }
-        while divisor > 0 {
-            let digit = u8::try_from(number / divisor % 10).unwrap_or(0);
-            self.push(&[b'0' + digit]);
-            divisor /= 10;
-        }
-    }
-}
-
-/// The numbers in a file of children, read piece by piece.
-struct Children {
-    file: RawFd,
-    buffer: [u8; 1024],
-    filled: usize,
-    next: usize,
-}
-
-impl Children {
-    fn open(path: &std::ffi::CStr) -> Self {
-        // SAFETY: the text ends with a zero byte; the kernel only reads it.
-        let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        Self { file, buffer: [0; 1024], filled: 0, next: 0 }
-    }
-
-    fn is_open(&self) -> bool {
-        self.file >= 0
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        if self.next == self.filled {
-            // SAFETY: the kernel writes at most the size of the buffer.
-            let read = unsafe {
-                libc::read(self.file, self.buffer.as_mut_ptr().cast(), self.buffer.len())
-            };
-            self.filled = usize::try_from(read).unwrap_or(0);
-            self.next = 0;
-        }
-        let byte = self.buffer.get(..self.filled)?.get(self.next).copied()?;
-        self.next += 1;
-        Some(byte)
-    }
-}
-
-impl Iterator for Children {
-    type Item = libc::pid_t;
-
-    fn next(&mut self) -> Option<libc::pid_t> {
-        let mut number = None;
-        while let Some(byte) = self.byte() {
-            match byte {
-                b'0'..=b'9' => {
-                    let digit = libc::pid_t::from(byte - b'0');
-                    number = Some(number.unwrap_or(0) * 10 + digit);
-                }
-                _ if number.is_some() => break,
-                _ => {}
-            }
-        }
-        number
-    }
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        if self.is_open() {
-            // SAFETY: it is ours, and not used again.
-            unsafe { libc::close(self.file) };
-        }
-    }
-}
-
-/// The numbers among the names in a directory, read piece by piece.
-struct Tasks {
-    directory: RawFd,
-    buffer: [u8; 1024],
-    filled: usize,
-    next: usize,
-}
-
-impl Tasks {
-    /// Where the kernel's entries have their own length, and where their names begin.
-    const LENGTH: usize = 16;
-    const NAME: usize = 19;
-
-    fn open(path: &std::ffi::CStr) -> Self {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        // SAFETY: the text ends with a zero byte; the kernel only reads it.
-        let directory = unsafe { libc::open(path.as_ptr(), flags) };
-        Self { directory, buffer: [0; 1024], filled: 0, next: 0 }
-    }
-
-    /// Returns the next entry as the kernel wrote it, from its beginning.
-    fn entry(&mut self) -> Option<&[u8]> {
-        if self.next >= self.filled {
-            let (place, size) = (self.buffer.as_mut_ptr(), self.buffer.len());
-            // SAFETY: the kernel writes at most the size of the buffer.
-            let read = unsafe { libc::syscall(libc::SYS_getdents64, self.directory, place, size) };
-            self.filled = usize::try_from(read).unwrap_or(0);
-            self.next = 0;
-        }
-        let entry = self.buffer.get(self.next..self.filled)?;
-        let length = [*entry.get(Self::LENGTH)?, *entry.get(Self::LENGTH + 1)?];
-        self.next += usize::from(u16::from_ne_bytes(length)).max(1);
-        Some(entry)
-    }
-}
-
-impl Iterator for Tasks {
-    type Item = libc::pid_t;
-
-    fn next(&mut self) -> Option<libc::pid_t> {
-        loop {
-            let name = self.entry()?.get(Self::NAME..)?;
-            let mut number = None;
-            for byte in name.iter().take_while(|byte| byte.is_ascii_digit()) {
-                number = Some(number.unwrap_or(0) * 10 + libc::pid_t::from(byte - b'0'));
-            }
-            if number.is_some() {
-                return number;
-            }
-        }
-    }
-}
-
-impl Drop for Tasks {
-    fn drop(&mut self) {
-        if self.directory >= 0 {
-            // SAFETY: it is ours, and not used again.
-            unsafe { libc::close(self.directory) };
-        }
-    }
-}
-
 /// Returns a descriptor that tells when a child ends, or a negative number.
 fn child_signals() -> RawFd {
     // SAFETY: the set is ours, filled before it is used.
@@ -480,8 +397,36 @@ fn child_signals() -> RawFd {
     }
 }
 
-/// Ends the guard the way the program ended, so that whoever waits for it learns how.
-fn leave(status: libc::c_int) -> ! {
+/// The numbers of the descriptors that are kept.
+const FIRST: RawFd = 0;
+const SECOND: RawFd = 1;
+
+/// Closes everything but these descriptors, and returns what the first of them becomes: the second becomes
+/// the one behind it. Nothing of this process can be read by others from now on.
+pub(super) fn keep_only(first: RawFd, second: Option<RawFd>) -> RawFd {
+    // SAFETY: numbers and constant text only; no descriptor that is closed is used again. Both are above the
+    // streams, whose places they take.
+    unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+        libc::prctl(libc::PR_SET_NAME, c"convoke-guard".as_ptr());
+        libc::chdir(c"/".as_ptr());
+        libc::dup2(first, FIRST);
+        let kept = second.map_or(FIRST, |second| libc::dup2(second, SECOND));
+        libc::syscall(libc::SYS_close_range, kept.unsigned_abs() + 1, u32::MAX, 0);
+    }
+    FIRST
+}
+
+/// Returns the time that has passed since some moment, in milliseconds.
+fn now() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the structure, which is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.saturating_mul(1000).saturating_add(time.tv_nsec / 1_000_000)
+}
+
+/// Ends this process the way the program ended, so that whoever waits for it learns how.
+pub(super) fn leave(status: libc::c_int) -> ! {
     if libc::WIFSIGNALED(status) {
         let signal = libc::WTERMSIG(status);
         // SAFETY: numbers only; the default action of the signal ends this process, without a dump.
@@ -501,25 +446,6 @@ fn leave(status: libc::c_int) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_written_without_memory() {
-        for number in [1, 9, 10, 4711, 4_194_304, i32::MAX] {
-            let mut path = PathText::default();
-            path.push(b"/proc/");
-            path.number(number);
-            let written = std::str::from_utf8(&path.text[..path.length]).unwrap();
-            assert_eq!(written, format!("/proc/{number}"));
-        }
-    }
-
-    #[test]
-    fn the_threads_of_a_process_are_listed() {
-        let process = libc::pid_t::try_from(std::process::id()).unwrap();
-        let tasks: Vec<_> = Tasks::open(c"/proc/self/task").collect();
-        assert!(tasks.contains(&process), "{process} in {tasks:?}");
-        assert_eq!(Tasks::open(c"/nowhere").count(), 0);
-    }
 
     #[test]
     fn the_kernel_lists_children() {

@@ -11,13 +11,13 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 
-use rustix::fs::{Mode, OFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, bind, listen,
     recvmsg, sendmsg, socket_with,
 };
 
+use super::own_processes::become_same_user;
 use super::succeed;
 
 /// Where the door is. The network is new, so every port is free.
@@ -57,9 +57,7 @@ impl Door {
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
             // SAFETY: as above.
             succeed(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) })?;
-            write(c"/proc/self/setgroups", b"deny")?;
-            write(c"/proc/self/uid_map", &self.users)?;
-            write(c"/proc/self/gid_map", &self.groups)?;
+            become_same_user(&self.users, &self.groups)?;
         }
         raise_loopback()?;
         let door = socket(SocketType::STREAM)?;
@@ -74,12 +72,6 @@ pub(crate) fn try_out() -> io::Result<()> {
     let door = Door::new()?;
     super::in_child(|| door.enter())?;
     receive(&door.ours).map(drop)
-}
-
-fn write(path: &std::ffi::CStr, text: &[u8]) -> io::Result<()> {
-    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::write(file, text)?;
-    Ok(())
 }
 
 fn socket(kind: SocketType) -> io::Result<OwnedFd> {

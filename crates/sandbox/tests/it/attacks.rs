@@ -52,6 +52,23 @@ async fn no_line_reads_the_secret_or_changes_what_is_outside(backend: Backend) {
     }
 }
 
+/// With Landlock a home directory cannot be worked in, since what is hidden lies there.
+#[tokio::test]
+async fn no_line_reads_the_secret_where_the_home_directory_is_worked_in() {
+    for line in LINES {
+        let Some(mut place) = Place::new(Backend::Bubblewrap) else { return };
+        place.confinement.write = vec![place.path("home")];
+        std::fs::copy(place.path("project/file"), place.path("home/file")).unwrap();
+        let mut program = place.program(&["sh", "-c", line]);
+        program.working_directory = place.path("home");
+        let ran = run(&place.spawner(), program).await;
+        assert!(!ran.stdout.contains(SECRET), "`{line}` showed the secret");
+        assert_eq!(place.text("outside/file"), "untouched", "`{line}` changed a file outside");
+        assert!(!place.path("outside/new").exists(), "`{line}` made something outside");
+        assert_eq!(place.text("home/.ssh/id_rsa"), SECRET, "`{line}` changed the secret");
+    }
+}
+
 async fn the_same_lines_succeed_without_confinement(backend: Backend) {
     for line in [LINES[0], LINES[4], LINES[8]] {
         let Some(place) = Place::new(backend) else { return };
@@ -272,9 +289,11 @@ async fn there_is_no_terminal_and_no_disk(backend: Backend) {
 async fn root_keeps_only_what_concerns_files(backend: Backend) {
     let Some(place) = Place::new(backend) else { return };
     let ran = place.shell("grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status").await;
-    let effective = ran.stdout.lines().find(|line| line.starts_with("CapEff")).unwrap();
-    let bits = u64::from_str_radix(effective.split_whitespace().nth(1).unwrap(), 16).unwrap();
-    assert_eq!(bits & !0b1_1011, 0, "{ran:?}");
+    for set in ["CapEff", "CapBnd"] {
+        let line = ran.stdout.lines().find(|line| line.starts_with(set)).unwrap();
+        let bits = u64::from_str_radix(line.split_whitespace().nth(1).unwrap(), 16).unwrap();
+        assert_eq!(bits & !0b1_1011, 0, "{set}: {ran:?}");
+    }
     assert!(ran.stdout.contains("NoNewPrivs:\t1"), "{ran:?}");
 }
 

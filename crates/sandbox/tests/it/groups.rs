@@ -14,7 +14,7 @@ use crate::support::{PATIENCE, Place, Ran, run, text, variable};
 const PLENTY: Duration = Duration::from_mins(10);
 
 /// A place whose programs have a group; `None`, said and counted, where they cannot.
-fn place(backend: Backend) -> Option<Place> {
+pub(crate) fn place(backend: Backend) -> Option<Place> {
     let mut place = Place::new(backend)?;
     place.confinement.limits.cpu = Some(PLENTY);
     usable(&place, |found| &found.group).then_some(place)

@@ -11,7 +11,7 @@ use convoke_sandbox::{Backend, GuardedSpawner};
 use convoke_tool::{Process, Spawner, UnconfinedSpawner};
 use tokio::io::AsyncReadExt;
 
-use crate::support::{Place, ended_by, open, run, variable};
+use crate::support::{DIRECTORY, Place, ended_by, open, run, variable};
 
 /// Leaves processes behind in every way there is, all of which hold the pipe, then says it is ready.
 const LEAVE_BEHIND: &str = "exec 3> ../pipe
@@ -24,7 +24,7 @@ const LEAVE_BEHIND: &str = "exec 3> ../pipe
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Reads the pipe's first line. What is returned ends with the last who holds the pipe.
-async fn when_ready(pipe: &Path) -> BufReader<std::fs::File> {
+pub(crate) async fn when_ready(pipe: &Path) -> BufReader<std::fs::File> {
     let pipe = pipe.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let mut reader = BufReader::new(open(&pipe));
@@ -36,15 +36,19 @@ async fn when_ready(pipe: &Path) -> BufReader<std::fs::File> {
     tokio::time::timeout(PATIENCE, read).await.expect("it was never ready").unwrap()
 }
 
-async fn all_have_ended(mut pipe: BufReader<std::fs::File>) {
+pub(crate) async fn all_have_ended(mut pipe: BufReader<std::fs::File>) {
     let read = tokio::task::spawn_blocking(move || pipe.read_to_end(&mut Vec::new()));
     tokio::time::timeout(PATIENCE, read).await.expect("somebody lives on").unwrap().unwrap();
 }
 
-async fn with_pipe(backend: Backend) -> Option<Place> {
-    let place = Place::new(backend)?;
+pub(crate) async fn with_pipe(backend: Backend) -> Option<Place> {
+    Some(pipe_in(Place::new(backend)?).await)
+}
+
+/// Makes the pipe in a place.
+pub(crate) async fn pipe_in(place: Place) -> Place {
     assert!(run(&UnconfinedSpawner, place.program(&["mkfifo", "../pipe"])).await.succeeded());
-    Some(place)
+    place
 }
 
 async fn started(place: &Place) -> (Box<dyn Process>, BufReader<std::fs::File>) {
@@ -114,7 +118,7 @@ async fn everybody_ends_when_we_are_killed(backend: Backend) {
     all_have_ended(pipe).await;
 }
 
-const PARENT: &str = "CONVOKE_TEST_PLACE";
+pub(crate) const PARENT: &str = "CONVOKE_TEST_PLACE";
 
 /// What the second one does: it waits for a program that does not end.
 async fn as_the_parent(directory: &Path, backend: Backend) {
@@ -143,6 +147,36 @@ async fn unconfined_programs_end_when_we_are_killed() {
     parent.kill();
     parent.wait().await.unwrap();
     all_have_ended(pipe).await;
+}
+
+/// Root may read everything, so this is about any other user.
+#[tokio::test]
+async fn closed_memory_cannot_be_read_by_programs_that_are_not_confined() {
+    const KEY: &str = "CONVOKE_TEST_KEY";
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let test = "guard::closed_memory_cannot_be_read_by_programs_that_are_not_confined";
+    let Some(place) = Place::new(Backend::Landlock) else { return };
+    if variable(KEY).is_some() {
+        let us = std::process::id();
+        let line = format!(
+            "cat /proc/$PPID/environ /proc/{us}/environ; head -c 1 /proc/{us}/mem; ls /proc/{us}/fd; \
+             cat /proc/self/environ > /dev/null && echo own"
+        );
+        let read = run(&GuardedSpawner, place.program(&["sh", "-c", &line])).await;
+        assert!(read.stdout.contains("canary-key"), "it can be read before: {read:?}");
+        convoke_sandbox::close_memory();
+        let read = run(&GuardedSpawner, place.program(&["sh", "-c", &line])).await;
+        assert_eq!(read.stdout, "own\n", "{read:?}");
+        return;
+    }
+    let this = std::env::current_exe().unwrap();
+    let mut program = place.program(&[this.to_str().unwrap(), test, "--exact", "--nocapture"]);
+    program.environment.insert(KEY.to_owned(), "canary-key".to_owned());
+    program.environment.extend(variable(DIRECTORY).map(|path| (DIRECTORY.to_owned(), path)));
+    let ran = run(&UnconfinedSpawner, program).await;
+    assert!(ran.succeeded(), "{ran:?}");
 }
 
 /// It may do what its user may: write beside its directory, and use the network.

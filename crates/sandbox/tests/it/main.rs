@@ -26,10 +26,12 @@ macro_rules! on_each_backend {
 }
 
 mod attacks;
+mod chains;
 mod everyday;
 mod groups;
 mod guard;
 mod hosts;
+mod kernel;
 mod limits;
 mod nobody;
 mod support;

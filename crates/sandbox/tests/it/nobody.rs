@@ -24,6 +24,7 @@ fn nothing_works_for_nobody_either() {
             "guard::",
             "groups::",
             "limits::",
+            "kernel::",
             "--test-threads=2",
         ])
         .env_clear()

@@ -33,6 +33,8 @@ pub(super) struct Done {
     pub(super) reached: Option<ReachedLimit>,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
+    /// What the user has to know about files that it changed.
+    pub(super) notices: Vec<String>,
 }
 
 /// A program that was not started.
@@ -89,7 +91,8 @@ async fn run(
         end = end => end,
     };
     let (status, asked) = ended?;
-    Ok(Done { status, asked, reached: process.reached(), stdout, stderr })
+    let notices = process.settle().await;
+    Ok(Done { status, asked, reached: process.reached(), stdout, stderr, notices })
 }
 
 fn not_started(error: ToolError) -> NotStarted {

@@ -27,7 +27,7 @@ machine; what cannot be is refused.
 
 With --json nothing is passed on, and in the end an object is printed: backend, confinement (read, write, \
 shared, hidden, network, limits), exitCode, reached (the limit it reached, if it failed and that is known: \
-key, message), stdout, stderr.
+key, message), stdout, stderr, notices (what became of files that it changed and that run later).
 
 Examples:
   convoke sandbox run -- sh -c 'cat ~/.ssh/id_ed25519'
@@ -91,6 +91,9 @@ impl Run {
         if let Some(limit) = limit {
             failure::warning(output, &format!("the program failed: {limit}"));
         }
+        for notice in &done.notices {
+            failure::warning(output, notice);
+        }
         if self.json {
             output.json(&json!({
                 "backend": backend,
@@ -99,6 +102,7 @@ impl Run {
                 "reached": limit.map(|limit| json!({ "key": limit.key(), "message": limit.to_string() })),
                 "stdout": String::from_utf8_lossy(&done.stdout),
                 "stderr": String::from_utf8_lossy(&done.stderr),
+                "notices": done.notices,
             }));
         }
         Ok(ended)
