@@ -23,6 +23,7 @@ mod doubt;
 mod facts;
 mod forbidden;
 mod index;
+mod mention;
 mod pattern;
 mod propose;
 mod rule;

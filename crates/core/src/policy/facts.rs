@@ -6,10 +6,12 @@ use serde_json::Value;
 
 use super::arguments::{self, Certainty, Text};
 use super::descent::{Descent, Walked, walked};
+use super::mention::{Mentions, words_are_data};
 use super::pattern::plain;
 use super::shell::{self, Line, Place, Role, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
 use crate::effect::{Effects, Resource};
+use crate::endpoint::Endpoint;
 use crate::spec::{Category, Kind, ToolSpec};
 
 /// Where a call is made.
@@ -40,7 +42,7 @@ pub struct Facts<'a> {
     pub starts_programs: bool,
     /// The paths it touches, as they were spelled.
     pub paths: Vec<String>,
-    /// The hosts it talks to, with their ports where known.
+    /// The hosts it talks to, as an [`Endpoint`] is written. A text that is none stands for any host.
     pub hosts: Vec<String>,
     /// The servers it asks beside their tools, as the names of those begin.
     pub servers: Vec<String>,
@@ -48,6 +50,8 @@ pub struct Facts<'a> {
     pub world: &'a World,
 }
 
+/// The most directories in arguments that paths in other arguments may start at.
+const MAX_ENTERED: usize = 4;
 /// Arguments that say where a command runs.
 const DIRECTORY_ARGUMENTS: &[&str] = &["working_directory", "workingDirectory", "cwd", "directory"];
 
@@ -60,15 +64,10 @@ impl<'a> Facts<'a> {
         agent: &'a str,
         world: &'a World,
     ) -> Self {
-        let urls = spec.effects.urls.iter().filter_map(|name| arguments.get(name)?.as_str());
-        let mut hosts: Vec<String> = urls.filter_map(super::touch::host_of).collect();
-        if hosts.is_empty() {
-            let named = effects.iter().filter_map(|(_, resource)| match resource {
-                Resource::Host(host) => Some(host.clone()),
-                Resource::Path(_) | Resource::Server(_) => None,
-            });
-            hosts = named.collect();
-        }
+        let hosts = effects.iter().filter_map(|(_, resource)| match resource {
+            Resource::Host(host) => Some(host.clone()),
+            Resource::Path(_) | Resource::Server(_) => None,
+        });
         Self {
             tool: &spec.name,
             category: spec.category,
@@ -77,7 +76,7 @@ impl<'a> Facts<'a> {
             agent,
             arguments,
             paths: effects.paths().map(|(_, path)| path.to_owned()).collect(),
-            hosts,
+            hosts: hosts.collect(),
             servers: effects.servers().map(str::to_owned).collect(),
             world,
         }
@@ -110,7 +109,7 @@ impl<'a> Facts<'a> {
             for command in &named.commands {
                 self.run(command, &directory, &mut parts);
             }
-            guessed = self.guessed(&named);
+            guessed = self.guessed(named);
         }
         // Where a program runs is touched too, but nothing more has to be allowed for it.
         if !parts.is_empty() && directory != self.world.directory {
@@ -131,21 +130,29 @@ impl<'a> Facts<'a> {
         parts
     }
 
-    /// What arguments may name besides what the tool says. It can be forbidden, and nothing more has to
-    /// be allowed for it.
-    fn guessed(&self, named: &arguments::Named) -> Option<Part> {
-        let bases = Bases::new(&self.world.directory, &[]).home(self.world.home.as_deref());
+    /// Returns everything that the arguments of a foreign tool may name. It can be forbidden, and nothing
+    /// more has to be allowed for it.
+    fn guessed(&self, named: arguments::Named) -> Option<Part> {
+        let home = self.world.home.as_deref();
+        let bases = Bases::new(&self.world.directory, &[]).home(home);
         let mut paths: Vec<Touch> =
             named.paths.iter().flat_map(|path| bases.resolve(path)).collect();
-        let mut hosts: Vec<Reach> = named.hosts.iter().cloned().map(Reach::Known).collect();
+        let mut hosts = named.hosts;
         if named.more {
             paths.push(Touch::Anywhere);
             hosts.push(Reach::Anywhere);
         }
-        let found = !paths.is_empty() || !hosts.is_empty();
+        if !self.is_foreign() {
+            return None;
+        }
+        // A relative path in one argument may start at the directory in another.
+        let absolute = named.texts.iter().filter(|text| text.starts_with(['/', '~']));
+        let entered: Vec<Word> = absolute.take(MAX_ENTERED).map(Word::literal).collect();
+        let starts = Bases::new(&self.world.directory, &entered).home(home);
+        let mentions = Mentions::of_texts(named.texts, named.lists, false, &starts);
         let walked = walked_by_tool(&paths);
         let directories = bases.here();
-        found.then(|| Part { paths, walked, directories, hosts, ..Part::new(Base::None) })
+        Some(Part { paths, walked, directories, hosts, mentions, ..Part::new(Base::None) })
     }
 
     fn whole(&self) -> Part {
@@ -156,7 +163,7 @@ impl<'a> Facts<'a> {
             paths,
             walked,
             directories: bases.here(),
-            hosts: self.hosts.iter().cloned().map(Reach::Known).collect(),
+            hosts: self.hosts.iter().map(|host| reach(host)).collect(),
             ..Part::new(Base::Kind(self.kind))
         }
     }
@@ -194,6 +201,14 @@ impl<'a> Facts<'a> {
             let (command, directories) = (Some(Vec::new()), bases.here());
             parts.push(Part { command, directories, ..Part::new(Base::Kind(self.kind)) });
         }
+        let inputs: Vec<String> =
+            line.inputs.iter().filter_map(Word::text).map(str::to_owned).collect();
+        if !inputs.is_empty() {
+            let are_data = line.commands.iter().all(|command| words_are_data(&command.words));
+            let mentions = Mentions::of_texts(inputs, Vec::new(), are_data, &bases);
+            let directories = bases.here();
+            parts.push(Part { mentions, directories, ..Part::new(Base::None) });
+        }
         for command in line.commands {
             let base = match command.role {
                 Role::Acts => Base::Kind(self.kind),
@@ -204,6 +219,7 @@ impl<'a> Facts<'a> {
                 directories: bases.here(),
                 paths: paths_in(&command.words, &bases),
                 hosts: hosts_in(&command.words),
+                mentions: Mentions::of_command(&command.words, &bases),
                 command: Some(command.words),
                 ..Part::new(base)
             });
@@ -231,6 +247,10 @@ impl<'a> Facts<'a> {
     }
 }
 
+fn reach(host: &str) -> Reach {
+    Endpoint::parse(host).map_or(Reach::Anywhere, Reach::Known)
+}
+
 /// A tool that is given a directory may go into it.
 fn walked_by_tool(paths: &[Touch]) -> Vec<Walked> {
     let walked = |touch: &Touch| match touch {
@@ -254,6 +274,8 @@ pub(super) struct Part {
     /// Where it may be done.
     pub(super) directories: Vec<Touch>,
     pub(super) hosts: Vec<Reach>,
+    /// Texts that may name something in any of their parts.
+    pub(super) mentions: Mentions,
     /// Why it is not known what it does.
     pub(super) opaque: Option<String>,
     /// Whether it could not even be read.
@@ -281,6 +303,7 @@ impl Part {
             walked: Vec::new(),
             directories: Vec::new(),
             hosts: Vec::new(),
+            mentions: Mentions::default(),
             opaque: None,
             unread: false,
         }

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::shell::Word;
+use crate::endpoint::Endpoint;
 use crate::glob;
 
 /// Whether a condition holds. Ordered: of two conditions that both have to hold, the lesser counts.
@@ -215,64 +216,66 @@ pub(super) fn plain(path: &Path, directory: &Path) -> PathBuf {
 /// A host: `example.com`, `*.example.com` (every name below it), `*`, each with a port if it matters.
 #[derive(Clone, Debug)]
 pub(super) struct HostPattern {
-    name: String,
+    hosts: Hosts,
     port: Option<u16>,
+}
+
+#[derive(Clone, Debug)]
+enum Hosts {
+    Any,
+    /// Every name that ends like this, from a dot on.
+    Below(String),
+    One(Endpoint),
 }
 
 impl HostPattern {
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
-        let pattern = pattern.to_ascii_lowercase();
-        let (name, port) = split_port(&pattern);
-        let port = port.map(|port| port.parse().map_err(|_| format!("`{port}` is not a port")));
-        let inner = name.strip_prefix("*.").unwrap_or(name);
-        if name.is_empty() || name.contains('/') || (name != "*" && inner.contains('*')) {
-            return Err("a host is written `example.com`, `*.example.com` or `host:port`".into());
+        let wrong = || "a host is written `example.com`, `*.example.com` or `host:port`".to_owned();
+        if let Some(port) = pattern.strip_prefix('*').filter(|rest| !rest.starts_with('.')) {
+            let port = match port.strip_prefix(':') {
+                Some(port) => Some(port.parse().map_err(|_| format!("`{port}` is not a port"))?),
+                None if port.is_empty() => None,
+                None => return Err(wrong()),
+            };
+            return Ok(Self { hosts: Hosts::Any, port });
         }
-        Ok(Self { name: name.to_owned(), port: port.transpose()? })
-    }
-
-    /// Returns the name it covers, or from a dot on what names end with that it covers.
-    pub(super) fn ending(&self) -> Option<&str> {
-        match self.name.strip_prefix('*') {
-            Some("") => None,
-            Some(ending) => Some(ending),
-            None => Some(&self.name),
-        }
-    }
-
-    /// Tells whether it covers a host, written with its port or without. A port that is not known may
-    /// be the one that matters.
-    pub(super) fn covers(&self, host: &str) -> Holds {
-        let (_, port) = split_port(host);
-        let name = host_name(host);
-        let named = match self.name.strip_prefix('*') {
-            Some(below) => name.ends_with(below),
-            None => name == self.name,
+        let below = pattern.strip_prefix("*.");
+        let name = below.unwrap_or(pattern);
+        let endpoint = Endpoint::parse(name).filter(|_| !name.contains('*')).ok_or_else(wrong)?;
+        let port = endpoint.port();
+        let hosts = match below {
+            None => Hosts::One(endpoint),
+            Some(_) if endpoint.is_address() => return Err(wrong()),
+            Some(_) => Hosts::Below(format!(".{}", endpoint.name())),
         };
-        match (named, self.port, port.and_then(|port| port.parse::<u16>().ok())) {
-            (false, ..) => Holds::No,
-            (true, None, _) => Holds::Yes,
-            (true, Some(_), None) => Holds::Perhaps,
-            (true, Some(wanted), Some(port)) => (wanted == port).into(),
+        Ok(Self { hosts, port })
+    }
+
+    /// Returns the name it covers, or from a dot on what names end with that it covers; nothing if hosts
+    /// with other names may be covered.
+    pub(super) fn ending(&self) -> Option<String> {
+        match &self.hosts {
+            Hosts::Below(ending) => Some(ending.clone()),
+            Hosts::One(one) if !one.is_address() && !one.is_this_machine() => Some(one.name()),
+            Hosts::Any | Hosts::One(_) => None,
         }
     }
-}
 
-/// Returns the name of a host without its port, as it is compared. A name with a dot at its end is the
-/// same name.
-pub(super) fn host_name(host: &str) -> String {
-    let (name, _) = split_port(host);
-    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
-}
-
-/// Separates a port from a host; an IPv6 address has one only after its brackets.
-fn split_port(host: &str) -> (&str, Option<&str>) {
-    if let Some((address, rest)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        return (address, rest.strip_prefix(':'));
-    }
-    match host.split_once(':') {
-        Some((name, port)) if !port.contains(':') => (name, Some(port)),
-        _ => (host, None),
+    /// Tells whether it covers a host. A port that is not known may be the one that matters.
+    pub(super) fn covers(&self, endpoint: &Endpoint) -> Holds {
+        let named = match &self.hosts {
+            Hosts::Any => Holds::Yes,
+            Hosts::Below(ending) => endpoint.name().ends_with(ending).into(),
+            Hosts::One(one) if one.host() == endpoint.host() => Holds::Yes,
+            Hosts::One(one) if one.may_be(endpoint) => Holds::Perhaps,
+            Hosts::One(_) => Holds::No,
+        };
+        let port = match (self.port, endpoint.port()) {
+            (None, _) => Holds::Yes,
+            (Some(_), None) => Holds::Perhaps,
+            (Some(wanted), Some(port)) => (wanted == port).into(),
+        };
+        named.min(port)
     }
 }
 
@@ -335,10 +338,22 @@ impl CommandPattern {
                 (exact || by_name || by_case).into()
             }
         };
-        if wanted == "*" {
-            return named.min(words(&self.words, command));
+        match wanted.as_str() {
+            "*" => named.min(words(&self.words, command)),
+            _ if named == Holds::No => Holds::No,
+            _ => named.min(words(patterns, rest)),
         }
-        named.min(words(patterns, rest))
+    }
+
+    /// Tells whether it covers a command that any of the words starts.
+    pub(super) fn covers_tail(&self, sequence: &[Word]) -> bool {
+        let covers = |at: usize| {
+            let tail = sequence.get(at..).unwrap_or_default();
+            let starts = tail.first().and_then(Word::text).is_some_and(|text| !text.is_empty());
+            starts && self.covers(tail, true) != Holds::No
+        };
+        self.words.first().is_some_and(|program| program != "*")
+            && (0..sequence.len()).any(covers)
     }
 }
 
@@ -531,12 +546,20 @@ mod tests {
             ("example.com:8080", "example.com:80", Holds::No),
             ("example.com:8080", "example.com", Holds::Perhaps),
             ("*", "any.where", Holds::Yes),
+            ("*:80", "any.where:80", Holds::Yes),
+            ("*:80", "any.where:81", Holds::No),
             ("[::1]:80", "[::1]:80", Holds::Yes),
+            ("0x7f.1", "127.0.0.1", Holds::Yes),
+            ("127.0.0.1", "::ffff:7f00:1", Holds::Yes),
+            ("127.0.0.1", "localhost", Holds::Perhaps),
+            ("localhost", "[::1]:80", Holds::Perhaps),
+            ("BÜCHER.example", "xn--bcher-kva.example", Holds::Yes),
         ] {
-            let covered = HostPattern::new(pattern).unwrap().covers(host);
+            let endpoint = Endpoint::parse(host).unwrap();
+            let covered = HostPattern::new(pattern).unwrap().covers(&endpoint);
             assert_eq!(covered, expected, "{pattern} on {host}");
         }
-        for bad in ["", "a*b", "http://x", "x:port", "*.*.x"] {
+        for bad in ["", "a*b", "http://x", "x:port", "*.*.x", "*x", "*:x", "*.1.2.3.4", "a b"] {
             assert!(HostPattern::new(bad).is_err(), "{bad}");
         }
     }

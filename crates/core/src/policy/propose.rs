@@ -102,7 +102,7 @@ fn rule_for(facts: &Facts<'_>, part: &Part) -> Option<RuleSpec> {
         (None, Base::Kind(kind)) => {
             let host = match part.hosts.as_slice() {
                 [] => None,
-                [Reach::Known(host)] => Some(host.clone()),
+                [Reach::Known(endpoint)] => Some(endpoint.to_string()),
                 _ => return None,
             };
             let path = match part.paths.as_slice() {

@@ -11,7 +11,8 @@ use super::descent::{Descent, Walked};
 use super::facts::{Facts, Part};
 use super::pattern::{Below, CommandPattern, Holds, HostPattern, PathPattern, plain, wildcard};
 use super::shell::{self, Place, Role};
-use super::touch::{Reach, Touch, host_of};
+use super::touch::{Reach, Touch};
+use crate::endpoint::Endpoint;
 use crate::permission::Permission;
 use crate::spec::{Category, Kind};
 
@@ -262,8 +263,8 @@ impl Rule {
             return pattern.covers(&plain(Path::new(example), root), root);
         }
         if let Some(pattern) = &self.host {
-            let host = host_of(example).unwrap_or_else(|| example.to_owned());
-            return pattern.covers(&host) == Holds::Yes;
+            let endpoint = Endpoint::of_url(example).or_else(|| Endpoint::parse(example));
+            return endpoint.is_some_and(|endpoint| pattern.covers(&endpoint) == Holds::Yes);
         }
         self.spec.tool.as_deref().is_none_or(|pattern| wildcard(pattern, example))
     }
@@ -334,7 +335,7 @@ impl Rule {
             return Key::Program(pattern.program().map(str::to_owned));
         }
         if let Some(pattern) = &self.host {
-            return Key::Host(pattern.ending().map(str::to_owned));
+            return Key::Host(pattern.ending());
         }
         if let Some(pattern) = &self.path {
             return match (pattern.directory(), pattern.name()) {
@@ -412,10 +413,18 @@ impl Rule {
                     && self.directory.is_none()
                     && pattern.is_relative()
                     && !part.is_in(&facts.world.directory);
-                if elsewhere { Holds::No } else { pattern.covers(words, !self.allows()) }
+                if elsewhere {
+                    return Holds::No;
+                }
+                pattern.covers(words, !self.allows()).max(self.mentioned(part, pattern))
             }
-            (Some(_), None) => Holds::No,
+            (Some(pattern), None) => self.mentioned(part, pattern),
         }
+    }
+
+    fn mentioned(&self, part: &Part, pattern: &CommandPattern) -> Holds {
+        let mut sequences = part.mentions.commands().iter();
+        perhaps(!self.allows() && sequences.any(|sequence| pattern.covers_tail(sequence)))
     }
 
     fn directory(&self, facts: &Facts<'_>, part: &Part) -> Holds {
@@ -436,10 +445,16 @@ impl Rule {
             (Below::Here, _) | (Below::Anywhere, Descent::Sure) => true,
             (Below::Nothing, _) | (Below::Anywhere, Descent::Perhaps) => false,
         };
-        if !self.allows() && part.walked.iter().any(is_below) {
-            return named.max(Holds::Below);
+        if self.allows() || named == Holds::Yes {
+            return named;
         }
-        named
+        let mut mentioned = part.mentions.found().paths.iter();
+        if named == Holds::Perhaps
+            || mentioned.any(|touch| covers(pattern, touch, facts) != Holds::No)
+        {
+            return Holds::Perhaps;
+        }
+        if part.walked.iter().any(is_below) { Holds::Below } else { Holds::No }
     }
 
     fn hosts(&self, part: &Part) -> Holds {
@@ -451,7 +466,11 @@ impl Rule {
             Reach::Known(host) => pattern.covers(host),
             Reach::Anywhere => Holds::Perhaps,
         };
-        self.over(part.hosts.iter().map(covers))
+        let named = self.over(part.hosts.iter().map(covers));
+        if self.allows() || named != Holds::No {
+            return named;
+        }
+        perhaps(part.mentions.found().hosts.iter().any(|reach| covers(reach) != Holds::No))
     }
 
     /// A rule that allows has to cover everything a call touches, one that forbids only something.
@@ -459,6 +478,10 @@ impl Rule {
         let found = if self.allows() { each.min() } else { each.max() };
         found.unwrap_or(Holds::No)
     }
+}
+
+fn perhaps(holds: bool) -> Holds {
+    if holds { Holds::Perhaps } else { Holds::No }
 }
 
 fn covers(pattern: &PathPattern, touch: &Touch, facts: &Facts<'_>) -> Holds {
