@@ -24,6 +24,8 @@ pub enum Resource {
     /// A server whose tools are here too, as their names begin (`mcp__files__`): what holds for all of them
     /// holds for whatever else is asked of it.
     Server(String),
+    /// An environment variable of the session, which programs that are started later see.
+    Variable(String),
 }
 
 /// How a resource is touched.
@@ -61,7 +63,7 @@ impl Effects {
     pub fn paths(&self) -> impl Iterator<Item = (Access, &str)> {
         self.iter().filter_map(|(access, resource)| match resource {
             Resource::Path(path) => Some((access, path.as_str())),
-            Resource::Host(_) | Resource::Server(_) => None,
+            _ => None,
         })
     }
 
@@ -69,7 +71,7 @@ impl Effects {
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.iter().filter_map(|(_, resource)| match resource {
             Resource::Server(start) => Some(start.as_str()),
-            Resource::Path(_) | Resource::Host(_) => None,
+            _ => None,
         })
     }
 }

@@ -27,6 +27,7 @@
 //! | [`glob`] | how much of a glob is still read |
 //! | [`address`] | which addresses are not public |
 //! | [`endpoint`] | the host and port that a URL leads to, as rules compare them |
+//! | [`variable`] | environment variables that change nothing |
 //! | [`causes`] | what led to an error |
 //! | [`count`] | how many of something, in words |
 //! | [`nearest`] | "did you mean" |
@@ -56,6 +57,7 @@ pub mod secret;
 pub mod spec;
 pub mod time;
 pub mod usage;
+pub mod variable;
 pub mod word;
 pub mod workspace;
 

@@ -194,7 +194,7 @@ async fn a_call_says_beforehand_what_it_does_and_whom_it_reaches() {
         panic!("not ready");
     };
     assert_eq!(prepared.description(), "GET http://example.org.:81/x");
-    assert_eq!(prepared.effects().reads, [Resource::Host("example.org".into())]);
+    assert_eq!(prepared.effects().reads, [Resource::Host("example.org:81".into())]);
 }
 
 #[tokio::test]

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::arguments::{self, Certainty, Text};
 use super::descent::{Descent, Walked, walked};
-use super::mention::{Mentions, words_are_data};
+use super::mention::{Mentions, only_reads, words_are_data};
 use super::pattern::plain;
 use super::shell::{self, Line, Place, Role, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
 use crate::effect::{Effects, Resource};
 use crate::endpoint::Endpoint;
 use crate::spec::{Category, Kind, ToolSpec};
+use crate::variable;
 
 /// Where a call is made.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,10 @@ pub struct Facts<'a> {
     pub hosts: Vec<String>,
     /// The servers it asks beside their tools, as the names of those begin.
     pub servers: Vec<String>,
+    /// The variables it sets that can change what programs do.
+    pub sets: Vec<String>,
+    /// The variables that the session has set and that can change what programs do.
+    pub session_variables: Vec<String>,
     /// Where it is made.
     pub world: &'a World,
 }
@@ -66,7 +71,11 @@ impl<'a> Facts<'a> {
     ) -> Self {
         let hosts = effects.iter().filter_map(|(_, resource)| match resource {
             Resource::Host(host) => Some(host.clone()),
-            Resource::Path(_) | Resource::Server(_) => None,
+            _ => None,
+        });
+        let sets = effects.iter().filter_map(|(_, resource)| match resource {
+            Resource::Variable(name) => Some(name.clone()),
+            _ => None,
         });
         Self {
             tool: &spec.name,
@@ -78,6 +87,8 @@ impl<'a> Facts<'a> {
             paths: effects.paths().map(|(_, path)| path.to_owned()).collect(),
             hosts: hosts.collect(),
             servers: effects.servers().map(str::to_owned).collect(),
+            sets: sets.filter(|name| !variable::is_harmless(name)).collect(),
+            session_variables: Vec::new(),
             world,
         }
     }
@@ -116,11 +127,16 @@ impl<'a> Facts<'a> {
             let paths = vec![Touch::At(plain(&directory, Path::new("/")))];
             parts.push(Part { paths, ..Part::new(Base::None) });
         }
-        let judged = parts.iter().any(|part| !matches!(part.base, Base::None));
+        let judged = parts.iter().any(|part| part.base.decides());
         if !judged || !self.paths.is_empty() || !self.hosts.is_empty() {
             parts.push(self.whole());
         }
         parts.extend(guessed);
+        parts.extend(self.sets.iter().map(|name| Part {
+            variable: Some(name.clone()),
+            directories: Bases::new(&self.world.directory, &[]).here(),
+            ..Part::new(Base::Variable(self.kind))
+        }));
         // A rule on all tools of a server is one on the server: it can forbid what is asked beside them.
         parts.extend(self.servers.iter().map(|start| {
             let directories = Bases::new(&self.world.directory, &[]).here();
@@ -152,7 +168,8 @@ impl<'a> Facts<'a> {
         let mentions = Mentions::of_texts(named.texts, named.lists, false, &starts);
         let walked = walked_by_tool(&paths);
         let directories = bases.here();
-        Some(Part { paths, walked, directories, hosts, mentions, ..Part::new(Base::None) })
+        let base = if self.kind.only_looks() { Base::None } else { Base::Changes };
+        Some(Part { paths, walked, directories, hosts, mentions, ..Part::new(base) })
     }
 
     fn whole(&self) -> Part {
@@ -193,7 +210,11 @@ impl<'a> Facts<'a> {
         let bases = Bases::new(directory, &line.directories).home(self.world.home.as_deref());
         let acts = line.commands.iter().any(|command| command.role == Role::Acts);
         let unread = line.unread.is_some();
-        if let Some(reason) = line.unread.or(line.opaque) {
+        let by_session = || {
+            let name = self.session_variables.first()?;
+            Some(format!("this session has set `{name}`, which can change what programs do"))
+        };
+        if let Some(reason) = line.unread.or(line.opaque).or_else(by_session) {
             let opaque = Some(format!("what the command does is not known: {reason}"));
             let directories = bases.here();
             parts.push(Part { directories, opaque, unread, ..Part::new(Base::Kind(self.kind)) });
@@ -214,6 +235,10 @@ impl<'a> Facts<'a> {
                 Role::Acts => Base::Kind(self.kind),
                 Role::Stands => Base::None,
             };
+            if command.role == Role::Acts && !only_reads(&command.words) {
+                let (paths, directories) = (paths_in(&command.words, &bases), bases.here());
+                parts.push(Part { paths, directories, ..Part::new(Base::Changes) });
+            }
             parts.push(Part {
                 walked: walked(&command.words, &bases),
                 directories: bases.here(),
@@ -266,6 +291,8 @@ pub(super) struct Part {
     pub(super) base: Base,
     /// The server that is asked, if it is that, as the names of its tools begin.
     server: Option<String>,
+    /// The variable that is set, if it is that.
+    pub(super) variable: Option<String>,
     /// The simple command, if it is one.
     pub(super) command: Option<Vec<Word>>,
     pub(super) paths: Vec<Touch>,
@@ -291,6 +318,17 @@ pub(super) enum Base {
     Kind(Kind),
     /// The table, for a file that a shell opens: like a file that a tool opens, or like the command.
     Redirection { kind: Kind, inside: bool },
+    /// Nothing: these are files that a program or tool may change, judged beside what it is.
+    Changes,
+    /// The table, but at least a question: it can change what programs do that are started later.
+    Variable(Kind),
+}
+
+impl Base {
+    /// Tells whether something has to be allowed here.
+    pub(super) const fn decides(self) -> bool {
+        !matches!(self, Self::None | Self::Changes)
+    }
 }
 
 impl Part {
@@ -298,6 +336,7 @@ impl Part {
         Self {
             base,
             server: None,
+            variable: None,
             command: None,
             paths: Vec::new(),
             walked: Vec::new(),
@@ -322,8 +361,19 @@ impl Part {
     /// Tells whether it is of a kind. What a shell opens is done by a program.
     pub(super) fn is_kind(&self, kind: Kind, of_call: Kind) -> bool {
         match self.base {
-            Base::None | Base::Kind(_) => kind == of_call,
+            Base::None | Base::Kind(_) | Base::Variable(_) => kind == of_call,
+            Base::Changes => kind == Kind::Edit || kind == of_call,
             Base::Redirection { kind: own, .. } => kind == own || kind == of_call,
+        }
+    }
+
+    /// Tells whether it changes files, as far as that is known.
+    pub(super) const fn changes_files(&self, of_call: Kind) -> bool {
+        match self.base {
+            Base::Changes => true,
+            Base::Redirection { kind, .. } => matches!(kind, Kind::Edit),
+            Base::Kind(_) => matches!(of_call, Kind::Edit | Kind::Delete | Kind::Move),
+            Base::None | Base::Variable(_) => false,
         }
     }
 
@@ -335,6 +385,9 @@ impl Part {
                 format!("`{}`", shown.join(" "))
             }
             _ if self.opaque.is_some() => "a command that cannot be read".to_owned(),
+            _ if self.variable.is_some() => {
+                format!("setting `{}`", self.variable.as_deref().unwrap_or_default())
+            }
             _ => match (self.base, self.paths.first()) {
                 (Base::Redirection { .. }, Some(Touch::At(path))) => {
                     format!("the redirection to `{}`", path.display())

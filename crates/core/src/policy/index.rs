@@ -29,7 +29,7 @@ pub(super) struct Index {
     host_patterns: Numbers,
     /// By the directory that everything they cover lies in.
     directories: BTreeMap<String, Numbers>,
-    /// By the name of the file, or its ending after a dot.
+    /// By a name on the path, or the ending of the file's name after a dot; in lower case.
     names: HashMap<String, Numbers>,
     path_patterns: Numbers,
     /// All rules that look at what is done: for what is not known, each of them may hold.
@@ -200,8 +200,14 @@ impl Index {
             let directory = text.get(..slash).unwrap_or_default();
             found.extend(self.directories.get(directory).into_iter().flatten());
         }
-        let name = text.rsplit('/').next().unwrap_or(text);
-        found.extend(self.names.get(name).into_iter().flatten());
+        if self.names.is_empty() {
+            return;
+        }
+        let lower = text.to_lowercase();
+        for name in lower.split('/') {
+            found.extend(self.names.get(name).into_iter().flatten());
+        }
+        let name = lower.rsplit('/').next().unwrap_or(&lower);
         for (dot, _) in name.match_indices('.') {
             let ending = name.get(dot..).unwrap_or_default();
             found.extend(self.names.get(ending).into_iter().flatten());

@@ -12,19 +12,108 @@ use super::touch::{Bases, Reach, Touch, fragments, host_in, is_mark, spellings};
 
 /// Programs whose words are data: they start no other program, whatever they are told.
 const DATA: &[&str] = &[
-    ":", "[", "alias", "apropos", "basename", "break", "cat", "cd", "chmod", "chown", "cksum", "cmp",
-    "comm", "continue", "cp", "cut", "date", "df", "diff", "dirname", "du", "echo", "egrep", "exit",
-    "expr", "false", "fgrep", "file", "fold", "grep", "head", "hostname", "id", "jq", "kill", "ln",
-    "ls", "md5sum", "mkdir", "mktemp", "mv", "nl", "od", "paste", "printf", "ps", "pwd", "readlink",
-    "realpath", "return", "rev", "rm", "rmdir", "seq", "sha256sum", "shift", "sleep", "stat", "tac",
-    "tail", "tee", "test", "touch", "tr", "tree", "true", "truncate", "type", "uname", "uniq", "wc",
-    "whatis", "whereis", "which", "whoami", "xxd", "yes",
+    ":",
+    "[",
+    "alias",
+    "apropos",
+    "basename",
+    "break",
+    "cat",
+    "cd",
+    "chmod",
+    "chown",
+    "cksum",
+    "cmp",
+    "comm",
+    "continue",
+    "cp",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "exit",
+    "expr",
+    "false",
+    "fgrep",
+    "file",
+    "fold",
+    "grep",
+    "head",
+    "hostname",
+    "id",
+    "jq",
+    "kill",
+    "ln",
+    "ls",
+    "md5sum",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "nl",
+    "od",
+    "paste",
+    "printf",
+    "ps",
+    "pwd",
+    "readlink",
+    "realpath",
+    "return",
+    "rev",
+    "rm",
+    "rmdir",
+    "seq",
+    "sha256sum",
+    "shift",
+    "sleep",
+    "stat",
+    "tac",
+    "tail",
+    "tee",
+    "test",
+    "touch",
+    "tr",
+    "tree",
+    "true",
+    "truncate",
+    "type",
+    "uname",
+    "uniq",
+    "wc",
+    "whatis",
+    "whereis",
+    "which",
+    "whoami",
+    "xxd",
+    "yes",
 ];
 /// Subcommands of git whose words are data.
 const GIT_DATA: &[&str] = &[
-    "add", "blame", "branch", "checkout", "cherry-pick", "commit", "describe", "diff", "log",
-    "ls-files", "merge", "mv", "reset", "restore", "rev-parse", "rm", "shortlog", "show", "stash",
-    "status", "switch", "tag",
+    "add",
+    "blame",
+    "branch",
+    "checkout",
+    "cherry-pick",
+    "commit",
+    "describe",
+    "diff",
+    "log",
+    "ls-files",
+    "merge",
+    "mv",
+    "reset",
+    "restore",
+    "rev-parse",
+    "rm",
+    "shortlog",
+    "show",
+    "stash",
+    "status",
+    "switch",
+    "tag",
 ];
 
 /// The texts that a call consists of.
@@ -121,6 +210,113 @@ pub(super) fn words_are_data(words: &[Word]) -> bool {
         "command" => words.get(1).and_then(Word::text).is_some_and(|word| word.starts_with("-v")),
         bare => DATA.contains(&bare),
     }
+}
+
+/// Programs whose operands are only read.
+const READERS: &[&str] = &[
+    ":",
+    "[",
+    "basename",
+    "cat",
+    "cd",
+    "cksum",
+    "cmp",
+    "comm",
+    "cut",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "exit",
+    "export",
+    "false",
+    "fgrep",
+    "file",
+    "fold",
+    "grep",
+    "head",
+    "jq",
+    "kill",
+    "less",
+    "ls",
+    "md5sum",
+    "more",
+    "nl",
+    "od",
+    "paste",
+    "printf",
+    "ps",
+    "pwd",
+    "read",
+    "readlink",
+    "realpath",
+    "return",
+    "rg",
+    "set",
+    "sha256sum",
+    "sleep",
+    "stat",
+    "tac",
+    "tail",
+    "test",
+    "tr",
+    "tree",
+    "true",
+    "type",
+    "uname",
+    "uniq",
+    "wc",
+    "which",
+    "xxd",
+];
+/// Subcommands of git that only read, or change the repository through git's own checks.
+const GIT_READERS: &[&str] = &[
+    "add",
+    "blame",
+    "branch",
+    "commit",
+    "describe",
+    "diff",
+    "fetch",
+    "grep",
+    "log",
+    "ls-files",
+    "push",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "status",
+    "tag",
+];
+
+/// Tells whether a command only reads the files that it names. Of any other it is taken that it may
+/// change them.
+pub(super) fn only_reads(words: &[Word]) -> bool {
+    let Some(program) = words.first().and_then(Word::text) else { return true };
+    let bare = program.rsplit('/').next().unwrap_or(program);
+    let is_option =
+        |word: &Word| word.text().is_some_and(|text| matches!(text, "-i" | "-o" | "-delete"));
+    match bare {
+        "git" => subcommand(words).is_some_and(|name| GIT_READERS.contains(&name)),
+        "find" | "sed" | "sort" => {
+            let in_place = |word: &Word| {
+                word.text().is_none_or(|text| {
+                    text.starts_with("--in")
+                        || text.starts_with("--o")
+                        || text.starts_with("-f")
+                        || (bare != "find" && is_cluster_with(text, ['i', 'o']))
+                })
+            };
+            !words.iter().skip(1).any(|word| is_option(word) || in_place(word))
+        }
+        bare => READERS.contains(&bare),
+    }
+}
+
+fn is_cluster_with(text: &str, letters: [char; 2]) -> bool {
+    text.strip_prefix('-').is_some_and(|rest| !rest.starts_with('-') && rest.contains(letters))
 }
 
 fn subcommand(words: &[Word]) -> Option<&str> {

@@ -75,9 +75,10 @@ pub(super) struct PathPattern {
 struct Matcher(Arc<(Glob, OnceLock<GlobMatcher>)>);
 
 impl Matcher {
-    fn new(pattern: &str) -> Result<Self, String> {
+    fn new(pattern: &str, without_case: bool) -> Result<Self, String> {
         glob::check(pattern)?;
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        let mut builder = GlobBuilder::new(pattern);
+        let glob = builder.literal_separator(true).case_insensitive(without_case).build();
         let glob = glob.map_err(|error| error.kind().to_string())?;
         Ok(Self(Arc::new((glob, OnceLock::new()))))
     }
@@ -105,14 +106,23 @@ pub(super) enum Below {
 
 impl PathPattern {
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
+        Self::read(pattern, false)
+    }
+
+    /// Reads a pattern that does not tell upper from lower case.
+    pub(super) fn without_case(pattern: &str) -> Result<Self, String> {
+        Self::read(pattern, true)
+    }
+
+    fn read(pattern: &str, without_case: bool) -> Result<Self, String> {
         let anchored = pattern.starts_with('/');
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let whole = pattern.strip_suffix("/**").filter(|whole| !whole.is_empty());
         let start = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
         let (base, deeper) = base(pattern);
         Ok(Self {
-            glob: Matcher::new(pattern)?,
-            whole: whole.map(Matcher::new).transpose()?,
+            glob: Matcher::new(pattern, without_case)?,
+            whole: whole.map(|whole| Matcher::new(whole, without_case)).transpose()?,
             start: start.to_owned(),
             anchored,
             base,
@@ -156,16 +166,19 @@ impl PathPattern {
         Some(directory)
     }
 
-    /// Returns what the names of all files it covers are or end with, from a dot on; nothing if that is
-    /// not so.
-    pub(super) fn name(&self) -> Option<&str> {
+    /// Returns a name that every path it covers has, or an ending from a dot on that every file it covers
+    /// has, in lower case; nothing if there is none.
+    pub(super) fn name(&self) -> Option<String> {
         let pattern = self.glob.text();
-        let name = pattern.rsplit('/').next().unwrap_or(pattern);
-        let ending = name.strip_prefix('*').filter(|ending| ending.starts_with('.'));
         let plain =
             |text: &&str| !text.is_empty() && !text.contains(['*', '?', '[', ']', '{', '}', '\\']);
-        let braces = pattern.contains('{');
-        Some(ending.unwrap_or(name)).filter(plain).filter(|_| self.whole.is_none() && !braces)
+        if pattern.contains(['{', '\\']) {
+            return None;
+        }
+        let last = pattern.rsplit('/').next().unwrap_or(pattern);
+        let ending = last.strip_prefix('*').filter(|ending| ending.starts_with('.'));
+        let any = || pattern.rsplit('/').find(plain);
+        ending.filter(plain).or_else(any).map(str::to_lowercase)
     }
 
     /// Tells whether it can cover something that starts with this text.
@@ -352,8 +365,7 @@ impl CommandPattern {
             let starts = tail.first().and_then(Word::text).is_some_and(|text| !text.is_empty());
             starts && self.covers(tail, true) != Holds::No
         };
-        self.words.first().is_some_and(|program| program != "*")
-            && (0..sequence.len()).any(covers)
+        self.words.first().is_some_and(|program| program != "*") && (0..sequence.len()).any(covers)
     }
 }
 
@@ -483,12 +495,12 @@ mod tests {
     /// The built-in rules were compiled at every start, which took longer than all else there.
     #[test]
     fn a_glob_is_compiled_with_the_first_path_and_once_for_all_clones() {
-        let matcher = Matcher::new("**/.git/**").unwrap();
+        let matcher = Matcher::new("**/.git/**", false).unwrap();
         let clone = matcher.clone();
         assert!(matcher.0.1.get().is_none());
         assert!(clone.is_match(Path::new("/srv/.git/config")));
         assert!(matcher.0.1.get().is_some());
-        assert!(Matcher::new("a[b").is_err(), "what is wrong is said before");
+        assert!(Matcher::new("a[b", false).is_err(), "what is wrong is said before");
     }
 
     /// Compiling one that is too large panics, and reading one that is too deep ends the process.
@@ -498,13 +510,13 @@ mod tests {
             ["?", "*", "**/", "[!a]", "[!-~]", "{a,?}", "{?,*,}", "é", "[à-ü]", "[a-cx-z]", "\\*"];
         for part in dense {
             let whole = part.repeat(glob::MAX_BYTES / part.len());
-            let matcher = Matcher::new(&whole).unwrap();
+            let matcher = Matcher::new(&whole, false).unwrap();
             assert!(!matcher.is_match(Path::new("")) || part.contains('*'), "{part}");
         }
         let alternatives = format!("{{{}}}", "a?,".repeat(glob::MAX_BYTES / 3 - 1));
-        assert!(!Matcher::new(&alternatives).unwrap().is_match(Path::new("/a/b")));
+        assert!(!Matcher::new(&alternatives, false).unwrap().is_match(Path::new("/a/b")));
         let nested = |depth| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
-        assert!(Matcher::new(&nested(glob::MAX_DEPTH)).unwrap().is_match(Path::new("a")));
+        assert!(Matcher::new(&nested(glob::MAX_DEPTH), false).unwrap().is_match(Path::new("a")));
         for bad in [nested(glob::MAX_DEPTH + 1), nested(500_000), "?".repeat(1_000_000)] {
             assert!(PathPattern::new(&bad).is_err());
         }

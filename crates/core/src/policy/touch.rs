@@ -204,7 +204,7 @@ pub(super) fn host_in(text: &str) -> Option<Reach> {
     if let Some(endpoint) = Endpoint::of_url(text) {
         return Some(Reach::Known(endpoint));
     }
-    if text.contains("://") && !text.contains(char::is_whitespace) {
+    if text.split_whitespace().next().is_some_and(|first| first.contains("://")) {
         let is_local = text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
         return (!is_local).then_some(Reach::Anywhere);
     }

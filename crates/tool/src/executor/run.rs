@@ -91,6 +91,7 @@ impl ToolExecutor {
             repeat,
             forbidden,
             kind,
+            called_with,
             ..
         } = prepared;
         let Some(invocation) = invocation.take() else {
@@ -114,7 +115,12 @@ impl ToolExecutor {
         {
             return Ran::Ended(ticket.failed(error, None));
         }
-        let inquirer = Arc::new(Asking::of(self.clone(), tool_name.clone()));
+        let inquirer = Arc::new(Asking::of(
+            self.clone(),
+            tool_name.clone(),
+            ticket.entry().cloned(),
+            called_with,
+        ));
         let (recorder, entered) = (self.0.recorder.clone(), Arc::clone(&self.0.entered));
         let progress = ProgressSender::new(recorder, ticket.call().clone(), tool_name, entered);
         let token = self.0.context.cancellation().child_token();
