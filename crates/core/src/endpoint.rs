@@ -103,13 +103,14 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Returns a host in the form that is compared. A name with an empty label is no host.
+/// Returns a host in the form that is compared. A name with an empty label or with `*`
+/// is no host.
 fn normal(host: &str) -> Option<Host> {
     let parsed = Host::parse(host).ok()?;
     match parsed {
         Host::Domain(name) => {
             let name = name.strip_suffix('.').unwrap_or(&name);
-            let whole = name.split('.').all(|label| !label.is_empty());
+            let whole = name.split('.').all(|label| !label.is_empty() && !label.contains('*'));
             whole.then(|| Host::Domain(name.to_owned()))
         }
         address => Some(unwrapped(address)),
@@ -172,6 +173,8 @@ mod tests {
             ("", None),
             (".", None),
             ("1.2.3.4.5", None),
+            ("*", None),
+            ("*.a", None),
         ] {
             let found = Endpoint::parse(text).map(|found| found.to_string());
             assert_eq!(found.as_deref(), expected, "{text}");

@@ -251,6 +251,15 @@ mod tests {
     }
 
     #[test]
+    fn variables_that_the_session_set_for_programs_are_known() {
+        let environment = environment();
+        assert_eq!(environment.set_for_programs(), [""; 0], "HOME was there before");
+        environment.set("NO_COLOR".into(), "1".into());
+        environment.set("XDG_CONFIG_HOME".into(), "cfg".into());
+        assert_eq!(environment.set_for_programs(), ["XDG_CONFIG_HOME"]);
+    }
+
+    #[test]
     fn clones_share_changes() {
         let environment = environment();
         let other = environment.clone();

@@ -10,8 +10,8 @@ use convoke_core::{
 };
 use convoke_tool::testing::Conformance;
 use convoke_tool::{
-    CallOptions, Decided, KindAuthorizer, ManualClock, MemorySink, Permission, Recorder,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView,
+    Answer, Authorizer, CallOptions, Decided, Decision, KindAuthorizer, ManualClock, MemorySink,
+    Permission, Recorder, Request, ToolContext, ToolExecutor, ToolRegistry, ToolView, ask_with,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

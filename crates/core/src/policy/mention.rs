@@ -328,7 +328,8 @@ fn subcommand(words: &[Word]) -> Option<&str> {
 fn first_argument(words: &[Word]) -> usize {
     let program = words.first().and_then(Word::text).unwrap_or_default();
     let bare = program.rsplit('/').next().unwrap_or(program);
-    let named = subcommand(words).filter(|_| WITH_SUBCOMMANDS.contains(&bare));
+    let named = subcommand(words)
+        .filter(|name| WITH_SUBCOMMANDS.contains(&bare) && !name.contains(char::is_whitespace));
     let at = named.and_then(|name| words.iter().position(|word| word.text() == Some(name)));
     at.unwrap_or_default() + 1
 }
@@ -342,11 +343,10 @@ fn sequences(words: &[Word]) -> Vec<Vec<Word>> {
             Some(text) => {
                 // Quotes and escapes can stand in the middle of a name.
                 let text = text.replace(['"', '\'', '\\'], "");
-                let named = text.split(is_mark).filter(|part| !part.is_empty());
-                parts.extend(named.map(Word::literal));
-                if text.starts_with('-') && !text.starts_with("--") {
-                    parts.extend(text.get(2..).filter(|rest| !rest.is_empty()).map(Word::literal));
-                }
+                let attached = text.get(2..).filter(|_| text.starts_with('-'));
+                let texts = std::iter::once(text.as_str()).chain(attached);
+                let named = texts.flat_map(|text| text.split(is_mark));
+                parts.extend(named.filter(|part| !part.is_empty()).map(Word::literal));
             }
         }
     }
