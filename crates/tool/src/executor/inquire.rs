@@ -1,5 +1,6 @@
 //! In the middle of a call: a person is asked what it has to know.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -20,7 +21,6 @@ use crate::record::RecordError;
 use crate::registry::Entry;
 
 /// Asks for one call.
-#[derive(Debug)]
 pub(super) struct Asking {
     executor: ToolExecutor,
     tool_name: String,
@@ -38,6 +38,12 @@ impl Asking {
         arguments: Arc<Value>,
     ) -> Self {
         Self { executor, tool_name, entry, arguments, turn: Mutex::default() }
+    }
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Asking").field("tool_name", &self.tool_name).finish_non_exhaustive()
     }
 }
 
