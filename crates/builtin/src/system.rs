@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke_core::{Category, Concurrency, Kind, Repeat, ToolError};
+use convoke_core::{Category, Concurrency, Effects, Kind, Repeat, Resource, ToolError};
 use convoke_tool::{FunctionTool, Rendered, Tool, ToolContext, Variable};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -46,6 +46,10 @@ pub fn tools() -> Vec<Arc<dyn Tool>> {
             .kind(Kind::Edit)
             .repeat(Repeat::Idempotent)
             .concurrency(Concurrency::Exclusive)
+            .effects(|set: &SetEnv| Effects {
+                reads: Vec::new(),
+                writes: vec![Resource::Variable(set.key.clone())],
+            })
             .sets_variable(|set: &SetEnv| (set.key.clone(), set.value.clone())),
         ),
     ]

@@ -33,6 +33,7 @@ impl PolicyAuthorizer {
         let world = self.world(context);
         let mut facts = Facts::new(spec, arguments, effects, agent, &world);
         facts.paths.extend(linked(effects, context));
+        facts.session_variables = context.environment().set_for_programs();
         self.authority.decide(&facts)
     }
 
@@ -72,9 +73,10 @@ impl Authorizer for PolicyAuthorizer {
 }
 
 fn facts<'a>(request: &Request<'a>, world: &'a World) -> Facts<'a> {
-    let Request { call, spec, effects, agent, linked, .. } = request;
+    let Request { call, spec, effects, agent, linked, context, .. } = request;
     let mut facts = Facts::new(spec, &call.arguments, effects, agent.as_str(), world);
     facts.paths.extend(linked.iter().map(|path| path.to_string_lossy().into_owned()));
+    facts.session_variables = context.environment().set_for_programs();
     facts
 }
 

@@ -1,65 +1,22 @@
 //! Files that decide what runs later: a project's configuration, the hooks and the configuration of its
-//! repository, its agents, and the files that MCP servers come from. A tool that edits files is asked about them
-//! in every mode, and programs cannot write them where the sandbox can keep them from it.
+//! repository, its agents, and the files that MCP servers come from. Every change of one by a tool, a
+//! redirection or an operand of a command is asked about in every mode, and programs cannot write the
+//! most dangerous of them where the sandbox can keep them from it. The list is a data file of the policy.
 //!
 //! `AGENTS.md` is none of them: it steers a model, but not what a model may do.
 
 use std::path::{Path, PathBuf};
 
-use convoke_core::policy::{Layer, Policy, Rule, RuleError, RuleSpec, Scope};
-use convoke_core::{Category, Kind, Permission};
+use convoke_core::Permission;
+use convoke_core::policy::{Layer, Policy, Rule, RuleError, Scope, runs_later};
 
 use crate::config::PROJECT_FILE_NAMES;
 use crate::runtime::PROJECT_SERVERS;
 
 /// Where such rules are said to be written.
 const PLACE: &str = "built in";
-/// What changes a file.
-const KINDS: [Kind; 3] = [Kind::Edit, Kind::Delete, Kind::Move];
-
-/// Files that are asked about.
-struct Protected<'a> {
-    pattern: &'a str,
-    reason: &'a str,
-    /// A rule of the user that allows all of these, and names them, takes the question away.
-    examples: &'a [&'a str],
-    /// What a pattern has to say to name them.
-    name: &'a str,
-}
-
+/// The reason for files that MCP servers come from.
 const SERVERS: &str = "it decides which servers are started here later";
-
-const PROTECTED: [Protected<'static>; 4] = [
-    Protected {
-        pattern: "**/convoke.{yml,yaml}",
-        reason: "it decides which programs run here later",
-        examples: &["/convoke.yml", "/convoke.yaml"],
-        name: "convoke.",
-    },
-    Protected {
-        pattern: "**/.mcp.json",
-        reason: SERVERS,
-        examples: &["/.mcp.json"],
-        name: ".mcp.json",
-    },
-    Protected {
-        pattern: "**/.git/**",
-        reason: "what is in `.git` decides which programs run here later",
-        examples: &["/.git/config", "/.git/hooks/pre-commit"],
-        name: ".git",
-    },
-    Protected {
-        pattern: "**/{.convoke,.claude,.gemini,.opencode}/{agent,agents}/**",
-        reason: "it says what agents are told and may do here later",
-        examples: &[
-            "/.convoke/agents/a.md",
-            "/.claude/agents/a.md",
-            "/.gemini/agents/a.md",
-            "/.opencode/agent/a.md",
-        ],
-        name: "agent",
-    },
-];
 
 /// Where agents of a project are written down.
 const AGENT_DIRECTORIES: [&str; 5] =
@@ -70,22 +27,23 @@ const AGENT_DIRECTORIES: [&str; 5] =
 pub(crate) fn layer(policy: &Policy, servers: &[PathBuf]) -> Result<Layer, RuleError> {
     let own = policy.layers().iter().filter(|layer| layer.scope() == Scope::User);
     let own: Vec<&Rule> = own.flat_map(Layer::rules).collect();
-    let asks = |protected: &Protected<'_>| -> Vec<Result<Rule, RuleError>> {
-        let is_allowed = own.iter().any(|rule| allows(rule, protected));
-        let kinds = KINDS.iter().filter(|_| !is_allowed);
-        kinds.map(|kind| ask(protected, *kind)).collect()
-    };
-    let mut rules: Vec<_> = PROTECTED.iter().flat_map(asks).collect();
+    let is_asked = |name: &str, example: &str| !own.iter().any(|rule| allows(rule, name, example));
+    let mut rules = Vec::new();
+    for file in runs_later() {
+        let name = file.path.split(['/', '*']).next().unwrap_or(file.path);
+        if is_asked(name, &file.example()) {
+            rules.push(Rule::on_changes(&file.glob(), file.reason, PLACE.to_owned())?);
+        }
+    }
     let real = servers.iter().filter_map(|file| file.canonicalize().ok());
     let real = real.filter(|file| !servers.contains(file)).collect::<Vec<_>>();
     for file in servers.iter().chain(&real) {
-        let (pattern, path) = (literal(file), file.to_string_lossy());
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let protected =
-            Protected { pattern: &pattern, reason: SERVERS, examples: &[&*path], name: &name };
-        rules.extend(asks(&protected));
+        if is_asked(&name, &file.to_string_lossy()) {
+            rules.push(Rule::on_changes(&literal(file), SERVERS, PLACE.to_owned())?);
+        }
     }
-    Ok(Layer::new(Scope::User, rules.into_iter().collect::<Result<_, _>>()?))
+    Ok(Layer::new(Scope::User, rules))
 }
 
 /// Writes a path as a pattern that only it fits.
@@ -97,18 +55,11 @@ pub(crate) fn literal(path: &Path) -> String {
     })
 }
 
-fn allows(rule: &Rule, protected: &Protected<'_>) -> bool {
-    let named = rule.spec().path.as_deref().is_some_and(|path| path.contains(protected.name));
+/// Tells whether a rule of the user allows a file by its name.
+fn allows(rule: &Rule, name: &str, example: &str) -> bool {
+    let named = rule.spec().path.as_deref().is_some_and(|path| path.contains(name));
     let allows = rule.effect() == Permission::Allow && rule.spec().command.is_none();
-    named && allows && protected.examples.iter().all(|example| rule.holds_for(example))
-}
-
-fn ask(protected: &Protected<'_>, kind: Kind) -> Result<Rule, RuleError> {
-    let mut spec = RuleSpec::path(Permission::Ask, protected.pattern);
-    spec.category = Some(Category::File);
-    spec.kind = Some(kind);
-    spec.reason = Some(protected.reason.to_owned());
-    Rule::new(spec, None, Some(PLACE.to_owned()))
+    named && allows && rule.holds_for(example)
 }
 
 /// Lists what programs that may write below these directories should not write, these files with servers among

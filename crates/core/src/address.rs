@@ -80,9 +80,20 @@ fn private_v6(address: Ipv6Addr) -> Option<&'static str> {
 
 /// Returns the IPv4 address that this one stands for: mapped, compatible, NAT64 or 6to4.
 fn wrapped_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let join = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+        [0, 0, 0, 0, 0, 0, high, low] => Some(join(high, low)),
+        _ => translated_v4(address),
+    }
+}
+
+const fn join(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits((high as u32) << 16 | low as u32)
+}
+
+/// Returns the IPv4 address that the network translates this one to: mapped, NAT64 or 6to4.
+pub(crate) fn translated_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             Some(join(high, low))
         }
         [0x2002, high, low, ..] => Some(join(high, low)),

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::endpoint::Endpoint;
+
 /// Something outside the process.
 #[derive(
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -17,11 +19,13 @@ use serde_json::Value;
 pub enum Resource {
     /// A file or directory, as the caller spelled it.
     Path(String),
-    /// A network host, lower case, without port.
+    /// A network host with its port where that is known, as an [`Endpoint`] is written; `*` for any.
     Host(String),
     /// A server whose tools are here too, as their names begin (`mcp__files__`): what holds for all of them
     /// holds for whatever else is asked of it.
     Server(String),
+    /// An environment variable of the session, which programs that are started later see.
+    Variable(String),
 }
 
 /// How a resource is touched.
@@ -59,7 +63,7 @@ impl Effects {
     pub fn paths(&self) -> impl Iterator<Item = (Access, &str)> {
         self.iter().filter_map(|(access, resource)| match resource {
             Resource::Path(path) => Some((access, path.as_str())),
-            Resource::Host(_) | Resource::Server(_) => None,
+            _ => None,
         })
     }
 
@@ -67,7 +71,7 @@ impl Effects {
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.iter().filter_map(|(_, resource)| match resource {
             Resource::Server(start) => Some(start.as_str()),
-            Resource::Path(_) | Resource::Host(_) => None,
+            _ => None,
         })
     }
 }
@@ -95,7 +99,7 @@ impl EffectRules {
             names.iter().flat_map(|name| strings(arguments.get(name))).collect()
         };
         let mut reads: Vec<Resource> = texts(&self.reads).into_iter().map(Resource::Path).collect();
-        reads.extend(texts(&self.urls).iter().filter_map(|url| host_of(url)).map(Resource::Host));
+        reads.extend(texts(&self.urls).iter().map(|url| Resource::Host(host_of(url))));
         let writes = texts(&self.writes).into_iter().map(Resource::Path).collect();
         Effects { reads, writes }
     }
@@ -111,15 +115,9 @@ fn strings(value: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// Returns the host of a URL, for showing and for rules. What connects to it decides for itself.
-fn host_of(url: &str) -> Option<String> {
-    let authority = url.split_once("://")?.1.split(['/', '?', '#', '\\']).next()?;
-    let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host = match host_and_port.strip_prefix('[') {
-        Some(bracketed) => bracketed.split(']').next()?,
-        None => host_and_port.split(':').next()?,
-    };
-    (!host.is_empty()).then(|| host.to_ascii_lowercase())
+/// Returns where a URL leads. A text that is no URL may lead anywhere: the tool decides how to read it.
+fn host_of(url: &str) -> String {
+    Endpoint::of_url(url).map_or(Endpoint::ANYWHERE.to_owned(), |endpoint| endpoint.to_string())
 }
 
 #[cfg(test)]
@@ -140,22 +138,16 @@ mod tests {
             "url": "https://user:secret@Example.COM:8443/x",
         }));
         let path = |text: &str| Resource::Path(text.into());
-        assert_eq!(effects.reads, [path("a"), Resource::Host("example.com".into())]);
+        assert_eq!(effects.reads, [path("a"), Resource::Host("example.com:8443".into())]);
         assert_eq!(effects.writes, [path("b"), path("c"), path("d")]);
     }
 
     #[test]
-    fn hosts_are_found_in_any_url() {
-        let cases = [
-            ("http://a.b/c", Some("a.b")),
-            ("http://[::1]:80/", Some("::1")),
-            ("https://x@y:9?q", Some("y")),
-            ("http://evil.example\\@good.example/", Some("evil.example")),
-            ("no scheme", None),
-            ("http:///path", None),
-        ];
-        for (url, host) in cases {
-            assert_eq!(host_of(url).as_deref(), host, "{url}");
+    fn effect_rules_take_a_text_that_is_no_url_for_any_host() {
+        let rules = EffectRules { urls: vec!["url".into()], ..EffectRules::default() };
+        for text in ["good.example", "http://", "://good.example/", "file:///x", ""] {
+            let effects = rules.apply(&json!({ "url": text }));
+            assert_eq!(effects.reads, [Resource::Host("*".into())], "{text}");
         }
     }
 }

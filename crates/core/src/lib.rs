@@ -26,6 +26,8 @@
 //! | [`file_kind`] | what something is that is no file |
 //! | [`glob`] | how much of a glob is still read |
 //! | [`address`] | which addresses are not public |
+//! | [`endpoint`] | the host and port that a URL leads to, as rules compare them |
+//! | [`variable`] | environment variables that change nothing |
 //! | [`causes`] | what led to an error |
 //! | [`count`] | how many of something, in words |
 //! | [`nearest`] | "did you mean" |
@@ -34,6 +36,7 @@ pub mod address;
 pub mod causes;
 pub mod count;
 pub mod effect;
+pub mod endpoint;
 pub mod error;
 pub mod event;
 pub mod file_kind;
@@ -54,10 +57,12 @@ pub mod secret;
 pub mod spec;
 pub mod time;
 pub mod usage;
+pub mod variable;
 pub mod word;
 pub mod workspace;
 
 pub use effect::{Access, EffectRules, Effects, Resource};
+pub use endpoint::Endpoint;
 pub use error::{ErrorKind, ToolError};
 pub use event::{Event, EventBody, Position};
 pub use id::{AgentPath, CallId, RunId, TaskId, UserId};

@@ -23,9 +23,11 @@ mod doubt;
 mod facts;
 mod forbidden;
 mod index;
+mod mention;
 mod pattern;
 mod propose;
 mod rule;
+mod runs_later;
 mod shell;
 mod touch;
 
@@ -41,6 +43,7 @@ pub use doubt::KnownTools;
 pub use facts::{Facts, World};
 pub use forbidden::Forbidden;
 pub use rule::{Rule, RuleError, RuleSpec};
+pub use runs_later::{RunsLater, decides_what_runs_later, runs_later};
 
 use crate::permission::{Mode, Permission};
 use crate::spec::Kind;
@@ -235,7 +238,7 @@ impl Policy {
 
     fn strictest(&self, facts: &Facts<'_>, judge: impl Fn(&Part) -> Option<Decision>) -> Decision {
         let parts = facts.parts();
-        let several = parts.iter().filter(|part| !matches!(part.base, Base::None)).count() > 1;
+        let several = parts.iter().filter(|part| part.base.decides()).count() > 1;
         let judged = parts.iter().filter_map(|part| {
             let subject = || several.then(|| part.subject(facts));
             judge(part).map(|decision| Decision { subject: subject(), ..decision })
@@ -297,6 +300,10 @@ impl Policy {
                 (None, Some(rule), _) => Some(by_rule(rule, Permission::Allow)),
                 (None, None, Some((kind, permission))) => {
                     let mut decision = self.by_kind(kind, permission);
+                    if let (Permission::Ask, Some(name)) = (permission, &part.variable) {
+                        decision.reason =
+                            format!("`{name}` can change what programs do that are started later");
+                    }
                     if let (Permission::Ask, Some(opaque)) = (permission, &part.opaque) {
                         decision.reason = format!("{}; {opaque}", decision.reason);
                     }
@@ -310,7 +317,8 @@ impl Policy {
     /// Returns what the table says about one thing that a call would do.
     fn base(&self, part: &Part) -> Option<(Kind, Permission)> {
         match part.base {
-            Base::None => None,
+            Base::None | Base::Changes => None,
+            Base::Variable(kind) => Some((kind, self.kind(kind).max(Permission::Ask))),
             Base::Kind(kind) => Some((kind, self.kind(kind))),
             Base::Redirection { kind, inside } => {
                 let (own, execute) = (self.kind(kind), self.kind(Kind::Execute));

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use convoke_core::event::FileSeen;
+use convoke_core::event::{FileSeen, Wanted};
 use convoke_core::policy::Forbidden;
-use convoke_core::{AgentPath, CallId, Category, TaskId, ToolError, UserId};
+use convoke_core::{AgentPath, CallId, Category, Endpoint, TaskId, ToolError, UserId};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::approve::Answer;
+use crate::authorize::Decision;
 use crate::cache::{ReadCache, Stamp};
 use crate::clock::{Clock, SystemClock};
 use crate::environment::SessionEnvironment;
@@ -232,6 +234,37 @@ impl ToolContext {
             biased;
             answer = inquirer.inquire(&self.call, inquiry) => answer,
             () = self.cancelled() => Answer::Nobody,
+        }
+    }
+
+    /// Decides again about a call that leaves the host it was decided about, as a redirect makes it. A rule
+    /// that denies the new host ends the call; where a person has to be asked, one is.
+    pub async fn decide_host(&self, host: &Endpoint) -> Result<(), ToolError> {
+        // A tool that is called without an executor has nothing to decide about it.
+        let Some(inquirer) = &self.inquirer else { return Ok(()) };
+        let refused = |why: &str| {
+            let told = format!("Access denied: the request is redirected to `{host}`: {why}");
+            Err(ToolError::permission(told))
+        };
+        let reason = match inquirer.decide_host(&self.call, host) {
+            Decision::Allow { .. } => return Ok(()),
+            Decision::Deny { reason, .. } => return refused(&reason),
+            Decision::Ask { reason, .. } => reason,
+        };
+        let inquiry = Inquiry {
+            who: inquirer.tool_name().to_owned(),
+            message: format!("The request is redirected to `{host}`. May it go on there?"),
+            wanted: Wanted::Form { schema: json!({ "type": "object", "properties": {} }) },
+            problem: None,
+            reason: reason.clone(),
+            calls: Vec::new(),
+        };
+        match self.inquire(inquiry).await {
+            Answer::Yes(_) => Ok(()),
+            Answer::No(objection) => {
+                refused(objection.message.as_deref().unwrap_or("the user said no"))
+            }
+            Answer::Nobody => refused(&format!("{reason}, and nobody can be asked here")),
         }
     }
 

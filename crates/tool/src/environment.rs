@@ -14,6 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use convoke_core::policy::wildcard;
 use convoke_core::secret::holds_token;
+use convoke_core::variable::is_harmless;
 
 /// Words that make a name look like a credential; `GIT_AUTHOR_NAME` and `KEYBOARD` have none of them.
 const SECRET_WORDS: [&str; 15] = [
@@ -58,6 +59,8 @@ struct Inner {
     variables: BTreeMap<String, String>,
     /// Shown and inherited although they look like credentials.
     granted: BTreeSet<String>,
+    /// Names that the session itself has set.
+    set: BTreeSet<String>,
     /// Patterns of names that are inherited unless they look like credentials.
     passed_on: Vec<String>,
 }
@@ -93,8 +96,15 @@ impl SessionEnvironment {
         let mut inner = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let previous = inner.get(&name);
         inner.granted.insert(name.clone());
+        inner.set.insert(name.clone());
         inner.variables.insert(name, value);
         previous
+    }
+
+    /// Returns the variables that the session has set and that can change what programs do.
+    pub fn set_for_programs(&self) -> Vec<String> {
+        let inner = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        inner.set.iter().filter(|name| !is_harmless(name)).cloned().collect()
     }
 
     /// Returns what a child process inherits.
@@ -238,6 +248,15 @@ mod tests {
         assert_eq!(environment.get("MY_API_KEY"), Variable::Visible("k".into()));
         assert!(environment.inherited().contains_key("MY_API_KEY"));
         assert_eq!(environment.set("OPENAI_API_KEY".into(), "new".into()), Variable::Masked);
+    }
+
+    #[test]
+    fn variables_that_the_session_set_for_programs_are_known() {
+        let environment = environment();
+        assert_eq!(environment.set_for_programs(), [""; 0], "HOME was there before");
+        environment.set("NO_COLOR".into(), "1".into());
+        environment.set("XDG_CONFIG_HOME".into(), "cfg".into());
+        assert_eq!(environment.set_for_programs(), ["XDG_CONFIG_HOME"]);
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use convoke_core::event::Wanted;
-use convoke_core::{AgentPath, CallId};
+use convoke_core::{AgentPath, CallId, Endpoint};
 
 use crate::approve::Answer;
+use crate::authorize::Decision;
 use crate::form::Form;
 
 /// How a reason goes on, where it is recorded, if nobody can tell which of several calls wants to know.
@@ -72,6 +73,12 @@ impl Inquiry {
 #[async_trait]
 pub(crate) trait Inquirer: Send + Sync + Debug {
     async fn inquire(&self, call: &CallId, inquiry: Inquiry) -> Answer;
+
+    /// Decides whether the call may go on to this host, which was not known when it was decided about.
+    fn decide_host(&self, call: &CallId, host: &Endpoint) -> Decision;
+
+    /// Returns the tool that was called.
+    fn tool_name(&self) -> &str;
 
     /// Returns the agent that made the call.
     fn agent(&self) -> &AgentPath;

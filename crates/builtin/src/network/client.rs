@@ -93,9 +93,30 @@ impl HttpClient {
                     "gave up after {limit} redirects; the last one leads to {last}"
                 )));
             }
+            self.decide_again(&request, &next, context).await?;
             followed += 1;
             request = next;
         }
+    }
+
+    /// Has the policy decide about the next request where it leaves the host of the last one. That the
+    /// same host goes on encrypted, on the usual port for that, is no other host.
+    async fn decide_again(
+        &self,
+        last: &HttpRequest,
+        next: &HttpRequest,
+        context: &ToolContext,
+    ) -> Result<(), ToolError> {
+        let (Some(from), Some(to)) = (last.url.endpoint(), next.url.endpoint()) else {
+            return Err(ToolError::permission(format!(
+                "Access denied: {} redirects to {}, whose host cannot be compared with rules",
+                last.url, next.url
+            )));
+        };
+        let is_upgrade = from.host() == to.host()
+            && (from.port(), to.port()) == (Some(80), Some(443))
+            && next.url.is_encrypted();
+        if from == to || is_upgrade { Ok(()) } else { context.decide_host(&to).await }
     }
 
     /// Sends one request and waits for the head of its answer.

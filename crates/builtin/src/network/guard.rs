@@ -6,12 +6,11 @@
 //! address in it is private. The addresses it hands on are the ones that get connected to, so a name
 //! that changes its mind between check and use gains nothing.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
-use convoke_core::ToolError;
 use convoke_core::address::private_range;
+use convoke_core::{Endpoint, ToolError};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use url::Host;
 
 use super::request::HttpUrl;
 use super::settings::HttpSettings;
@@ -29,12 +28,13 @@ pub(super) enum Trust {
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     allow_private: bool,
-    allowed: Vec<AllowedHost>,
+    allowed: Vec<Endpoint>,
 }
 
 impl Guard {
     pub(super) fn new(settings: &HttpSettings) -> Self {
-        let allowed = settings.allowed_hosts.iter().filter_map(|entry| AllowedHost::parse(entry));
+        let allowed = settings.allowed_hosts.iter();
+        let allowed = allowed.filter_map(|entry| Endpoint::parse(entry.trim()));
         Self { allow_private: settings.allow_private, allowed: allowed.collect() }
     }
 
@@ -42,13 +42,16 @@ impl Guard {
     #[must_use]
     pub(super) fn allowing(&self, url: &HttpUrl) -> Self {
         let mut guard = self.clone();
-        guard.allowed.push(AllowedHost { host: url.host(), port: Some(url.port()) });
+        guard.allowed.extend(url.endpoint());
         guard
     }
 
     /// Says how far a URL is trusted, or that it must not be followed at all.
     pub(super) fn trust(&self, url: &HttpUrl) -> Result<Trust, ToolError> {
-        if self.allow_private || self.allowed.iter().any(|allowed| allowed.covers(url)) {
+        let endpoint = url.endpoint();
+        let is_allowed =
+            |entry: &Endpoint| endpoint.as_ref().is_some_and(|endpoint| covers(entry, endpoint));
+        if self.allow_private || self.allowed.iter().any(is_allowed) {
             return Ok(Trust::Anywhere);
         }
         match url.address().and_then(PrivateAddress::find) {
@@ -58,31 +61,9 @@ impl Guard {
     }
 }
 
-/// One entry of the list of allowed hosts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct AllowedHost {
-    host: Host,
-    /// Any port where absent.
-    port: Option<u16>,
-}
-
-impl AllowedHost {
-    fn parse(entry: &str) -> Option<Self> {
-        let entry = entry.trim();
-        if let Ok(address) = entry.parse::<Ipv6Addr>() {
-            return Some(Self { host: Host::Ipv6(address), port: None });
-        }
-        let (host, port) = match entry.rsplit_once(':') {
-            Some((host, port)) if !entry.ends_with(']') => (host, Some(port.parse().ok()?)),
-            _ => (entry, None),
-        };
-        let host = Host::parse(host.strip_suffix('.').unwrap_or(host)).ok()?;
-        Some(Self { host, port })
-    }
-
-    fn covers(&self, url: &HttpUrl) -> bool {
-        self.host == url.host() && self.port.is_none_or(|port| port == url.port())
-    }
+/// Tells whether an entry of the list of allowed hosts covers an endpoint; without a port it covers any.
+fn covers(entry: &Endpoint, endpoint: &Endpoint) -> bool {
+    entry.host() == endpoint.host() && entry.port().is_none_or(|port| Some(port) == endpoint.port())
 }
 
 /// An address that is not public, and was not allowed.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
+use convoke_core::{Endpoint, Resource};
 use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -101,22 +102,21 @@ impl HttpUrl {
         &self.0
     }
 
-    /// Returns the host in the form that is compared: without the dot at the end of a full name.
-    pub(crate) fn host(&self) -> Host {
-        match self.0.host() {
-            Some(Host::Domain(name)) => Host::Domain(name.trim_end_matches('.').to_owned()),
-            Some(Host::Ipv4(address)) => Host::Ipv4(address),
-            Some(Host::Ipv6(address)) => Host::Ipv6(address),
-            None => Host::Domain(String::new()),
-        }
+    /// Returns host and port as they are compared; nothing if the name of the host is broken.
+    pub(crate) fn endpoint(&self) -> Option<Endpoint> {
+        Endpoint::of(&self.0)
     }
 
-    /// Returns the host for rules and events: IPv6 without brackets.
+    /// Returns the host and port for rules and events.
+    pub(crate) fn resource(&self) -> Resource {
+        let endpoint = self.endpoint().map(|endpoint| endpoint.to_string());
+        Resource::Host(endpoint.unwrap_or_else(|| Endpoint::ANYWHERE.to_owned()))
+    }
+
+    /// Returns the host for messages: IPv6 without brackets.
     pub(crate) fn host_name(&self) -> String {
-        match self.host() {
-            Host::Ipv6(address) => address.to_string(),
-            other => other.to_string(),
-        }
+        let host = self.0.host_str().unwrap_or_default();
+        host.trim_matches(['[', ']']).trim_end_matches('.').to_owned()
     }
 
     /// Returns the address, where the host is one.
@@ -134,8 +134,9 @@ impl HttpUrl {
     }
 
     /// Returns host and port, for messages.
-    pub(super) fn place(&self) -> String {
-        format!("{}:{}", self.host(), self.port())
+    pub(crate) fn place(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        format!("{}:{}", host.trim_end_matches('.'), self.port())
     }
 
     pub(super) fn is_encrypted(&self) -> bool {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use convoke_core::{Category, Effects, Kind, Repeat, Resource};
+use convoke_core::{Category, Effects, Kind, Repeat};
 use convoke_tool::{FunctionTool, Tool, ToolContext};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use schemars::JsonSchema;
@@ -154,8 +154,5 @@ fn tool<A: Asks>(client: HttpClient, name: &str, description: &str) -> FunctionT
     .output::<Answer>()
     .fetches("url")
     .describe(|arguments| format!("{} {}", arguments.method(), arguments.url()))
-    .effects(|arguments| Effects {
-        reads: vec![Resource::Host(arguments.url().host_name())],
-        writes: Vec::new(),
-    })
+    .effects(|arguments| Effects { reads: vec![arguments.url().resource()], writes: Vec::new() })
 }

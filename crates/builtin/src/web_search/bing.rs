@@ -52,7 +52,7 @@ impl SearchProvider for Bing {
     }
 
     fn host(&self) -> Option<String> {
-        Some(self.0.base.host_name())
+        Some(self.0.base.place())
     }
 
     async fn search(

@@ -34,7 +34,7 @@ impl SearchProvider for DuckDuckGo {
     }
 
     fn host(&self) -> Option<String> {
-        Some(self.0.base.host_name())
+        Some(self.0.base.place())
     }
 
     async fn search(

@@ -82,7 +82,7 @@ impl SearchProvider for Google {
     }
 
     fn host(&self) -> Option<String> {
-        Some(self.endpoint.base.host_name())
+        Some(self.endpoint.base.place())
     }
 
     async fn search(

@@ -43,7 +43,7 @@ impl SearchProvider for Tavily {
     }
 
     fn host(&self) -> Option<String> {
-        Some(self.0.base.host_name())
+        Some(self.0.base.place())
     }
 
     async fn search(

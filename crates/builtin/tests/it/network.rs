@@ -10,8 +10,8 @@ use convoke_core::{
 };
 use convoke_tool::testing::Conformance;
 use convoke_tool::{
-    CallOptions, Decided, KindAuthorizer, ManualClock, MemorySink, Permission, Recorder,
-    ToolContext, ToolExecutor, ToolRegistry, ToolView,
+    Answer, Authorizer, CallOptions, Decided, Decision, KindAuthorizer, ManualClock, MemorySink,
+    Permission, Recorder, Request, ToolContext, ToolExecutor, ToolRegistry, ToolView, ask_with,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -194,7 +194,7 @@ async fn a_call_says_beforehand_what_it_does_and_whom_it_reaches() {
         panic!("not ready");
     };
     assert_eq!(prepared.description(), "GET http://example.org.:81/x");
-    assert_eq!(prepared.effects().reads, [Resource::Host("example.org".into())]);
+    assert_eq!(prepared.effects().reads, [Resource::Host("example.org:81".into())]);
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ async fn the_tool_says_what_it_is_and_whom_it_asks() {
         panic!("not ready");
     };
     assert_eq!(prepared.description(), "search the web for \"x\"");
-    let host = Resource::Host("html.duckduckgo.com".into());
+    let host = Resource::Host("html.duckduckgo.com:443".into());
     assert_eq!(*prepared.effects(), Effects { reads: vec![host], writes: Vec::new() });
 }
 

@@ -1,12 +1,12 @@
-//! What the arguments of a tool may name, wherever in them it is: commands, paths and hosts.
+//! Commands, paths and hosts that the arguments of a tool name, at any depth.
 //!
-//! Tools of our own say which of their arguments are what. Those of others do not, so every text that
-//! is named or looks like a command, a path or a host is taken for one. A guess can only forbid: what
-//! is found here never makes a rule allow a call.
+//! Convoke's own tools state which of their arguments are what. Foreign tools do not, so a text that is
+//! named or looks like a command, a path or a host is taken for one, and every other text and every key
+//! for a [mention](super::mention). A guess can only forbid: it never makes a rule allow a call.
 
 use serde_json::{Map, Value};
 
-use super::touch::host_of;
+use super::touch::{Bases, Reach, host_in, spellings};
 
 /// How deep arguments are looked into.
 const MAX_DEPTH: usize = 16;
@@ -75,7 +75,11 @@ pub(super) enum Certainty {
 pub(super) struct Named {
     pub(super) commands: Vec<Command>,
     pub(super) paths: Vec<String>,
-    pub(super) hosts: Vec<String>,
+    pub(super) hosts: Vec<Reach>,
+    /// Every key and every text.
+    pub(super) texts: Vec<String>,
+    /// Lists of texts, which may be a program with its arguments.
+    pub(super) lists: Vec<Vec<String>>,
     /// Whether there is more than was looked at.
     pub(super) more: bool,
 }
@@ -95,8 +99,11 @@ impl Named {
         }
         match value {
             Value::Object(map) => {
-                for (name, value) in map {
-                    let name = plain_name(name);
+                for (key, value) in map {
+                    if guessed {
+                        self.texts.push(key.clone());
+                    }
+                    let name = plain_name(key);
                     if !self.command(&name, value, map) {
                         self.value(&name, value, guessed, depth + 1);
                     } else if value.is_object() || value.is_array() {
@@ -105,6 +112,9 @@ impl Named {
                 }
             }
             Value::Array(items) => {
+                if guessed {
+                    self.lists.push(strings(value));
+                }
                 for item in items {
                     self.value(name, item, guessed, depth + 1);
                 }
@@ -120,6 +130,8 @@ impl Named {
                     self.text(name, text);
                 }
             }
+            // An address may be written as a number.
+            Value::Number(number) if guessed => self.texts.push(number.to_string()),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -175,21 +187,28 @@ impl Named {
     }
 
     fn push(&mut self, text: Text, certainty: Certainty) {
+        match &text {
+            Text::Line(line) => self.texts.push(line.clone()),
+            Text::Words(words) => {
+                self.texts.extend(words.iter().cloned());
+                self.lists.push(words.clone());
+            }
+        }
         self.commands.push(Command { text, certainty });
     }
 
     /// Takes a text that may be a path or an address.
     fn text(&mut self, name: &str, text: &str) {
-        self.hosts.extend(host_of(text));
-        if HOSTS.iter().any(|end| name.ends_with(end)) {
-            let host = text.split('/').next().unwrap_or(text);
-            self.hosts.push(host.to_ascii_lowercase());
-        }
+        self.texts.push(text.to_owned());
+        let is_host = HOSTS.iter().any(|end| name.ends_with(end)) || text.contains("://");
+        self.hosts.extend(is_host.then(|| host_in(text)).flatten());
         let named = PATHS.iter().any(|end| name.ends_with(end));
         let looks = text.starts_with(['/', '~', '.', '\\'])
             || (text.contains(['/', '\\']) && !text.contains(char::is_whitespace));
         if named || looks || is_file_url(text) {
-            for path in spellings(text) {
+            let spelled = spellings(text.trim(), &Bases::default());
+            let local = spelled.iter().filter_map(|text| local_path(text)).collect::<Vec<_>>();
+            for path in spelled.into_iter().chain(local) {
                 if !self.paths.contains(&path) {
                     self.paths.push(path);
                 }
@@ -215,31 +234,6 @@ fn is_file_url(text: &str) -> bool {
     text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
-/// Returns the paths that a text can stand for: as it is, decoded, without scheme and host.
-fn spellings(text: &str) -> Vec<String> {
-    let mut found = vec![text.to_owned()];
-    let mut decoded = text.to_owned();
-    // What was encoded twice is decoded by two programs.
-    for _ in 0..2 {
-        match decode(&decoded) {
-            Some(plainer) => {
-                found.push(plainer.clone());
-                decoded = plainer;
-            }
-            None => break,
-        }
-    }
-    let local: Vec<String> = found.iter().filter_map(|text| local_path(text)).collect();
-    found.extend(local);
-    let slashes: Vec<String> = found
-        .iter()
-        .filter(|text| text.contains('\\'))
-        .map(|text| text.replace('\\', "/"))
-        .collect();
-    found.extend(slashes);
-    found
-}
-
 /// Returns the path of a URL that leads to a file of this machine.
 fn local_path(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once(':')?;
@@ -256,20 +250,6 @@ fn local_path(text: &str) -> Option<String> {
         None => rest,
     };
     path.starts_with('/').then(|| path.to_owned())
-}
-
-/// Decodes `%41`; nothing if there is none.
-fn decode(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let code = text.get(at + 1..at + 3).filter(|_| *byte == b'%');
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        plain.push(code.unwrap_or(*byte));
-        at += if code.is_some() { 3 } else { 1 };
-    }
-    (plain.len() < bytes.len()).then(|| String::from_utf8_lossy(&plain).into_owned())
 }
 
 #[cfg(test)]
@@ -331,9 +311,19 @@ mod tests {
         }
         let text = json!({ "body": "and/or that is the question", "url": "https://h/etc" });
         assert_eq!(search(&text, true).paths, ["https://h/etc"]);
-        assert_eq!(search(&text, true).hosts, ["h:443"]);
-        let host = json!({ "remote": { "serverHost": "Example.com" } });
-        assert_eq!(search(&host, true).hosts, ["example.com"]);
+        let host = |text: &str| vec![Reach::Known(crate::Endpoint::parse(text).unwrap())];
+        assert_eq!(search(&text, true).hosts, host("h:443"));
+        let remote = json!({ "remote": { "serverHost": "Example.com" } });
+        assert_eq!(search(&remote, true).hosts, host("example.com"));
+    }
+
+    #[test]
+    fn every_key_and_every_text_is_kept() {
+        let arguments = json!({ "a": [{ "b": "c" }], "d": 12, "e": "{\"f\":\"g\"}", "h": true });
+        let found = search(&arguments, true);
+        assert_eq!(found.texts, ["a", "b", "c", "d", "12", "e", "f", "g", "{\"f\":\"g\"}", "h"]);
+        let found = search(&json!({ "argv": ["x", "rm", "y"], "list": ["a", "b"] }), true);
+        assert!(found.lists.contains(&vec!["a".to_owned(), "b".to_owned()]), "{found:?}");
     }
 
     #[test]

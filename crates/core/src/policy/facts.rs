@@ -6,11 +6,14 @@ use serde_json::Value;
 
 use super::arguments::{self, Certainty, Text};
 use super::descent::{Descent, Walked, walked};
+use super::mention::{Mentions, only_reads, words_are_data};
 use super::pattern::plain;
 use super::shell::{self, Line, Place, Role, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
 use crate::effect::{Effects, Resource};
+use crate::endpoint::Endpoint;
 use crate::spec::{Category, Kind, ToolSpec};
+use crate::variable;
 
 /// Where a call is made.
 #[derive(Clone, Debug, Default)]
@@ -40,14 +43,20 @@ pub struct Facts<'a> {
     pub starts_programs: bool,
     /// The paths it touches, as they were spelled.
     pub paths: Vec<String>,
-    /// The hosts it talks to, with their ports where known.
+    /// The hosts it talks to, as an [`Endpoint`] is written. A text that is none stands for any host.
     pub hosts: Vec<String>,
     /// The servers it asks beside their tools, as the names of those begin.
     pub servers: Vec<String>,
+    /// The variables it sets that can change what programs do.
+    pub sets: Vec<String>,
+    /// The variables that the session has set and that can change what programs do.
+    pub session_variables: Vec<String>,
     /// Where it is made.
     pub world: &'a World,
 }
 
+/// The most directories in arguments that paths in other arguments may start at.
+const MAX_ENTERED: usize = 4;
 /// Arguments that say where a command runs.
 const DIRECTORY_ARGUMENTS: &[&str] = &["working_directory", "workingDirectory", "cwd", "directory"];
 
@@ -60,15 +69,14 @@ impl<'a> Facts<'a> {
         agent: &'a str,
         world: &'a World,
     ) -> Self {
-        let urls = spec.effects.urls.iter().filter_map(|name| arguments.get(name)?.as_str());
-        let mut hosts: Vec<String> = urls.filter_map(super::touch::host_of).collect();
-        if hosts.is_empty() {
-            let named = effects.iter().filter_map(|(_, resource)| match resource {
-                Resource::Host(host) => Some(host.clone()),
-                Resource::Path(_) | Resource::Server(_) => None,
-            });
-            hosts = named.collect();
-        }
+        let hosts = effects.iter().filter_map(|(_, resource)| match resource {
+            Resource::Host(host) => Some(host.clone()),
+            _ => None,
+        });
+        let sets = effects.iter().filter_map(|(_, resource)| match resource {
+            Resource::Variable(name) => Some(name.clone()),
+            _ => None,
+        });
         Self {
             tool: &spec.name,
             category: spec.category,
@@ -77,8 +85,10 @@ impl<'a> Facts<'a> {
             agent,
             arguments,
             paths: effects.paths().map(|(_, path)| path.to_owned()).collect(),
-            hosts,
+            hosts: hosts.collect(),
             servers: effects.servers().map(str::to_owned).collect(),
+            sets: sets.filter(|name| !variable::is_harmless(name)).collect(),
+            session_variables: Vec::new(),
             world,
         }
     }
@@ -110,18 +120,23 @@ impl<'a> Facts<'a> {
             for command in &named.commands {
                 self.run(command, &directory, &mut parts);
             }
-            guessed = self.guessed(&named);
+            guessed = self.guessed(named);
         }
         // Where a program runs is touched too, but nothing more has to be allowed for it.
         if !parts.is_empty() && directory != self.world.directory {
             let paths = vec![Touch::At(plain(&directory, Path::new("/")))];
             parts.push(Part { paths, ..Part::new(Base::None) });
         }
-        let judged = parts.iter().any(|part| !matches!(part.base, Base::None));
+        let judged = parts.iter().any(|part| part.base.decides());
         if !judged || !self.paths.is_empty() || !self.hosts.is_empty() {
             parts.push(self.whole());
         }
         parts.extend(guessed);
+        parts.extend(self.sets.iter().map(|name| Part {
+            variable: Some(name.clone()),
+            directories: Bases::new(&self.world.directory, &[]).here(),
+            ..Part::new(Base::Variable(self.kind))
+        }));
         // A rule on all tools of a server is one on the server: it can forbid what is asked beside them.
         parts.extend(self.servers.iter().map(|start| {
             let directories = Bases::new(&self.world.directory, &[]).here();
@@ -131,21 +146,30 @@ impl<'a> Facts<'a> {
         parts
     }
 
-    /// What arguments may name besides what the tool says. It can be forbidden, and nothing more has to
-    /// be allowed for it.
-    fn guessed(&self, named: &arguments::Named) -> Option<Part> {
-        let bases = Bases::new(&self.world.directory, &[]).home(self.world.home.as_deref());
+    /// Returns everything that the arguments of a foreign tool may name. It can be forbidden, and nothing
+    /// more has to be allowed for it.
+    fn guessed(&self, named: arguments::Named) -> Option<Part> {
+        let home = self.world.home.as_deref();
+        let bases = Bases::new(&self.world.directory, &[]).home(home);
         let mut paths: Vec<Touch> =
             named.paths.iter().flat_map(|path| bases.resolve(path)).collect();
-        let mut hosts: Vec<Reach> = named.hosts.iter().cloned().map(Reach::Known).collect();
+        let mut hosts = named.hosts;
         if named.more {
             paths.push(Touch::Anywhere);
             hosts.push(Reach::Anywhere);
         }
-        let found = !paths.is_empty() || !hosts.is_empty();
+        if !self.is_foreign() {
+            return None;
+        }
+        // A relative path in one argument may start at the directory in another.
+        let absolute = named.texts.iter().filter(|text| text.starts_with(['/', '~']));
+        let entered: Vec<Word> = absolute.take(MAX_ENTERED).map(Word::literal).collect();
+        let starts = Bases::new(&self.world.directory, &entered).home(home);
+        let mentions = Mentions::of_texts(named.texts, named.lists, false, &starts);
         let walked = walked_by_tool(&paths);
         let directories = bases.here();
-        found.then(|| Part { paths, walked, directories, hosts, ..Part::new(Base::None) })
+        let base = if self.kind.only_looks() { Base::None } else { Base::Changes };
+        Some(Part { paths, walked, directories, hosts, mentions, ..Part::new(base) })
     }
 
     fn whole(&self) -> Part {
@@ -156,7 +180,7 @@ impl<'a> Facts<'a> {
             paths,
             walked,
             directories: bases.here(),
-            hosts: self.hosts.iter().cloned().map(Reach::Known).collect(),
+            hosts: self.hosts.iter().map(|host| reach(host)).collect(),
             ..Part::new(Base::Kind(self.kind))
         }
     }
@@ -186,7 +210,11 @@ impl<'a> Facts<'a> {
         let bases = Bases::new(directory, &line.directories).home(self.world.home.as_deref());
         let acts = line.commands.iter().any(|command| command.role == Role::Acts);
         let unread = line.unread.is_some();
-        if let Some(reason) = line.unread.or(line.opaque) {
+        let by_session = || {
+            let name = self.session_variables.first()?;
+            Some(format!("this session has set `{name}`, which can change what programs do"))
+        };
+        if let Some(reason) = line.unread.or(line.opaque).or_else(by_session) {
             let opaque = Some(format!("what the command does is not known: {reason}"));
             let directories = bases.here();
             parts.push(Part { directories, opaque, unread, ..Part::new(Base::Kind(self.kind)) });
@@ -194,16 +222,29 @@ impl<'a> Facts<'a> {
             let (command, directories) = (Some(Vec::new()), bases.here());
             parts.push(Part { command, directories, ..Part::new(Base::Kind(self.kind)) });
         }
+        let inputs: Vec<String> =
+            line.inputs.iter().filter_map(Word::text).map(str::to_owned).collect();
+        if !inputs.is_empty() {
+            let are_data = line.commands.iter().all(|command| words_are_data(&command.words));
+            let mentions = Mentions::of_texts(inputs, Vec::new(), are_data, &bases);
+            let directories = bases.here();
+            parts.push(Part { mentions, directories, ..Part::new(Base::None) });
+        }
         for command in line.commands {
             let base = match command.role {
                 Role::Acts => Base::Kind(self.kind),
                 Role::Stands => Base::None,
             };
+            if command.role == Role::Acts && !only_reads(&command.words) {
+                let (paths, directories) = (paths_in(&command.words, &bases), bases.here());
+                parts.push(Part { paths, directories, ..Part::new(Base::Changes) });
+            }
             parts.push(Part {
                 walked: walked(&command.words, &bases),
                 directories: bases.here(),
                 paths: paths_in(&command.words, &bases),
                 hosts: hosts_in(&command.words),
+                mentions: Mentions::of_command(&command.words, &bases),
                 command: Some(command.words),
                 ..Part::new(base)
             });
@@ -231,6 +272,10 @@ impl<'a> Facts<'a> {
     }
 }
 
+fn reach(host: &str) -> Reach {
+    Endpoint::parse(host).map_or(Reach::Anywhere, Reach::Known)
+}
+
 /// A tool that is given a directory may go into it.
 fn walked_by_tool(paths: &[Touch]) -> Vec<Walked> {
     let walked = |touch: &Touch| match touch {
@@ -246,6 +291,8 @@ pub(super) struct Part {
     pub(super) base: Base,
     /// The server that is asked, if it is that, as the names of its tools begin.
     server: Option<String>,
+    /// The variable that is set, if it is that.
+    pub(super) variable: Option<String>,
     /// The simple command, if it is one.
     pub(super) command: Option<Vec<Word>>,
     pub(super) paths: Vec<Touch>,
@@ -254,6 +301,8 @@ pub(super) struct Part {
     /// Where it may be done.
     pub(super) directories: Vec<Touch>,
     pub(super) hosts: Vec<Reach>,
+    /// Texts that may name something in any of their parts.
+    pub(super) mentions: Mentions,
     /// Why it is not known what it does.
     pub(super) opaque: Option<String>,
     /// Whether it could not even be read.
@@ -269,6 +318,17 @@ pub(super) enum Base {
     Kind(Kind),
     /// The table, for a file that a shell opens: like a file that a tool opens, or like the command.
     Redirection { kind: Kind, inside: bool },
+    /// Nothing: these are files that a program or tool may change, judged beside what it is.
+    Changes,
+    /// The table, but at least a question: it can change what programs do that are started later.
+    Variable(Kind),
+}
+
+impl Base {
+    /// Tells whether something has to be allowed here.
+    pub(super) const fn decides(self) -> bool {
+        !matches!(self, Self::None | Self::Changes)
+    }
 }
 
 impl Part {
@@ -276,11 +336,13 @@ impl Part {
         Self {
             base,
             server: None,
+            variable: None,
             command: None,
             paths: Vec::new(),
             walked: Vec::new(),
             directories: Vec::new(),
             hosts: Vec::new(),
+            mentions: Mentions::default(),
             opaque: None,
             unread: false,
         }
@@ -299,8 +361,19 @@ impl Part {
     /// Tells whether it is of a kind. What a shell opens is done by a program.
     pub(super) fn is_kind(&self, kind: Kind, of_call: Kind) -> bool {
         match self.base {
-            Base::None | Base::Kind(_) => kind == of_call,
+            Base::None | Base::Kind(_) | Base::Variable(_) => kind == of_call,
+            Base::Changes => kind == Kind::Edit || kind == of_call,
             Base::Redirection { kind: own, .. } => kind == own || kind == of_call,
+        }
+    }
+
+    /// Tells whether it changes files, as far as that is known.
+    pub(super) const fn changes_files(&self, of_call: Kind) -> bool {
+        match self.base {
+            Base::Changes => true,
+            Base::Redirection { kind, .. } => matches!(kind, Kind::Edit),
+            Base::Kind(_) => matches!(of_call, Kind::Edit | Kind::Delete | Kind::Move),
+            Base::None | Base::Variable(_) => false,
         }
     }
 
@@ -312,6 +385,9 @@ impl Part {
                 format!("`{}`", shown.join(" "))
             }
             _ if self.opaque.is_some() => "a command that cannot be read".to_owned(),
+            _ if self.variable.is_some() => {
+                format!("setting `{}`", self.variable.as_deref().unwrap_or_default())
+            }
             _ => match (self.base, self.paths.first()) {
                 (Base::Redirection { .. }, Some(Touch::At(path))) => {
                     format!("the redirection to `{}`", path.display())

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use super::descent::{Descent, Walked};
 use super::facts::{Facts, Part};
-use super::pattern::host_name;
 use super::rule::{Key, Rule};
 use super::touch::{Reach, Touch};
 
@@ -30,7 +29,7 @@ pub(super) struct Index {
     host_patterns: Numbers,
     /// By the directory that everything they cover lies in.
     directories: BTreeMap<String, Numbers>,
-    /// By the name of the file, or its ending after a dot.
+    /// By a name on the path, or the ending of the file's name after a dot; in lower case.
     names: HashMap<String, Numbers>,
     path_patterns: Numbers,
     /// All rules that look at what is done: for what is not known, each of them may hold.
@@ -117,24 +116,33 @@ impl Index {
     }
 
     fn commands(&self, part: &Part, found: &mut Numbers) {
-        let Some(program) = part.command.as_ref().and_then(|words| words.first()) else { return };
-        let Some(text) = program.text() else { return found.extend(&self.by_command) };
-        found.extend(&self.program_patterns);
-        let bare = text.rsplit('/').next().unwrap_or(text);
-        let lower = bare.to_ascii_lowercase();
-        for name in [text, bare, &lower] {
-            found.extend(self.programs.get(name).into_iter().flatten());
+        if self.by_command.is_empty() {
+            return;
+        }
+        let own = part.command.iter().flatten().take(1);
+        let mentioned = part.mentions.commands().iter().flatten();
+        let mut words = own.chain(mentioned).peekable();
+        if words.peek().is_some() {
+            found.extend(&self.program_patterns);
+        }
+        for word in words {
+            let Some(text) = word.text() else { return found.extend(&self.by_command) };
+            let bare = text.rsplit('/').next().unwrap_or(text);
+            let lower = bare.to_ascii_lowercase();
+            for name in [text, bare, &lower] {
+                found.extend(self.programs.get(name).into_iter().flatten());
+            }
         }
     }
 
     fn hosts(&self, part: &Part, found: &mut Numbers) {
-        if part.hosts.is_empty() || self.by_host.is_empty() {
+        if self.by_host.is_empty() {
             return;
         }
         found.extend(&self.host_patterns);
-        for reach in &part.hosts {
-            let Reach::Known(host) = reach else { return found.extend(&self.by_host) };
-            let name = host_name(host);
+        for reach in part.hosts.iter().chain(&part.mentions.found().hosts) {
+            let Reach::Known(endpoint) = reach else { return found.extend(&self.by_host) };
+            let name = endpoint.name();
             found.extend(self.hosts.get(&name).into_iter().flatten());
             for (dot, _) in name.match_indices('.') {
                 let below = name.get(dot..).unwrap_or_default();
@@ -147,11 +155,8 @@ impl Index {
         if self.by_path.is_empty() {
             return;
         }
-        if part.paths.is_empty() && part.walked.is_empty() {
-            return;
-        }
         found.extend(&self.path_patterns);
-        for touch in &part.paths {
+        for touch in part.paths.iter().chain(&part.mentions.found().paths) {
             let Touch::At(path) = touch else { return found.extend(&self.by_path) };
             self.path(path, found);
             if let Ok(relative) = path.strip_prefix(&facts.world.directory) {
@@ -195,8 +200,14 @@ impl Index {
             let directory = text.get(..slash).unwrap_or_default();
             found.extend(self.directories.get(directory).into_iter().flatten());
         }
-        let name = text.rsplit('/').next().unwrap_or(text);
-        found.extend(self.names.get(name).into_iter().flatten());
+        if self.names.is_empty() {
+            return;
+        }
+        let lower = text.to_lowercase();
+        for name in lower.split('/') {
+            found.extend(self.names.get(name).into_iter().flatten());
+        }
+        let name = lower.rsplit('/').next().unwrap_or(&lower);
         for (dot, _) in name.match_indices('.') {
             let ending = name.get(dot..).unwrap_or_default();
             found.extend(self.names.get(ending).into_iter().flatten());

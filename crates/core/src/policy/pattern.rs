@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::shell::Word;
+use crate::endpoint::Endpoint;
 use crate::glob;
 
 /// Whether a condition holds. Ordered: of two conditions that both have to hold, the lesser counts.
@@ -74,9 +75,10 @@ pub(super) struct PathPattern {
 struct Matcher(Arc<(Glob, OnceLock<GlobMatcher>)>);
 
 impl Matcher {
-    fn new(pattern: &str) -> Result<Self, String> {
+    fn new(pattern: &str, without_case: bool) -> Result<Self, String> {
         glob::check(pattern)?;
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        let mut builder = GlobBuilder::new(pattern);
+        let glob = builder.literal_separator(true).case_insensitive(without_case).build();
         let glob = glob.map_err(|error| error.kind().to_string())?;
         Ok(Self(Arc::new((glob, OnceLock::new()))))
     }
@@ -104,14 +106,23 @@ pub(super) enum Below {
 
 impl PathPattern {
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
+        Self::read(pattern, false)
+    }
+
+    /// Reads a pattern that does not tell upper from lower case.
+    pub(super) fn without_case(pattern: &str) -> Result<Self, String> {
+        Self::read(pattern, true)
+    }
+
+    fn read(pattern: &str, without_case: bool) -> Result<Self, String> {
         let anchored = pattern.starts_with('/');
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let whole = pattern.strip_suffix("/**").filter(|whole| !whole.is_empty());
         let start = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
         let (base, deeper) = base(pattern);
         Ok(Self {
-            glob: Matcher::new(pattern)?,
-            whole: whole.map(Matcher::new).transpose()?,
+            glob: Matcher::new(pattern, without_case)?,
+            whole: whole.map(|whole| Matcher::new(whole, without_case)).transpose()?,
             start: start.to_owned(),
             anchored,
             base,
@@ -155,16 +166,19 @@ impl PathPattern {
         Some(directory)
     }
 
-    /// Returns what the names of all files it covers are or end with, from a dot on; nothing if that is
-    /// not so.
-    pub(super) fn name(&self) -> Option<&str> {
+    /// Returns a name that every path it covers has, or an ending from a dot on that every file it covers
+    /// has, in lower case; nothing if there is none.
+    pub(super) fn name(&self) -> Option<String> {
         let pattern = self.glob.text();
-        let name = pattern.rsplit('/').next().unwrap_or(pattern);
-        let ending = name.strip_prefix('*').filter(|ending| ending.starts_with('.'));
         let plain =
             |text: &&str| !text.is_empty() && !text.contains(['*', '?', '[', ']', '{', '}', '\\']);
-        let braces = pattern.contains('{');
-        Some(ending.unwrap_or(name)).filter(plain).filter(|_| self.whole.is_none() && !braces)
+        if pattern.contains(['{', '\\']) {
+            return None;
+        }
+        let last = pattern.rsplit('/').next().unwrap_or(pattern);
+        let ending = last.strip_prefix('*').filter(|ending| ending.starts_with('.'));
+        let any = || pattern.rsplit('/').find(plain);
+        ending.filter(plain).or_else(any).map(str::to_lowercase)
     }
 
     /// Tells whether it can cover something that starts with this text.
@@ -215,64 +229,66 @@ pub(super) fn plain(path: &Path, directory: &Path) -> PathBuf {
 /// A host: `example.com`, `*.example.com` (every name below it), `*`, each with a port if it matters.
 #[derive(Clone, Debug)]
 pub(super) struct HostPattern {
-    name: String,
+    hosts: Hosts,
     port: Option<u16>,
+}
+
+#[derive(Clone, Debug)]
+enum Hosts {
+    Any,
+    /// Every name that ends like this, from a dot on.
+    Below(String),
+    One(Endpoint),
 }
 
 impl HostPattern {
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
-        let pattern = pattern.to_ascii_lowercase();
-        let (name, port) = split_port(&pattern);
-        let port = port.map(|port| port.parse().map_err(|_| format!("`{port}` is not a port")));
-        let inner = name.strip_prefix("*.").unwrap_or(name);
-        if name.is_empty() || name.contains('/') || (name != "*" && inner.contains('*')) {
-            return Err("a host is written `example.com`, `*.example.com` or `host:port`".into());
+        let wrong = || "a host is written `example.com`, `*.example.com` or `host:port`".to_owned();
+        if let Some(port) = pattern.strip_prefix('*').filter(|rest| !rest.starts_with('.')) {
+            let port = match port.strip_prefix(':') {
+                Some(port) => Some(port.parse().map_err(|_| format!("`{port}` is not a port"))?),
+                None if port.is_empty() => None,
+                None => return Err(wrong()),
+            };
+            return Ok(Self { hosts: Hosts::Any, port });
         }
-        Ok(Self { name: name.to_owned(), port: port.transpose()? })
-    }
-
-    /// Returns the name it covers, or from a dot on what names end with that it covers.
-    pub(super) fn ending(&self) -> Option<&str> {
-        match self.name.strip_prefix('*') {
-            Some("") => None,
-            Some(ending) => Some(ending),
-            None => Some(&self.name),
-        }
-    }
-
-    /// Tells whether it covers a host, written with its port or without. A port that is not known may
-    /// be the one that matters.
-    pub(super) fn covers(&self, host: &str) -> Holds {
-        let (_, port) = split_port(host);
-        let name = host_name(host);
-        let named = match self.name.strip_prefix('*') {
-            Some(below) => name.ends_with(below),
-            None => name == self.name,
+        let below = pattern.strip_prefix("*.");
+        let name = below.unwrap_or(pattern);
+        let endpoint = Endpoint::parse(name).filter(|_| !name.contains('*')).ok_or_else(wrong)?;
+        let port = endpoint.port();
+        let hosts = match below {
+            None => Hosts::One(endpoint),
+            Some(_) if endpoint.is_address() => return Err(wrong()),
+            Some(_) => Hosts::Below(format!(".{}", endpoint.name())),
         };
-        match (named, self.port, port.and_then(|port| port.parse::<u16>().ok())) {
-            (false, ..) => Holds::No,
-            (true, None, _) => Holds::Yes,
-            (true, Some(_), None) => Holds::Perhaps,
-            (true, Some(wanted), Some(port)) => (wanted == port).into(),
+        Ok(Self { hosts, port })
+    }
+
+    /// Returns the name it covers, or from a dot on what names end with that it covers; nothing if hosts
+    /// with other names may be covered.
+    pub(super) fn ending(&self) -> Option<String> {
+        match &self.hosts {
+            Hosts::Below(ending) => Some(ending.clone()),
+            Hosts::One(one) if !one.is_address() && !one.is_this_machine() => Some(one.name()),
+            Hosts::Any | Hosts::One(_) => None,
         }
     }
-}
 
-/// Returns the name of a host without its port, as it is compared. A name with a dot at its end is the
-/// same name.
-pub(super) fn host_name(host: &str) -> String {
-    let (name, _) = split_port(host);
-    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
-}
-
-/// Separates a port from a host; an IPv6 address has one only after its brackets.
-fn split_port(host: &str) -> (&str, Option<&str>) {
-    if let Some((address, rest)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        return (address, rest.strip_prefix(':'));
-    }
-    match host.split_once(':') {
-        Some((name, port)) if !port.contains(':') => (name, Some(port)),
-        _ => (host, None),
+    /// Tells whether it covers a host. A port that is not known may be the one that matters.
+    pub(super) fn covers(&self, endpoint: &Endpoint) -> Holds {
+        let named = match &self.hosts {
+            Hosts::Any => Holds::Yes,
+            Hosts::Below(ending) => endpoint.name().ends_with(ending).into(),
+            Hosts::One(one) if one.host() == endpoint.host() => Holds::Yes,
+            Hosts::One(one) if one.may_be(endpoint) => Holds::Perhaps,
+            Hosts::One(_) => Holds::No,
+        };
+        let port = match (self.port, endpoint.port()) {
+            (None, _) => Holds::Yes,
+            (Some(_), None) => Holds::Perhaps,
+            (Some(wanted), Some(port)) => (wanted == port).into(),
+        };
+        named.min(port)
     }
 }
 
@@ -335,10 +351,21 @@ impl CommandPattern {
                 (exact || by_name || by_case).into()
             }
         };
-        if wanted == "*" {
-            return named.min(words(&self.words, command));
+        match wanted.as_str() {
+            "*" => named.min(words(&self.words, command)),
+            _ if named == Holds::No => Holds::No,
+            _ => named.min(words(patterns, rest)),
         }
-        named.min(words(patterns, rest))
+    }
+
+    /// Tells whether it covers a command that any of the words starts.
+    pub(super) fn covers_tail(&self, sequence: &[Word]) -> bool {
+        let covers = |at: usize| {
+            let tail = sequence.get(at..).unwrap_or_default();
+            let starts = tail.first().and_then(Word::text).is_some_and(|text| !text.is_empty());
+            starts && self.covers(tail, true) != Holds::No
+        };
+        self.words.first().is_some_and(|program| program != "*") && (0..sequence.len()).any(covers)
     }
 }
 
@@ -468,12 +495,12 @@ mod tests {
     /// The built-in rules were compiled at every start, which took longer than all else there.
     #[test]
     fn a_glob_is_compiled_with_the_first_path_and_once_for_all_clones() {
-        let matcher = Matcher::new("**/.git/**").unwrap();
+        let matcher = Matcher::new("**/.git/**", false).unwrap();
         let clone = matcher.clone();
         assert!(matcher.0.1.get().is_none());
         assert!(clone.is_match(Path::new("/srv/.git/config")));
         assert!(matcher.0.1.get().is_some());
-        assert!(Matcher::new("a[b").is_err(), "what is wrong is said before");
+        assert!(Matcher::new("a[b", false).is_err(), "what is wrong is said before");
     }
 
     /// Compiling one that is too large panics, and reading one that is too deep ends the process.
@@ -483,13 +510,13 @@ mod tests {
             ["?", "*", "**/", "[!a]", "[!-~]", "{a,?}", "{?,*,}", "é", "[à-ü]", "[a-cx-z]", "\\*"];
         for part in dense {
             let whole = part.repeat(glob::MAX_BYTES / part.len());
-            let matcher = Matcher::new(&whole).unwrap();
+            let matcher = Matcher::new(&whole, false).unwrap();
             assert!(!matcher.is_match(Path::new("")) || part.contains('*'), "{part}");
         }
         let alternatives = format!("{{{}}}", "a?,".repeat(glob::MAX_BYTES / 3 - 1));
-        assert!(!Matcher::new(&alternatives).unwrap().is_match(Path::new("/a/b")));
+        assert!(!Matcher::new(&alternatives, false).unwrap().is_match(Path::new("/a/b")));
         let nested = |depth| format!("{}a{}", "{".repeat(depth), "}".repeat(depth));
-        assert!(Matcher::new(&nested(glob::MAX_DEPTH)).unwrap().is_match(Path::new("a")));
+        assert!(Matcher::new(&nested(glob::MAX_DEPTH), false).unwrap().is_match(Path::new("a")));
         for bad in [nested(glob::MAX_DEPTH + 1), nested(500_000), "?".repeat(1_000_000)] {
             assert!(PathPattern::new(&bad).is_err());
         }
@@ -531,12 +558,20 @@ mod tests {
             ("example.com:8080", "example.com:80", Holds::No),
             ("example.com:8080", "example.com", Holds::Perhaps),
             ("*", "any.where", Holds::Yes),
+            ("*:80", "any.where:80", Holds::Yes),
+            ("*:80", "any.where:81", Holds::No),
             ("[::1]:80", "[::1]:80", Holds::Yes),
+            ("0x7f.1", "127.0.0.1", Holds::Yes),
+            ("127.0.0.1", "::ffff:7f00:1", Holds::Yes),
+            ("127.0.0.1", "localhost", Holds::Perhaps),
+            ("localhost", "[::1]:80", Holds::Perhaps),
+            ("BÜCHER.example", "xn--bcher-kva.example", Holds::Yes),
         ] {
-            let covered = HostPattern::new(pattern).unwrap().covers(host);
+            let endpoint = Endpoint::parse(host).unwrap();
+            let covered = HostPattern::new(pattern).unwrap().covers(&endpoint);
             assert_eq!(covered, expected, "{pattern} on {host}");
         }
-        for bad in ["", "a*b", "http://x", "x:port", "*.*.x"] {
+        for bad in ["", "a*b", "http://x", "x:port", "*.*.x", "*x", "*:x", "*.1.2.3.4", "a b"] {
             assert!(HostPattern::new(bad).is_err(), "{bad}");
         }
     }

@@ -102,7 +102,7 @@ fn rule_for(facts: &Facts<'_>, part: &Part) -> Option<RuleSpec> {
         (None, Base::Kind(kind)) => {
             let host = match part.hosts.as_slice() {
                 [] => None,
-                [Reach::Known(host)] => Some(host.clone()),
+                [Reach::Known(endpoint)] => Some(endpoint.to_string()),
                 _ => return None,
             };
             let path = match part.paths.as_slice() {
@@ -115,7 +115,11 @@ fn rule_for(facts: &Facts<'_>, part: &Part) -> Option<RuleSpec> {
             };
             Some(RuleSpec { path, host, ..of_tool() })
         }
-        (Some(_), _) | (None, Base::None) => None,
+        (None, Base::Variable(_)) => {
+            let args = std::iter::once(("key".to_owned(), part.variable.clone()?)).collect();
+            Some(RuleSpec { args, ..of_tool() })
+        }
+        (Some(_), _) | (None, Base::None | Base::Changes) => None,
     }
 }
 

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::descent::{Descent, Walked};
-use super::facts::{Facts, Part};
+use super::facts::{Base, Facts, Part};
 use super::pattern::{Below, CommandPattern, Holds, HostPattern, PathPattern, plain, wildcard};
 use super::shell::{self, Place, Role};
-use super::touch::{Reach, Touch, host_of};
+use super::touch::{Reach, Touch};
+use crate::endpoint::Endpoint;
 use crate::permission::Permission;
 use crate::spec::{Category, Kind};
 
@@ -164,6 +165,9 @@ pub struct Rule {
     place: Option<String>,
     /// Whether it holds for everything that starts programs, and for nothing else.
     on_programs: bool,
+    /// Whether it holds for every change of files that are known to be those of its path, and for
+    /// nothing else.
+    on_changes: bool,
 }
 
 impl Rule {
@@ -196,6 +200,7 @@ impl Rule {
             place,
             spec,
             on_programs: false,
+            on_changes: false,
         };
         if !rule.has_conditions() {
             let message = "a rule needs a condition: `tool: \"*\"` holds for every call".into();
@@ -216,7 +221,30 @@ impl Rule {
             host: None,
             place,
             on_programs: true,
+            on_changes: false,
         }
+    }
+
+    /// Makes a rule that asks before files are changed, by whatever tool, command or redirection. The
+    /// path is compared without upper and lower case.
+    pub fn on_changes(path: &str, reason: &str, place: String) -> Result<Self, RuleError> {
+        let pattern = PathPattern::without_case(path).map_err(|message| RuleError {
+            key: "path",
+            item: None,
+            message,
+        })?;
+        let mut spec = RuleSpec::path(Permission::Ask, path);
+        spec.reason = Some(reason.to_owned());
+        Ok(Self {
+            spec,
+            command: None,
+            path: Some(pattern),
+            directory: None,
+            host: None,
+            place: Some(place),
+            on_programs: false,
+            on_changes: true,
+        })
     }
 
     /// Checks the examples that a rule carries. Returns every one that is not as it says.
@@ -262,8 +290,8 @@ impl Rule {
             return pattern.covers(&plain(Path::new(example), root), root);
         }
         if let Some(pattern) = &self.host {
-            let host = host_of(example).unwrap_or_else(|| example.to_owned());
-            return pattern.covers(&host) == Holds::Yes;
+            let endpoint = Endpoint::of_url(example).or_else(|| Endpoint::parse(example));
+            return endpoint.is_some_and(|endpoint| pattern.covers(&endpoint) == Holds::Yes);
         }
         self.spec.tool.as_deref().is_none_or(|pattern| wildcard(pattern, example))
     }
@@ -334,12 +362,12 @@ impl Rule {
             return Key::Program(pattern.program().map(str::to_owned));
         }
         if let Some(pattern) = &self.host {
-            return Key::Host(pattern.ending().map(str::to_owned));
+            return Key::Host(pattern.ending());
         }
         if let Some(pattern) = &self.path {
             return match (pattern.directory(), pattern.name()) {
                 (Some(directory), _) => Key::Directory(directory.to_owned()),
-                (None, Some(name)) => Key::Name(name.to_owned()),
+                (None, Some(name)) => Key::Name(name),
                 (None, None) => Key::AnyPath,
             };
         }
@@ -355,7 +383,9 @@ impl Rule {
 
     /// Tells whether it is about paths, and all else that it says is so for a call.
     pub(super) fn is_on_paths_of(&self, facts: &Facts<'_>) -> bool {
-        self.path.is_some()
+        let changes = matches!(facts.kind, Kind::Edit | Kind::Delete | Kind::Move);
+        (!self.on_changes || changes)
+            && self.path.is_some()
             && self.command.is_none()
             && self.host.is_none()
             && self.spec.kind.is_none_or(|kind| kind == facts.kind)
@@ -383,13 +413,31 @@ impl Rule {
 
     /// Tells whether it holds for one thing that a call would do.
     pub(super) fn holds(&self, facts: &Facts<'_>, part: &Part) -> Holds {
+        if let (true, Some(pattern)) = (self.on_changes, &self.path) {
+            let is_one = |touch: &Touch| match touch {
+                Touch::At(path) => pattern.covers(path, &facts.world.directory),
+                Touch::Below(start) => pattern.covers(Path::new(start), &facts.world.directory),
+                Touch::Anywhere => false,
+            };
+            return (part.changes_files(facts.kind) && part.paths.iter().any(is_one)).into();
+        }
+        // Who allows a tool has not thought of every variable.
+        if part.variable.is_some() && self.allows() && self.spec.args.is_empty() {
+            return Holds::No;
+        }
         let of_kind = self.spec.kind.is_none_or(|kind| part.is_kind(kind, facts.kind));
         if !of_kind || !self.fits(facts, part.tool(facts)) {
             return Holds::No;
         }
         let looks_inside = self.command.is_some() || self.path.is_some() || self.host.is_some();
         let found = self.command(facts, part).min(self.paths(facts, part)).min(self.hosts(part));
-        let found = found.min(self.directory(facts, part));
+        let mut found = found.min(self.directory(facts, part));
+        // Of a program it is not known whether it changes the files that it names.
+        if matches!(part.base, Base::Changes)
+            && self.spec.kind.is_some_and(|kind| kind != facts.kind)
+        {
+            found = found.min(Holds::Perhaps);
+        }
         if looks_inside && part.opaque.is_some() { found.max(Holds::Perhaps) } else { found }
     }
 
@@ -412,10 +460,18 @@ impl Rule {
                     && self.directory.is_none()
                     && pattern.is_relative()
                     && !part.is_in(&facts.world.directory);
-                if elsewhere { Holds::No } else { pattern.covers(words, !self.allows()) }
+                if elsewhere {
+                    return Holds::No;
+                }
+                pattern.covers(words, !self.allows()).max(self.mentioned(part, pattern))
             }
-            (Some(_), None) => Holds::No,
+            (Some(pattern), None) => self.mentioned(part, pattern),
         }
+    }
+
+    fn mentioned(&self, part: &Part, pattern: &CommandPattern) -> Holds {
+        let mut sequences = part.mentions.commands().iter();
+        perhaps(!self.allows() && sequences.any(|sequence| pattern.covers_tail(sequence)))
     }
 
     fn directory(&self, facts: &Facts<'_>, part: &Part) -> Holds {
@@ -436,10 +492,16 @@ impl Rule {
             (Below::Here, _) | (Below::Anywhere, Descent::Sure) => true,
             (Below::Nothing, _) | (Below::Anywhere, Descent::Perhaps) => false,
         };
-        if !self.allows() && part.walked.iter().any(is_below) {
-            return named.max(Holds::Below);
+        if self.allows() || named == Holds::Yes {
+            return named;
         }
-        named
+        let mut mentioned = part.mentions.found().paths.iter();
+        if named == Holds::Perhaps
+            || mentioned.any(|touch| covers(pattern, touch, facts) != Holds::No)
+        {
+            return Holds::Perhaps;
+        }
+        if part.walked.iter().any(is_below) { Holds::Below } else { Holds::No }
     }
 
     fn hosts(&self, part: &Part) -> Holds {
@@ -451,7 +513,11 @@ impl Rule {
             Reach::Known(host) => pattern.covers(host),
             Reach::Anywhere => Holds::Perhaps,
         };
-        self.over(part.hosts.iter().map(covers))
+        let named = self.over(part.hosts.iter().map(covers));
+        if self.allows() || named != Holds::No {
+            return named;
+        }
+        perhaps(part.mentions.found().hosts.iter().any(|reach| covers(reach) != Holds::No))
     }
 
     /// A rule that allows has to cover everything a call touches, one that forbids only something.
@@ -459,6 +525,10 @@ impl Rule {
         let found = if self.allows() { each.min() } else { each.max() };
         found.unwrap_or(Holds::No)
     }
+}
+
+fn perhaps(holds: bool) -> Holds {
+    if holds { Holds::Perhaps } else { Holds::No }
 }
 
 fn covers(pattern: &PathPattern, touch: &Touch, facts: &Facts<'_>) -> Holds {

@@ -38,6 +38,8 @@ pub(super) struct Line {
     pub(super) writes: Vec<Word>,
     /// Files it would read by redirection.
     pub(super) reads: Vec<Word>,
+    /// Texts it would hand to programs or variables: here-documents, here-strings, assigned values.
+    pub(super) inputs: Vec<Word>,
     /// Directories it would change to.
     pub(super) directories: Vec<Word>,
     /// Why it cannot be known what the line would do.

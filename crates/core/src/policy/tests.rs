@@ -192,7 +192,8 @@ fn commands_cannot_be_smuggled_in_other_arguments() {
         (json!({ "command": "echo 'unfinished" }), Ask),
         (json!({ "script": "() => 'not a shell" }), Ask),
         (json!({ "script": "ls" }), Allow),
-        (json!({ "title": "about rm x" }), Allow),
+        (json!({ "title": "about rm x" }), Ask),
+        (json!({ "title": "about the farm" }), Allow),
     ] {
         assert_eq!(call(&full, &foreign_tool(), &arguments).permission, expected, "{arguments}");
     }
@@ -224,7 +225,7 @@ fn a_guess_never_allows() {
 /// gemini-cli 4.20: patterns for the tools of a server hold for them.
 #[test]
 fn rules_on_paths_and_hosts_hold_for_tools_of_others() {
-    use Permission::{Allow, Deny};
+    use Permission::{Allow, Ask, Deny};
     let policy = Policy::new(Mode::Full).layer(user([
         RuleSpec::path(Deny, "~/.ssh/**"),
         RuleSpec::path(Deny, "secret/**"),
@@ -240,7 +241,7 @@ fn rules_on_paths_and_hosts_hold_for_tools_of_others() {
         (json!({ "uri": "file://localhost/home/u/%2essh/id" }), Deny),
         (json!({ "fileName": "secret/key" }), Deny),
         (json!({ "url": "https://a.evil.example/x" }), Deny),
-        (json!({ "text": "get https://a.evil.example/x" }), Deny),
+        (json!({ "text": "get https://a.evil.example/x" }), Ask),
         (json!({ "host": "a.evil.example" }), Deny),
         (json!({ "path": "src/a" }), Allow),
         (json!({ "note": "nothing about secrets" }), Allow),

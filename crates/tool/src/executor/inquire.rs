@@ -1,33 +1,49 @@
 //! In the middle of a call: a person is asked what it has to know.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use convoke_core::{AgentPath, CallId, EventBody, Kind};
+use convoke_core::{AgentPath, CallId, Effects, Endpoint, EventBody, Kind, Resource, ToolCall};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::ToolExecutor;
 use super::ask::Heard;
 use super::end::for_event;
+use super::prepare::decide_contained;
 use crate::approve::{Answer, Consent, Objection, Question};
+use crate::authorize::{Decision, Request};
 use crate::environment::looks_like_credential;
 use crate::form::Form;
 use crate::inquire::{Inquirer, Inquiry};
 use crate::record::RecordError;
+use crate::registry::Entry;
 
 /// Asks for one call.
-#[derive(Debug)]
 pub(super) struct Asking {
     executor: ToolExecutor,
     tool_name: String,
+    entry: Option<Arc<Entry>>,
+    arguments: Arc<Value>,
     /// An answer names its call, so a call has one question at a time.
     turn: Mutex<()>,
 }
 
 impl Asking {
-    pub(super) fn of(executor: ToolExecutor, tool_name: String) -> Self {
-        Self { executor, tool_name, turn: Mutex::default() }
+    pub(super) fn of(
+        executor: ToolExecutor,
+        tool_name: String,
+        entry: Option<Arc<Entry>>,
+        arguments: Arc<Value>,
+    ) -> Self {
+        Self { executor, tool_name, entry, arguments, turn: Mutex::default() }
+    }
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Asking").field("tool_name", &self.tool_name).finish_non_exhaustive()
     }
 }
 
@@ -38,6 +54,31 @@ impl Inquirer for Asking {
         // What cannot be recorded has not been asked; the run ends for that reason.
         let answered = self.executor.inquire(call, &self.tool_name, inquiry).await;
         answered.unwrap_or(Answer::Nobody)
+    }
+
+    fn decide_host(&self, call: &CallId, host: &Endpoint) -> Decision {
+        let executor = &self.executor.0;
+        let Some(entry) = &self.entry else {
+            let (rule, reason) = ("no tool".to_owned(), "its tool is gone".to_owned());
+            return Decision::Deny { rule, reason };
+        };
+        let effects = Effects { reads: vec![Resource::Host(host.to_string())], writes: Vec::new() };
+        let granted = executor.granted.0.borrow().clone();
+        let request = Request {
+            call: &ToolCall::new(call.clone(), &self.tool_name, Value::clone(&self.arguments)),
+            spec: entry.tool.spec(),
+            effects: &effects,
+            description: &format!("go on to {host}"),
+            agent: executor.recorder.agent(),
+            linked: &[],
+            granted: &granted,
+            context: &executor.context,
+        };
+        decide_contained(executor.authorizer.as_ref(), &request).0
+    }
+
+    fn tool_name(&self) -> &str {
+        &self.tool_name
     }
 
     fn agent(&self) -> &AgentPath {

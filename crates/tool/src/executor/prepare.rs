@@ -41,6 +41,8 @@ pub struct PreparedCall {
     pub(super) options: CallOptions,
     /// What it was asked with, where hooks have a say about it.
     pub(super) arguments: Option<Arc<Value>>,
+    /// What it was asked with.
+    pub(super) called_with: Arc<Value>,
     pub(super) question: Option<Question>,
     /// What it must not see.
     pub(super) forbidden: Forbidden,
@@ -260,6 +262,7 @@ impl ToolExecutor {
                 kind,
                 repeat,
                 options,
+                called_with: Arc::clone(&arguments),
                 arguments: Some(arguments).filter(|_| !self.0.hooks.is_empty()),
                 question,
                 forbidden,

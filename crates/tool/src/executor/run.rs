@@ -92,6 +92,7 @@ impl ToolExecutor {
             forbidden,
             kind,
             files,
+            called_with,
             ..
         } = prepared;
         let Some(invocation) = invocation.take() else {
@@ -115,7 +116,12 @@ impl ToolExecutor {
         {
             return Ran::Ended(ticket.failed(error, None));
         }
-        let inquirer = Arc::new(Asking::of(self.clone(), tool_name.clone()));
+        let inquirer = Arc::new(Asking::of(
+            self.clone(),
+            tool_name.clone(),
+            ticket.entry().cloned(),
+            called_with,
+        ));
         let (recorder, entered) = (self.0.recorder.clone(), Arc::clone(&self.0.entered));
         let progress = ProgressSender::new(recorder, ticket.call().clone(), tool_name, entered);
         let token = self.0.context.cancellation().child_token();

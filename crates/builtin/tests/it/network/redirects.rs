@@ -101,3 +101,77 @@ async fn a_redirect_to_something_that_is_no_web_address_fails() {
         fails(&result, ErrorKind::Failed, "redirects to where it cannot be followed");
     }
 }
+
+/// Allows every host but two: one is denied, one is asked about.
+#[derive(Debug)]
+struct ByHost {
+    denied: String,
+    asked: String,
+}
+
+impl Authorizer for ByHost {
+    fn decide(&self, request: &Request<'_>) -> Decision {
+        let reaches = |host: &str| request.effects.reads.contains(&Resource::Host(host.to_owned()));
+        let rule = "by host".to_owned();
+        if reaches(&self.denied) {
+            return Decision::Deny { rule, reason: "a rule denies it".to_owned() };
+        }
+        if reaches(&self.asked) {
+            let reason = "a rule asks about it".to_owned();
+            return Decision::Ask { rule, reason, proposal: Vec::new() };
+        }
+        Decision::Allow { rule }
+    }
+}
+
+fn host_of(server: &Server) -> String {
+    server.url("").trim_start_matches("http://").trim_end_matches('/').to_owned()
+}
+
+/// Follows a redirect from one server to another, which is denied or asked about.
+async fn redirected(denied: bool, answer_is: Option<bool>) -> (ToolResult, usize, String) {
+    let other = Server::start(|_| vec![Step::Send(answer(200, &[], "other"))]).await;
+    let away = other.url("/end");
+    let first = Server::start(move |_| redirect(302, &away)).await;
+    let host = host_of(&other);
+    let nowhere = || "nowhere".to_owned();
+    let by_host = match denied {
+        true => ByHost { denied: host.clone(), asked: nowhere() },
+        false => ByHost { denied: nowhere(), asked: host.clone() },
+    };
+    let mut builder = builder(open(), ToolContext::builder("task").build()).authorizer(by_host);
+    if let Some(yes) = answer_is {
+        builder = builder.approver(ask_with(move |question| async move {
+            assert!(question.inquiry.is_some(), "{question:?}");
+            if yes { Answer::yes() } else { Answer::no() }
+        }));
+    }
+    let call = ToolCall::new("c1", "http_get", json!({ "url": first.url("/") }));
+    let result = builder.build().execute_with(call, CallOptions::timeout(PATIENCE)).await;
+    (result, other.received().len(), host)
+}
+
+#[tokio::test]
+async fn a_redirect_to_a_denied_host_is_not_followed() {
+    let (result, reached, host) = redirected(true, Some(true)).await;
+    fails(&result, ErrorKind::Permission, &format!("redirected to `{host}`: a rule denies it"));
+    assert_eq!(reached, 0);
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_is_a_question_where_the_policy_asks() {
+    let (result, reached, _) = redirected(false, Some(true)).await;
+    assert!(result.success(), "{result:?}");
+    assert_eq!(reached, 1);
+    let (result, reached, host) = redirected(false, Some(false)).await;
+    fails(&result, ErrorKind::Permission, &format!("redirected to `{host}`: the user said no"));
+    assert_eq!(reached, 0);
+}
+
+#[tokio::test]
+async fn a_redirect_is_refused_with_its_host_where_nobody_can_be_asked() {
+    let (result, reached, host) = redirected(false, None).await;
+    let says = format!("redirected to `{host}`: a rule asks about it, and nobody can be asked");
+    fails(&result, ErrorKind::Permission, &says);
+    assert_eq!(reached, 0);
+}

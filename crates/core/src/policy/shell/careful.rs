@@ -4,33 +4,7 @@
 use brush_parser::ast::BinaryPredicate;
 
 use super::{Word, sed};
-
-/// Variables that change how a program looks, not what it runs or where it connects to.
-const HARMLESS: &[&str] = &[
-    "CARGO_TERM_COLOR",
-    "CI",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLUMNS",
-    "DEBIAN_FRONTEND",
-    "FORCE_COLOR",
-    "LANG",
-    "LANGUAGE",
-    "LINES",
-    "NODE_ENV",
-    "NO_COLOR",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONUNBUFFERED",
-    "RUST_BACKTRACE",
-    "RUST_LOG",
-    "TERM",
-    "TZ",
-];
-
-/// Tells whether a program can be given this variable without changing what it does.
-pub(super) fn is_harmless_for_programs(name: &str) -> bool {
-    HARMLESS.contains(&name) || name.starts_with("LC_")
-}
+pub(super) use crate::variable::is_harmless as is_harmless_for_programs;
 
 /// Tells whether the shell can set this variable without changing what programs do. Names in small
 /// letters are the line's own: programs listen to capitals, but for proxies.

@@ -14,26 +14,53 @@ pub(super) enum Given {
     Programs(Vec<Vec<Word>>),
 }
 
-/// Programs that take code from an option, and from their input if they are given no file. With their
-/// names, whatever version they have after it.
-const INTERPRETERS: &[(&str, &[char], &[&str])] = &[
-    ("python", &['c'], &[]),
-    ("pypy", &['c'], &[]),
-    ("perl", &['e', 'E'], &[]),
-    ("ruby", &['e'], &[]),
-    ("node", &['e', 'p'], &["--eval", "--print"]),
-    ("nodejs", &['e', 'p'], &["--eval", "--print"]),
-    ("bun", &['e', 'p'], &["--eval", "--print", "-e"]),
-    ("deno", &[], &["eval", "repl"]),
-    ("php", &['r', 'R', 'B', 'E'], &[]),
-    ("lua", &['e'], &[]),
-    ("luajit", &['e'], &[]),
-    ("julia", &['e', 'E'], &["--eval", "--print"]),
-    ("Rscript", &['e'], &[]),
-    ("guile", &['c'], &[]),
-    ("osascript", &['e'], &[]),
-    ("tclsh", &[], &[]),
+/// A program that takes code from an option, and from its input if it is given no file.
+struct Interpreter {
+    /// The name, whatever version comes after it.
+    name: &'static str,
+    /// Short options with code.
+    code: &'static str,
+    /// Short options whose value is the next word.
+    valued: &'static str,
+}
+
+const fn interpreter(name: &'static str, code: &'static str, valued: &'static str) -> Interpreter {
+    Interpreter { name, code, valued }
+}
+
+const INTERPRETERS: &[Interpreter] = &[
+    interpreter("python", "c", "WXQ"),
+    interpreter("pypy", "c", "WX"),
+    interpreter("ipython", "c", ""),
+    interpreter("perl", "eE", "IMm"),
+    interpreter("ruby", "e", "IrCE"),
+    interpreter("jruby", "e", "IrCE"),
+    interpreter("irb", "e", "Ir"),
+    interpreter("node", "ep", "rC"),
+    interpreter("nodejs", "ep", "rC"),
+    interpreter("tsx", "ep", "rC"),
+    interpreter("ts-node", "ep", "rCPO"),
+    interpreter("bun", "ep", "rc"),
+    interpreter("deno", "e", "cL"),
+    interpreter("php", "rRBEF", "cdzt"),
+    interpreter("lua", "e", "l"),
+    interpreter("luajit", "e", "ljb"),
+    interpreter("julia", "eE", "LptCJ"),
+    interpreter("Rscript", "e", ""),
+    interpreter("guile", "c", "Ll"),
+    interpreter("osascript", "e", "ls"),
+    interpreter("elixir", "e", "rS"),
+    interpreter("scala", "e", ""),
+    interpreter("groovy", "e", ""),
+    interpreter("racket", "e", "ltf"),
+    interpreter("ghc", "e", ""),
+    interpreter("tclsh", "", ""),
 ];
+/// Long options and first words with code.
+const CODE_WORDS: &[&str] = &["--eval", "--print", "--exec", "--run", "--command", "eval", "repl"];
+/// Long options whose value is the next word.
+const VALUED_WORDS: &[&str] =
+    &["--conditions", "--import", "--loader", "--experimental-loader", "--require", "--env-file"];
 
 /// Programs whose input can start others.
 const OBEYING_INPUT: &[&str] =
@@ -68,19 +95,8 @@ const RUNNERS: &[(&str, &[&str])] = &[
 pub(super) fn given(program: &str, arguments: &[Word]) -> Option<Given> {
     let texts = || arguments.iter().map(|word| word.text().unwrap_or("-"));
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    if let Some((_, short, long)) = INTERPRETERS.iter().find(|(known, ..)| *known == name) {
-        let asks = texts().all(|text| text.starts_with("--v") || text == "-V" || text == "--help");
-        let mut before_file = texts().take_while(|text| text.starts_with('-'));
-        let by_option = before_file.any(|text| {
-            let is_long = text.starts_with("--");
-            let attached = text.split('=').next().unwrap_or(text);
-            long.contains(&attached) || (!is_long && text.contains(*short)) || text == "-"
-        });
-        let by_word = texts().next().is_some_and(|text| long.contains(&text));
-        let has_file =
-            texts().any(|text| !text.starts_with('-')) || texts().any(|text| text == "-m");
-        let shows = !arguments.is_empty() && asks;
-        return (by_option || by_word || !(has_file || shows)).then_some(Given::Code);
+    if let Some(known) = INTERPRETERS.iter().find(|known| known.name == name) {
+        return known.takes_code(&texts().collect::<Vec<_>>()).then_some(Given::Code);
     }
     let is_code = match program {
         "make" | "gmake" | "bmake" => texts().any(is_code_for_make),
@@ -101,6 +117,51 @@ pub(super) fn given(program: &str, arguments: &[Word]) -> Option<Given> {
     // The name of a toolchain comes first.
     let at = if program == "rustup" { at + 1 } else { at };
     Some(Given::Programs(started(arguments.get(at..).unwrap_or_default())))
+}
+
+impl Interpreter {
+    /// Tells whether it is given code, by an option or through its input.
+    fn takes_code(&self, words: &[&str]) -> bool {
+        let mut words = words.iter().copied();
+        let mut shows = false;
+        let first = words.clone().next();
+        while let Some(word) = words.next() {
+            let name = word.split('=').next().unwrap_or(word);
+            let is_code_word = CODE_WORDS.contains(&name);
+            if is_code_word && (name.starts_with('-') || first == Some(word)) {
+                return true;
+            }
+            if VALUED_WORDS.contains(&word) {
+                words.next();
+                continue;
+            }
+            match word.strip_prefix('-') {
+                // Everything after a file, or after a module of Python, is for the file.
+                None => return is_code_word || is_input(word),
+                Some("m") if self.name.starts_with("py") => return false,
+                Some("") => return true,
+                Some("-") => return words.next().is_none_or(is_input),
+                Some(long) if long.starts_with('-') => {
+                    shows |= matches!(word, "--version" | "--help" | "--check" | "--test");
+                }
+                Some(letters) => {
+                    if letters.contains(|letter| self.code.contains(letter)) {
+                        return true;
+                    }
+                    shows |= matches!(letters, "V" | "v" | "h" | "i");
+                    if letters.ends_with(|letter| self.valued.contains(letter)) {
+                        words.next();
+                    }
+                }
+            }
+        }
+        !shows
+    }
+}
+
+/// Tells whether a file is the input of the program.
+fn is_input(file: &str) -> bool {
+    file == "-" || file.starts_with("/dev/") || file.starts_with("/proc/")
 }
 
 /// Returns what may be the program and its arguments. The word after an option may be its value.
@@ -149,6 +210,21 @@ mod tests {
             ("python3", "-", true),
             ("python3", "script.py -c", false),
             ("python3", "-m pytest", false),
+            ("python3", "-m pytest -c x", false),
+            ("python3", "-X dev -c x", true),
+            ("python3", "-W ignore", true),
+            ("python3", "-W ignore script.py", false),
+            ("python3", "-u script.py -c", false),
+            ("python3", "/dev/stdin", true),
+            ("perl", "-I lib -e x", true),
+            ("perl", "-I lib script.pl", false),
+            ("node", "-r fs -p x", true),
+            ("node", "-r ts-node/register app.ts", false),
+            ("node", "--require fs --eval x", true),
+            ("node", "--test", false),
+            ("ruby", "-rjson -e x", true),
+            ("php", "-d a=b -r x", true),
+            ("php", "artisan -r", false),
             ("python3", "--version", false),
             ("perl", "-ne x f", true),
             ("perl", "script.pl", false),

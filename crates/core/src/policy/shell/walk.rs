@@ -265,18 +265,22 @@ impl<'a> Walk<'a> {
             }
         }
         match &assignment.value {
-            AssignmentValue::Scalar(word) => {
-                self.word(word, depth);
-            }
+            AssignmentValue::Scalar(word) => self.input(word, depth),
             AssignmentValue::Array(items) => {
                 for (index, word) in items {
                     if let Some(index) = index {
                         self.arithmetic(&index.value);
                     }
-                    self.word(word, depth);
+                    self.input(word, depth);
                 }
             }
         }
+    }
+
+    /// A text that a program or a variable gets.
+    fn input(&mut self, word: &ast::Word, depth: usize) {
+        let word = self.word(word, depth);
+        self.line.inputs.push(word);
     }
 
     /// A variable of the shell gets a value; the programs it starts may see it.
@@ -325,13 +329,12 @@ impl<'a> Walk<'a> {
                 if !document.here_end.value.chars().all(plain) {
                     self.unread("the end of a here-document in it cannot be read");
                 }
+                self.line.inputs.push(Word::literal(&document.doc.value));
                 if document.requires_expansion {
                     self.document(&document.doc.value, depth);
                 }
             }
-            IoRedirect::HereString(_, word) => {
-                self.word(word, depth);
-            }
+            IoRedirect::HereString(_, word) => self.input(word, depth),
             IoRedirect::OutputAndError(word, _) => self.file(word, &Direction::Write, depth),
         }
     }

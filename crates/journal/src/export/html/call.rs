@@ -89,6 +89,7 @@ fn touches(effects: &Effects) -> String {
             Resource::Path(path) => format!("{verb} {path}"),
             Resource::Host(host) => format!("{verb} {host}"),
             Resource::Server(start) => format!("{verb} {start}*"),
+            Resource::Variable(name) => format!("{verb} the variable {name}"),
             _ => verb.to_owned(),
         }
     });
