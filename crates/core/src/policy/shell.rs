@@ -10,6 +10,7 @@
 
 mod careful;
 mod code;
+mod document;
 mod limits;
 mod sed;
 mod walk;
