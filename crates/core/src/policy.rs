@@ -235,7 +235,8 @@ impl Policy {
 
     fn strictest(&self, facts: &Facts<'_>, judge: impl Fn(&Part) -> Option<Decision>) -> Decision {
         let parts = facts.parts();
-        let several = parts.iter().filter(|part| !matches!(part.base, Base::None)).count() > 1;
+        let several =
+            parts.iter().filter(|part| !matches!(part.base, Base::None | Base::Write)).count() > 1;
         let judged = parts.iter().filter_map(|part| {
             let subject = || several.then(|| part.subject(facts));
             judge(part).map(|decision| Decision { subject: subject(), ..decision })
@@ -267,8 +268,13 @@ impl Policy {
         rules: impl Iterator<Item = Written<'a>>,
     ) -> Option<Decision> {
         let base = self.base(part);
-        let (mut denies, mut asks, mut allows) = (None, None, None);
+        let (mut denies, mut asks, mut allows, mut hidden) = (None, None, None, None);
         for (layer, index, rule) in rules {
+            // What an option that is not known does may be what a rule forbids.
+            if part.hides() && rule.effect() != Permission::Allow && rule.looks_inside(facts, part)
+            {
+                hidden = hidden.or(Some((layer, index, rule, Holds::Perhaps)));
+            }
             match (rule.effect(), rule.holds(facts, part)) {
                 (_, Holds::No) | (Permission::Allow, Holds::Below | Holds::Perhaps) => {}
                 (Permission::Deny, Holds::Yes) => {
@@ -289,6 +295,8 @@ impl Policy {
             let reason = reason(rule, permission, holds, &part.subject(facts));
             Decision { permission, source, reason, subject: None }
         };
+        // A rule that allows such a command spells the option out.
+        let asks = asks.or(hidden.filter(|_| allows.is_none()));
         match (denies, base) {
             (Some(rule), _) => Some(by_rule(rule, Permission::Deny)),
             (None, Some((kind, Permission::Deny))) => Some(self.by_kind(kind, Permission::Deny)),
@@ -297,8 +305,10 @@ impl Policy {
                 (None, Some(rule), _) => Some(by_rule(rule, Permission::Allow)),
                 (None, None, Some((kind, permission))) => {
                     let mut decision = self.by_kind(kind, permission);
-                    if let (Permission::Ask, Some(opaque)) = (permission, &part.opaque) {
-                        decision.reason = format!("{}; {opaque}", decision.reason);
+                    let unlisted = part.unlisted.as_ref().map(|unlisted| &unlisted.reason);
+                    let why = part.opaque.as_ref().or(unlisted);
+                    if let (Permission::Ask, Some(why)) = (permission, why) {
+                        decision.reason = format!("{}; {why}", decision.reason);
                     }
                     Some(decision)
                 }
@@ -310,7 +320,7 @@ impl Policy {
     /// Returns what the table says about one thing that a call would do.
     fn base(&self, part: &Part) -> Option<(Kind, Permission)> {
         match part.base {
-            Base::None => None,
+            Base::None | Base::Write => None,
             Base::Kind(kind) => Some((kind, self.kind(kind))),
             Base::Redirection { kind, inside } => {
                 let (own, execute) = (self.kind(kind), self.kind(Kind::Execute));

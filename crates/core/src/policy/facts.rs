@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::arguments::{self, Certainty, Text};
 use super::descent::{Descent, Walked, walked};
 use super::pattern::plain;
-use super::shell::{self, Line, Place, Role, Word};
+use super::shell::{self, Line, Place, Role, Unlisted, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
 use crate::effect::{Effects, Resource};
 use crate::spec::{Category, Kind, ToolSpec};
@@ -199,7 +199,10 @@ impl<'a> Facts<'a> {
                 Role::Acts => Base::Kind(self.kind),
                 Role::Stands => Base::None,
             };
+            parts.extend(command.writes.iter().filter_map(|word| self.written(word, &bases)));
             parts.push(Part {
+                unlisted: command.unlisted,
+                plain: command.plain,
                 walked: walked(&command.words, &bases),
                 directories: bases.here(),
                 paths: paths_in(&command.words, &bases),
@@ -219,6 +222,19 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// A file that a program is told to write. Where the run works, allowing the program is enough.
+    fn written(&self, word: &Word, bases: &Bases) -> Option<Part> {
+        if word.text().is_some_and(shell::is_sink) {
+            return None;
+        }
+        let (paths, directories) = (bases.touched(word), bases.here());
+        let base = match paths.iter().all(|path| self.is_inside(path)) {
+            true => Base::Write,
+            false => Base::Redirection { kind: Kind::Edit, inside: false },
+        };
+        Some(Part { paths, directories, ..Part::new(base) })
+    }
+
     fn is_inside(&self, touch: &Touch) -> bool {
         let within = |path: &Path| match self.world.roots.as_slice() {
             [] => path.starts_with(&self.world.directory),
@@ -226,7 +242,11 @@ impl<'a> Facts<'a> {
         };
         match touch {
             Touch::At(path) => within(path),
-            Touch::Below(_) | Touch::Anywhere => false,
+            // A pattern for file names stays below the directory that it starts with.
+            Touch::Below(start) => start.rfind('/').is_some_and(|at| {
+                within(&plain(Path::new(start.get(..=at).unwrap_or("/")), Path::new("/")))
+            }),
+            Touch::Anywhere => false,
         }
     }
 }
@@ -241,13 +261,17 @@ fn walked_by_tool(paths: &[Touch]) -> Vec<Walked> {
 }
 
 /// One thing that a call would do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) base: Base,
     /// The server that is asked, if it is that, as the names of its tools begin.
     server: Option<String>,
     /// The simple command, if it is one.
     pub(super) command: Option<Vec<Word>>,
+    /// Why the command is not known to be harmless.
+    pub(super) unlisted: Option<Unlisted>,
+    /// The same command without options before its subcommand.
+    pub(super) plain: Option<Vec<Word>>,
     pub(super) paths: Vec<Touch>,
     /// What it may go into, to what lies below.
     pub(super) walked: Vec<Walked>,
@@ -269,6 +293,8 @@ pub(super) enum Base {
     Kind(Kind),
     /// The table, for a file that a shell opens: like a file that a tool opens, or like the command.
     Redirection { kind: Kind, inside: bool },
+    /// Nothing, for a file that a program writes: the program is judged beside it.
+    Write,
 }
 
 impl Part {
@@ -277,6 +303,8 @@ impl Part {
             base,
             server: None,
             command: None,
+            unlisted: None,
+            plain: None,
             paths: Vec::new(),
             walked: Vec::new(),
             directories: Vec::new(),
@@ -301,7 +329,13 @@ impl Part {
         match self.base {
             Base::None | Base::Kind(_) => kind == of_call,
             Base::Redirection { kind: own, .. } => kind == own || kind == of_call,
+            Base::Write => kind == Kind::Edit || kind == of_call,
         }
+    }
+
+    /// Tells whether it may do something that a rule forbids, by an option that is not known.
+    pub(super) fn hides(&self) -> bool {
+        self.unlisted.as_ref().is_some_and(|unlisted| unlisted.hides)
     }
 
     /// Says what it is, for people.
@@ -313,10 +347,10 @@ impl Part {
             }
             _ if self.opaque.is_some() => "a command that cannot be read".to_owned(),
             _ => match (self.base, self.paths.first()) {
-                (Base::Redirection { .. }, Some(Touch::At(path))) => {
-                    format!("the redirection to `{}`", path.display())
+                (Base::Redirection { .. } | Base::Write, Some(Touch::At(path))) => {
+                    format!("writing or reading `{}`", path.display())
                 }
-                (Base::Redirection { .. }, _) => "a redirection".to_owned(),
+                (Base::Redirection { .. } | Base::Write, _) => "a redirection".to_owned(),
                 _ => format!("`{}`", facts.tool),
             },
         }

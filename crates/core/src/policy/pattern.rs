@@ -315,6 +315,17 @@ impl CommandPattern {
         by_path || (runs_scripts(bare) && starts_there)
     }
 
+    /// Tells whether it spells out each of these words. The value of a long option need not be.
+    pub(super) fn spells(&self, words: &[String]) -> bool {
+        let spells = |pattern: &String, word: &String| match pattern.strip_suffix("=*") {
+            Some(name) if name.starts_with("--") && !name.contains('*') => {
+                word.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
+            }
+            _ => pattern == word && !pattern.contains('*'),
+        };
+        words.iter().all(|word| self.words.iter().any(|pattern| spells(pattern, word)))
+    }
+
     /// Tells whether it covers a command. A program written with its directory is covered by its bare
     /// name only if `loosely`: `/tmp/git` is not the `git` that somebody allowed.
     pub(super) fn covers(&self, command: &[Word], loosely: bool) -> Holds {

@@ -15,7 +15,7 @@ use super::document::{self, Documents, letters};
 use super::limits::{MAX_COMMANDS, MAX_LINES, too_much};
 use super::word::{self, Trouble, Variables, Word, is_plain_arithmetic};
 use super::wrapper::{self, Inner};
-use super::{Line, Place, Role, Simple};
+use super::{Line, Place, Role, Simple, options};
 
 const UNSURE: &str = "where a here-document in it ends is not sure";
 
@@ -93,10 +93,12 @@ impl<'a> Walk<'a> {
             self.enter(directory);
         }
         for plain in started.also {
-            self.line.commands.push(Simple { words: plain, role: Role::Stands });
+            self.line.commands.push(Simple::standing(plain));
         }
         let role = if self.stands { Role::Stands } else { started.role };
-        self.line.commands.push(Simple { words, role });
+        let options::Checked { unlisted, writes, plain } = options::check(&words);
+        self.line.commands.extend(plain.clone().map(Simple::standing));
+        self.line.commands.push(Simple { words, role, unlisted, writes, plain });
         if let Some(reason) = started.opaque {
             self.opaque(&reason);
         }
