@@ -269,6 +269,7 @@ impl Policy {
     ) -> Option<Decision> {
         let base = self.base(part);
         let (mut denies, mut asks, mut allows, mut hidden) = (None, None, None, None);
+        let mut is_spelled = false;
         for (layer, index, rule) in rules {
             // What an option that is not known does may be what a rule forbids.
             if part.hides() && rule.effect() != Permission::Allow && rule.looks_inside(facts, part)
@@ -284,6 +285,7 @@ impl Policy {
                     asks = asks.or(Some((layer, index, rule, holds)));
                 }
                 (Permission::Allow, Holds::Yes) => {
+                    is_spelled |= rule.spec().command.is_some();
                     allows = allows.or(Some((layer, index, rule, Holds::Yes)));
                 }
             }
@@ -296,7 +298,7 @@ impl Policy {
             Decision { permission, source, reason, subject: None }
         };
         // A rule that allows such a command spells the option out.
-        let asks = asks.or(hidden.filter(|_| allows.is_none()));
+        let asks = asks.or(hidden.filter(|_| !is_spelled));
         match (denies, base) {
             (Some(rule), _) => Some(by_rule(rule, Permission::Deny)),
             (None, Some((kind, Permission::Deny))) => Some(self.by_kind(kind, Permission::Deny)),

@@ -199,7 +199,8 @@ impl<'a> Facts<'a> {
                 Role::Acts => Base::Kind(self.kind),
                 Role::Stands => Base::None,
             };
-            parts.extend(command.writes.iter().filter_map(|word| self.written(word, &bases)));
+            let writes = command.writes.iter().filter_map(|word| self.written(word, &bases));
+            let writes: Vec<Part> = writes.collect();
             parts.push(Part {
                 unlisted: command.unlisted,
                 plain: command.plain,
@@ -210,6 +211,7 @@ impl<'a> Facts<'a> {
                 command: Some(command.words),
                 ..Part::new(base)
             });
+            parts.extend(writes);
         }
         for (kind, words) in [(Kind::Edit, line.writes), (Kind::Read, line.reads)] {
             for word in words {

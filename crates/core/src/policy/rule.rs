@@ -249,7 +249,7 @@ impl Rule {
             let covers = |command: &shell::Simple| {
                 let unlisted = command.unlisted.as_ref().filter(|_| !loosely);
                 pattern.covers(&command.words, loosely) == Holds::Yes
-                    && unlisted.is_none_or(|unlisted| pattern.spells(&unlisted.words))
+                    && unlisted.is_none_or(|unlisted| pattern.spells(unlisted))
             };
             return if loosely {
                 line.commands.iter().any(covers)
@@ -427,7 +427,7 @@ impl Rule {
                     && pattern.is_relative()
                     && !part.is_in(&facts.world.directory);
                 let unlisted = part.unlisted.as_ref().filter(|_| self.allows());
-                if elsewhere || unlisted.is_some_and(|unlisted| !pattern.spells(&unlisted.words)) {
+                if elsewhere || unlisted.is_some_and(|unlisted| !pattern.spells(unlisted)) {
                     return Holds::No;
                 }
                 let plain = part.plain.as_ref().filter(|_| self.allows());

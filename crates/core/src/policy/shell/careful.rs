@@ -7,12 +7,17 @@ use super::Word;
 
 /// Variables that change how a program looks, not what it runs or where it connects to.
 const HARMLESS: &[&str] = &[
+    // Names in examples and makefiles that no program obeys.
+    "BAR",
+    "CARGO_INCREMENTAL",
     "CARGO_TERM_COLOR",
     "CI",
     "CLICOLOR",
     "CLICOLOR_FORCE",
     "COLUMNS",
     "DEBIAN_FRONTEND",
+    "DEBUG",
+    "FOO",
     "FORCE_COLOR",
     "LANG",
     "LANGUAGE",
@@ -25,6 +30,8 @@ const HARMLESS: &[&str] = &[
     "RUST_LOG",
     "TERM",
     "TZ",
+    "V",
+    "VERBOSE",
 ];
 
 /// Tells whether a program can be given this variable without changing what it does.

@@ -16,6 +16,8 @@ use super::wrapper::split_started;
 pub(in crate::policy) struct Unlisted {
     /// The words that a rule has to spell out to cover it.
     pub(in crate::policy) words: Vec<String>,
+    /// Whether the rule must not have a `*` at all.
+    pub(in crate::policy) exact: bool,
     /// The program and its subcommand.
     pub(in crate::policy) title: String,
     /// For the user, with the first of the words.
@@ -61,6 +63,7 @@ pub(super) fn check(words: &[Word]) -> Checked {
     };
     let unlisted = (!check.unlisted.is_empty()).then_some(Unlisted {
         words: check.unlisted,
+        exact: check.exact,
         title: check.title,
         reason,
         hides: check.hides,
@@ -107,6 +110,7 @@ struct Check {
     writes: Vec<Word>,
     unlisted: Vec<String>,
     reason: Option<String>,
+    exact: bool,
     hides: bool,
 }
 
@@ -122,6 +126,7 @@ impl Check {
             writes: Vec::new(),
             unlisted: Vec::new(),
             reason: None,
+            exact: false,
             hides: false,
         }
     }
@@ -207,8 +212,13 @@ impl Check {
             self.value(block, Takes::Value, word, word.text().unwrap_or_default());
         }
         if block.is("named") || block.operands == Operands::None {
-            let words: Vec<String> = operands.iter().map(Word::shown).collect();
-            words.into_iter().for_each(|word| self.refuse(block, word));
+            // Which words are left over hides nothing: rules that forbid are held against all of them.
+            self.unlisted.extend(operands.iter().map(Word::shown));
+            self.exact = true;
+        }
+        // Code comes in.
+        if block.operands == Operands::Script && operands.first().is_some_and(Word::is_dash) {
+            self.refuse(block, "-".to_owned());
         }
         let in_place = ["-i", "--in-place"].iter().any(|name| self.seen.iter().any(|s| s == name));
         let written = match block.operands {
@@ -228,10 +238,11 @@ impl Check {
 
     fn refuse(&mut self, block: &Block, word: String) {
         self.unlisted.push(word);
-        self.hides |= !block.is("any") && !block.is("named") && block.operands != Operands::None;
+        self.hides |= !block.is("any");
     }
 
     fn refuse_all(&mut self, block: &Block, from: usize) {
+        self.exact = true;
         let words: Vec<String> = self.words.iter().skip(from).map(Word::shown).collect();
         words.into_iter().for_each(|word| self.refuse(block, word));
         if self.unlisted.is_empty() {

@@ -53,6 +53,11 @@ impl Word {
         Self { value: Value::Unknown(written.into(), Extent::Operand) }
     }
 
+    /// Tells whether it stands for the standard input.
+    pub(super) fn is_dash(&self) -> bool {
+        self.text() == Some("-")
+    }
+
     /// Tells whether it can be an option, or become several words one of which is.
     pub(super) fn may_be_option(&self) -> bool {
         match &self.value {
