@@ -230,9 +230,10 @@ impl<'a> Facts<'a> {
             return None;
         }
         let (paths, directories) = (bases.touched(word), bases.here());
-        let base = match paths.iter().all(|path| self.is_inside(path)) {
-            true => Base::Write,
-            false => Base::Redirection { kind: Kind::Edit, inside: false },
+        let base = if paths.iter().all(|path| self.is_inside(path)) {
+            Base::Write
+        } else {
+            Base::Redirection { kind: Kind::Edit, inside: false }
         };
         Some(Part { paths, directories, ..Part::new(base) })
     }

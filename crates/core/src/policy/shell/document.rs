@@ -65,7 +65,6 @@ impl Scanner<'_> {
             (_, '$') if self.rest.starts_with("$(") => return self.substitution(),
             (_, '$') if self.rest.starts_with("${") => return self.expansion(),
             (_, '$') if self.rest.starts_with("$[") => return self.last(),
-            (Some(_), _) => {}
             (None, '$') if self.rest.starts_with("$'") => return self.last(),
             (None, '\'' | '"') => self.quote = Some(next),
             (None, '#') if " \t\n;&|()".contains(self.previous) => return self.comment(),
@@ -74,7 +73,7 @@ impl Scanner<'_> {
             (None, '<') if self.rest.starts_with("<<<") => return self.skip(3),
             (None, '<') if self.rest.starts_with("<<") => return self.announce(),
             (None, '\n') if !self.announced.is_empty() => return self.bodies(),
-            (None, _) => {}
+            _ => {}
         }
         // A document does not start within quotes that go on over its first line.
         if quoted && next == '\n' && !self.announced.is_empty() {

@@ -54,13 +54,10 @@ pub(super) fn check(words: &[Word]) -> Checked {
         let program = words.first().cloned();
         Some(program.into_iter().chain(check.words.get(at..)?.iter().cloned()).collect())
     });
-    let reason = match check.reason {
-        Some(reason) => reason,
-        None => {
-            let word = check.unlisted.first().map_or("", |word| shown(word));
-            format!("`{} {word}` is not known to be harmless", check.title)
-        }
-    };
+    let reason = check.reason.unwrap_or_else(|| {
+        let word = check.unlisted.first().map_or("", |word| shown(word));
+        format!("`{} {word}` is not known to be harmless", check.title)
+    });
     let unlisted = (!check.unlisted.is_empty()).then_some(Unlisted {
         words: check.unlisted,
         exact: check.exact,
@@ -79,7 +76,7 @@ pub(super) fn step_over(name: &str, block: &Block, arguments: &[Word]) -> Result
         if text == "--" {
             return Ok(at + 1);
         }
-        if !check.is_option(block, text) {
+        if !Check::is_option(block, text) {
             return Ok(at);
         }
         at = check.option(block, at, text);
@@ -150,7 +147,7 @@ impl Check {
                     ended = !block.is("continues");
                     at += 1;
                 }
-                Some(text) if !ended && self.is_option(block, text) => {
+                Some(text) if !ended && Self::is_option(block, text) => {
                     at = self.option(block, at, text);
                 }
                 Some(text) if block.is("bundled") && at == 0 => {
@@ -166,7 +163,7 @@ impl Check {
                     self.operands.push(word);
                     at += 1;
                     let first = self.operands.len() == 1;
-                    if first && self.wants_subcommand(entry) {
+                    if first && Self::wants_subcommand(entry) {
                         return self.refuse_all(block, at - 1);
                     }
                     if first && (block.is("rest") || block.operands == Operands::Script) {
@@ -179,7 +176,7 @@ impl Check {
     }
 
     /// Tells whether the first word that is no option has to be a subcommand.
-    fn wants_subcommand(&self, entry: &Entry) -> bool {
+    fn wants_subcommand(entry: &Entry) -> bool {
         let block = &entry.block;
         !entry.subcommands.is_empty()
             && block.needs.is_empty()
@@ -222,17 +219,16 @@ impl Check {
         }
         let in_place = ["-i", "--in-place"].iter().any(|name| self.seen.iter().any(|s| s == name));
         let written = match block.operands {
-            Operands::Read | Operands::None => &[],
             Operands::Last => operands.get(operands.len().saturating_sub(1)..).unwrap_or_default(),
             Operands::From(first) => operands.get(first..).unwrap_or_default(),
             Operands::Script => operands.get(..1).unwrap_or_default(),
             Operands::Edited if in_place => &operands,
-            Operands::Edited => &[],
+            Operands::Edited | Operands::Read | Operands::None => &[],
         };
         self.writes.extend(written.iter().cloned());
     }
 
-    fn is_option(&self, block: &Block, text: &str) -> bool {
+    fn is_option(block: &Block, text: &str) -> bool {
         (text.starts_with('-') && text.len() > 1) || block.word(text).is_some()
     }
 
@@ -244,7 +240,9 @@ impl Check {
     fn refuse_all(&mut self, block: &Block, from: usize) {
         self.exact = true;
         let words: Vec<String> = self.words.iter().skip(from).map(Word::shown).collect();
-        words.into_iter().for_each(|word| self.refuse(block, word));
+        for word in words {
+            self.refuse(block, word);
+        }
         if self.unlisted.is_empty() {
             self.refuse(block, self.title.clone());
         }

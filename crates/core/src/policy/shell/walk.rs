@@ -397,10 +397,11 @@ impl<'a> Walk<'a> {
 
 /// Returns the text of a document without the tabs that a shell drops.
 fn without_tabs(document: &IoHereDocument) -> String {
-    let lines = document.doc.value.split('\n').map(|line| match document.remove_tabs {
-        true => line.trim_start_matches('\t'),
-        false => line,
-    });
+    let lines = document
+        .doc
+        .value
+        .split('\n')
+        .map(|line| if document.remove_tabs { line.trim_start_matches('\t') } else { line });
     lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
 

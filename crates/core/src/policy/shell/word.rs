@@ -324,12 +324,11 @@ impl Reader<'_> {
             self.found.opaque("an expansion in it can run commands");
         }
         self.operands(expression);
-        match known {
-            Some(text) => self.found.text.push_str(text),
-            None => {
-                let several = written.is_none_or(|written| written.contains(['@', '*', '[']));
-                self.found.unknown(quoted && !several);
-            }
+        if let Some(text) = known {
+            self.found.text.push_str(text);
+        } else {
+            let several = written.is_none_or(|written| written.contains(['@', '*', '[']));
+            self.found.unknown(quoted && !several);
         }
     }
 
