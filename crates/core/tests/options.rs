@@ -70,10 +70,10 @@ fn rules(lines: &[String]) -> Authority {
             }
             let subcommand = words.get(at + 1..).unwrap_or_default().iter();
             let mut subcommand = subcommand.filter(|word| !word.starts_with(['-', '+']));
-            match subcommands.contains(word) {
-                true => patterns
-                    .extend(subcommand.by_ref().take(2).map(|sub| format!("{word} {sub} *"))),
-                false => patterns.push(format!("{word} *")),
+            if subcommands.contains(word) {
+                patterns.extend(subcommand.by_ref().take(2).map(|sub| format!("{word} {sub} *")));
+            } else {
+                patterns.push(format!("{word} *"));
             }
         }
     }
