@@ -351,7 +351,7 @@ impl Part {
             _ if self.opaque.is_some() => "a command that cannot be read".to_owned(),
             _ => match (self.base, self.paths.first()) {
                 (Base::Redirection { .. } | Base::Write, Some(Touch::At(path))) => {
-                    format!("writing or reading `{}`", path.display())
+                    format!("the redirection to `{}`", path.display())
                 }
                 (Base::Redirection { .. } | Base::Write, _) => "a redirection".to_owned(),
                 _ => format!("`{}`", facts.tool),
