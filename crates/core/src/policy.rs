@@ -270,8 +270,14 @@ impl Policy {
         rules: impl Iterator<Item = Written<'a>>,
     ) -> Option<Decision> {
         let base = self.base(part);
-        let (mut denies, mut asks, mut allows) = (None, None, None);
+        let (mut denies, mut asks, mut allows, mut hidden) = (None, None, None, None);
+        let mut is_spelled = false;
         for (layer, index, rule) in rules {
+            // What an option that is not known does may be what a rule forbids.
+            if part.hides() && rule.effect() != Permission::Allow && rule.looks_inside(facts, part)
+            {
+                hidden = hidden.or(Some((layer, index, rule, Holds::Perhaps)));
+            }
             match (rule.effect(), rule.holds(facts, part)) {
                 (_, Holds::No) | (Permission::Allow, Holds::Below | Holds::Perhaps) => {}
                 (Permission::Deny, Holds::Yes) => {
@@ -281,6 +287,7 @@ impl Policy {
                     asks = asks.or(Some((layer, index, rule, holds)));
                 }
                 (Permission::Allow, Holds::Yes) => {
+                    is_spelled |= rule.spec().command.is_some();
                     allows = allows.or(Some((layer, index, rule, Holds::Yes)));
                 }
             }
@@ -292,6 +299,8 @@ impl Policy {
             let reason = reason(rule, permission, holds, &part.subject(facts));
             Decision { permission, source, reason, subject: None }
         };
+        // A rule that allows such a command spells the option out.
+        let asks = asks.or(hidden.filter(|_| !is_spelled));
         match (denies, base) {
             (Some(rule), _) => Some(by_rule(rule, Permission::Deny)),
             (None, Some((kind, Permission::Deny))) => Some(self.by_kind(kind, Permission::Deny)),
@@ -304,8 +313,10 @@ impl Policy {
                         decision.reason =
                             format!("`{name}` can change what programs do that are started later");
                     }
-                    if let (Permission::Ask, Some(opaque)) = (permission, &part.opaque) {
-                        decision.reason = format!("{}; {opaque}", decision.reason);
+                    let unlisted = part.unlisted.as_ref().map(|unlisted| &unlisted.reason);
+                    let why = part.opaque.as_ref().or(unlisted);
+                    if let (Permission::Ask, Some(why)) = (permission, why) {
+                        decision.reason = format!("{}; {why}", decision.reason);
                     }
                     Some(decision)
                 }
@@ -317,7 +328,7 @@ impl Policy {
     /// Returns what the table says about one thing that a call would do.
     fn base(&self, part: &Part) -> Option<(Kind, Permission)> {
         match part.base {
-            Base::None | Base::Changes => None,
+            Base::None | Base::Changes | Base::Write => None,
             Base::Variable(kind) => Some((kind, self.kind(kind).max(Permission::Ask))),
             Base::Kind(kind) => Some((kind, self.kind(kind))),
             Base::Redirection { kind, inside } => {

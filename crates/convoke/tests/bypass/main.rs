@@ -18,6 +18,7 @@ mod bash;
 mod below;
 mod benign;
 mod foreign;
+mod grammar;
 mod place;
 mod served;
 

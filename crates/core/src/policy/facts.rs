@@ -8,7 +8,7 @@ use super::arguments::{self, Certainty, Text};
 use super::descent::{Descent, Walked, walked};
 use super::mention::{Mentions, only_reads, words_are_data};
 use super::pattern::plain;
-use super::shell::{self, Line, Place, Role, Word};
+use super::shell::{self, Line, Place, Role, Unlisted, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
 use crate::effect::{Effects, Resource};
 use crate::endpoint::Endpoint;
@@ -239,7 +239,11 @@ impl<'a> Facts<'a> {
                 let (paths, directories) = (paths_in(&command.words, &bases), bases.here());
                 parts.push(Part { paths, directories, ..Part::new(Base::Changes) });
             }
+            let writes = command.writes.iter().filter_map(|word| self.written(word, &bases));
+            let writes: Vec<Part> = writes.collect();
             parts.push(Part {
+                unlisted: command.unlisted,
+                plain: command.plain,
                 walked: walked(&command.words, &bases),
                 directories: bases.here(),
                 paths: paths_in(&command.words, &bases),
@@ -248,6 +252,7 @@ impl<'a> Facts<'a> {
                 command: Some(command.words),
                 ..Part::new(base)
             });
+            parts.extend(writes);
         }
         for (kind, words) in [(Kind::Edit, line.writes), (Kind::Read, line.reads)] {
             for word in words {
@@ -260,6 +265,20 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// A file that a program is told to write. Where the run works, allowing the program is enough.
+    fn written(&self, word: &Word, bases: &Bases) -> Option<Part> {
+        if word.text().is_some_and(shell::is_sink) {
+            return None;
+        }
+        let (paths, directories) = (bases.touched(word), bases.here());
+        let base = if paths.iter().all(|path| self.is_inside(path)) {
+            Base::Write
+        } else {
+            Base::Redirection { kind: Kind::Edit, inside: false }
+        };
+        Some(Part { paths, directories, ..Part::new(base) })
+    }
+
     fn is_inside(&self, touch: &Touch) -> bool {
         let within = |path: &Path| match self.world.roots.as_slice() {
             [] => path.starts_with(&self.world.directory),
@@ -267,7 +286,11 @@ impl<'a> Facts<'a> {
         };
         match touch {
             Touch::At(path) => within(path),
-            Touch::Below(_) | Touch::Anywhere => false,
+            // A pattern for file names stays below the directory that it starts with.
+            Touch::Below(start) => start.rfind('/').is_some_and(|at| {
+                within(&plain(Path::new(start.get(..=at).unwrap_or("/")), Path::new("/")))
+            }),
+            Touch::Anywhere => false,
         }
     }
 }
@@ -286,7 +309,7 @@ fn walked_by_tool(paths: &[Touch]) -> Vec<Walked> {
 }
 
 /// One thing that a call would do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) base: Base,
     /// The server that is asked, if it is that, as the names of its tools begin.
@@ -295,6 +318,10 @@ pub(super) struct Part {
     pub(super) variable: Option<String>,
     /// The simple command, if it is one.
     pub(super) command: Option<Vec<Word>>,
+    /// Why the command is not known to be harmless.
+    pub(super) unlisted: Option<Unlisted>,
+    /// The same command without options before its subcommand.
+    pub(super) plain: Option<Vec<Word>>,
     pub(super) paths: Vec<Touch>,
     /// What it may go into, to what lies below.
     pub(super) walked: Vec<Walked>,
@@ -318,6 +345,8 @@ pub(super) enum Base {
     Kind(Kind),
     /// The table, for a file that a shell opens: like a file that a tool opens, or like the command.
     Redirection { kind: Kind, inside: bool },
+    /// Nothing, for a file that a program writes: the program is judged beside it.
+    Write,
     /// Nothing: these are files that a program or tool may change, judged beside what it is.
     Changes,
     /// The table, but at least a question: it can change what programs do that are started later.
@@ -327,7 +356,7 @@ pub(super) enum Base {
 impl Base {
     /// Tells whether something has to be allowed here.
     pub(super) const fn decides(self) -> bool {
-        !matches!(self, Self::None | Self::Changes)
+        !matches!(self, Self::None | Self::Changes | Self::Write)
     }
 }
 
@@ -338,6 +367,8 @@ impl Part {
             server: None,
             variable: None,
             command: None,
+            unlisted: None,
+            plain: None,
             paths: Vec::new(),
             walked: Vec::new(),
             directories: Vec::new(),
@@ -364,17 +395,23 @@ impl Part {
             Base::None | Base::Kind(_) | Base::Variable(_) => kind == of_call,
             Base::Changes => kind == Kind::Edit || kind == of_call,
             Base::Redirection { kind: own, .. } => kind == own || kind == of_call,
+            Base::Write => kind == Kind::Edit || kind == of_call,
         }
     }
 
     /// Tells whether it changes files, as far as that is known.
     pub(super) const fn changes_files(&self, of_call: Kind) -> bool {
         match self.base {
-            Base::Changes => true,
+            Base::Changes | Base::Write => true,
             Base::Redirection { kind, .. } => matches!(kind, Kind::Edit),
             Base::Kind(_) => matches!(of_call, Kind::Edit | Kind::Delete | Kind::Move),
             Base::None | Base::Variable(_) => false,
         }
+    }
+
+    /// Tells whether it may do something that a rule forbids, by an option that is not known.
+    pub(super) fn hides(&self) -> bool {
+        self.unlisted.as_ref().is_some_and(|unlisted| unlisted.hides)
     }
 
     /// Says what it is, for people.
@@ -389,10 +426,10 @@ impl Part {
                 format!("setting `{}`", self.variable.as_deref().unwrap_or_default())
             }
             _ => match (self.base, self.paths.first()) {
-                (Base::Redirection { .. }, Some(Touch::At(path))) => {
+                (Base::Redirection { .. } | Base::Write, Some(Touch::At(path))) => {
                     format!("the redirection to `{}`", path.display())
                 }
-                (Base::Redirection { .. }, _) => "a redirection".to_owned(),
+                (Base::Redirection { .. } | Base::Write, _) => "a redirection".to_owned(),
                 _ => format!("`{}`", facts.tool),
             },
         }

@@ -101,7 +101,7 @@ impl Index {
         found.extend(self.tools.get(tool).into_iter().flatten());
         let fitting = self.tool_patterns.iter().filter(|(start, _)| tool.starts_with(start));
         found.extend(fitting.map(|(_, number)| *number));
-        if part.opaque.is_some() {
+        if part.opaque.is_some() || part.hides() {
             found.extend(&self.by_command);
             found.extend(&self.by_host);
             found.extend(&self.by_path);

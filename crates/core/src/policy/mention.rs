@@ -117,7 +117,7 @@ const GIT_DATA: &[&str] = &[
 ];
 
 /// The texts that a call consists of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Mentions {
     /// Texts that may name paths and hosts in any part.
     texts: Vec<String>,

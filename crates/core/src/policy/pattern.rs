@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-use super::shell::Word;
+use super::shell::{Unlisted, Word};
 use crate::endpoint::Endpoint;
 use crate::glob;
 
@@ -329,6 +329,20 @@ impl CommandPattern {
             .find(|word| !word.starts_with('-') && !word.contains('*'));
         let starts_there = script.is_some_and(|script| !script.starts_with(['/', '~']));
         by_path || (runs_scripts(bare) && starts_there)
+    }
+
+    /// Tells whether it spells out what is not known to be harmless. The value of a long option need
+    /// not be spelled out.
+    pub(super) fn spells(&self, unlisted: &Unlisted) -> bool {
+        let spells = |pattern: &String, word: &String| match pattern.strip_suffix("=*") {
+            Some(name) if name.starts_with("--") && !name.contains('*') => {
+                word.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
+            }
+            _ => pattern == word && !pattern.contains('*'),
+        };
+        let spelled = |word| self.words.iter().any(|pattern| spells(pattern, word));
+        let is_exact = || !self.words.iter().any(|word| word.contains('*'));
+        unlisted.words.iter().all(spelled) && (!unlisted.exact || is_exact())
     }
 
     /// Tells whether it covers a command. A program written with its directory is covered by its bare

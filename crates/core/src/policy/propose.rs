@@ -2,7 +2,7 @@
 //!
 //! A proposal is no wider than what was shown: this very command where it ran, this tool on this host or in
 //! this directory, writing this file. Only of a few programs that look and build, other arguments are
-//! covered too. It is offered only if it really would allow the call. What a rule asks about, what
+//! covered too. Where only an option is asked about, the option is saved. It is offered only if it really would allow the call. What a rule asks about, what
 //! cannot be known before it runs, and programs that run what they read are asked about each time.
 
 use std::path::Path;
@@ -47,7 +47,12 @@ impl Authority {
             if !self.policies().any(|policy| policy.asks_by_kind(facts, &part)) {
                 continue;
             }
-            let Some(rule) = rule_for(facts, &part) else { return Vec::new() };
+            let mut known = part.clone();
+            known.unlisted = None;
+            let by_option = part.unlisted.is_some()
+                && !self.policies().any(|policy| policy.asks_by_kind(facts, &known));
+            let rule = if by_option { option_rule(&part) } else { rule_for(facts, &part) };
+            let Some(rule) = rule else { return Vec::new() };
             if !rules.contains(&rule) {
                 rules.push(rule);
             }
@@ -78,6 +83,29 @@ fn runs_what_is_not_shown(part: &Part) -> bool {
     let bare = program.rsplit('/').next().unwrap_or(program);
     let reads = |word: &Word| matches!(word.text(), Some("-" | "/dev/stdin" | "/dev/fd/0"));
     OBEY_INPUT.contains(&bare) || arguments.iter().any(reads)
+}
+
+/// Returns the rule for an option that is all that was asked about: program, subcommand and option. Other
+/// words are allowed already.
+fn option_rule(part: &Part) -> Option<RuleSpec> {
+    let (unlisted, words) = (part.unlisted.as_ref()?, part.command.as_ref()?);
+    let words = part.plain.as_ref().unwrap_or(words);
+    let title = unlisted.title.split_whitespace().count();
+    let mut pattern: Vec<String> = words
+        .iter()
+        .take(title)
+        .map(|word| word.text().map(str::to_owned))
+        .collect::<Option<_>>()?;
+    for word in &unlisted.words {
+        let option = word.split_once('=').filter(|_| word.starts_with("--"));
+        let option = option.map_or_else(|| word.clone(), |(name, _)| format!("{name}=*"));
+        let is_plain = is_plain(option.strip_suffix('*').unwrap_or(&option));
+        pattern.extend(["*".to_owned(), Some(option).filter(|_| is_plain)?]);
+    }
+    pattern.push("*".to_owned());
+    let [Touch::At(directory)] = part.directories.as_slice() else { return None };
+    let directory = Some(globset::escape(directory.to_str()?));
+    Some(RuleSpec { directory, ..RuleSpec::command(Permission::Allow, pattern.join(" ")) })
 }
 
 fn rule_for(facts: &Facts<'_>, part: &Part) -> Option<RuleSpec> {
@@ -119,7 +147,7 @@ fn rule_for(facts: &Facts<'_>, part: &Part) -> Option<RuleSpec> {
             let args = std::iter::once(("key".to_owned(), part.variable.clone()?)).collect();
             Some(RuleSpec { args, ..of_tool() })
         }
-        (Some(_), _) | (None, Base::None | Base::Changes) => None,
+        (Some(_), _) | (None, Base::None | Base::Changes | Base::Write) => None,
     }
 }
 

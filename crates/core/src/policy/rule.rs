@@ -274,8 +274,11 @@ impl Rule {
         if let Some(pattern) = &self.command {
             let line = shell::read(example, Place { home: Some("~"), directory: "/" });
             let loosely = self.effect() != Permission::Allow;
-            let covers =
-                |command: &shell::Simple| pattern.covers(&command.words, loosely) == Holds::Yes;
+            let covers = |command: &shell::Simple| {
+                let unlisted = command.unlisted.as_ref().filter(|_| !loosely);
+                pattern.covers(&command.words, loosely) == Holds::Yes
+                    && unlisted.is_none_or(|unlisted| pattern.spells(unlisted))
+            };
             return if loosely {
                 line.commands.iter().any(covers)
             } else {
@@ -429,7 +432,7 @@ impl Rule {
         if !of_kind || !self.fits(facts, part.tool(facts)) {
             return Holds::No;
         }
-        let looks_inside = self.command.is_some() || self.path.is_some() || self.host.is_some();
+        let looks_inside = self.has_inner_conditions();
         let found = self.command(facts, part).min(self.paths(facts, part)).min(self.hosts(part));
         let mut found = found.min(self.directory(facts, part));
         // Of a program it is not known whether it changes the files that it names.
@@ -439,6 +442,17 @@ impl Rule {
             found = found.min(Holds::Perhaps);
         }
         if looks_inside && part.opaque.is_some() { found.max(Holds::Perhaps) } else { found }
+    }
+
+    fn has_inner_conditions(&self) -> bool {
+        self.command.is_some() || self.path.is_some() || self.host.is_some()
+    }
+
+    /// Tells whether it is about commands, paths or hosts, and all else that it says is so for a part.
+    pub(super) fn looks_inside(&self, facts: &Facts<'_>, part: &Part) -> bool {
+        self.has_inner_conditions()
+            && self.spec.kind.is_none_or(|kind| part.is_kind(kind, facts.kind))
+            && self.fits(facts, part.tool(facts))
     }
 
     fn allows(&self) -> bool {
@@ -460,10 +474,14 @@ impl Rule {
                     && self.directory.is_none()
                     && pattern.is_relative()
                     && !part.is_in(&facts.world.directory);
-                if elsewhere {
+                let unlisted = part.unlisted.as_ref().filter(|_| self.allows());
+                if elsewhere || unlisted.is_some_and(|unlisted| !pattern.spells(unlisted)) {
                     return Holds::No;
                 }
-                pattern.covers(words, !self.allows()).max(self.mentioned(part, pattern))
+                let plain = part.plain.as_ref().filter(|_| self.allows());
+                let plain = plain.map_or(Holds::No, |words| pattern.covers(words, false));
+                let covered = pattern.covers(words, !self.allows()).max(plain);
+                covered.max(self.mentioned(part, pattern))
             }
             (Some(pattern), None) => self.mentioned(part, pattern),
         }

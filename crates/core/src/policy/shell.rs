@@ -10,12 +10,17 @@
 
 mod careful;
 mod code;
+mod document;
 mod limits;
-mod sed;
+mod options;
+mod script;
+mod table;
 mod walk;
 mod word;
 mod wrapper;
 
+pub(super) use careful::is_sink;
+pub(super) use options::Unlisted;
 pub(super) use word::Word;
 
 use walk::Walk;
@@ -53,6 +58,19 @@ pub(super) struct Line {
 pub(super) struct Simple {
     pub(super) words: Vec<Word>,
     pub(super) role: Role,
+    /// Why it is not known to be harmless.
+    pub(super) unlisted: Option<Unlisted>,
+    /// Paths that it writes, as far as its words say so.
+    pub(super) writes: Vec<Word>,
+    /// The same command without options before its subcommand.
+    pub(super) plain: Option<Vec<Word>>,
+}
+
+impl Simple {
+    /// A command that can only be forbidden.
+    const fn standing(words: Vec<Word>) -> Self {
+        Self { words, role: Role::Stands, unlisted: None, writes: Vec::new(), plain: None }
+    }
 }
 
 /// What a simple command is in its line.

@@ -5,16 +5,19 @@ use std::panic::catch_unwind;
 use brush_parser::ast::{
     AndOr, AndOrList, Assignment, AssignmentName, AssignmentValue, Command,
     CommandPrefixOrSuffixItem as Item, CompoundCommand, CompoundList, ExtendedTestExpr,
-    IoFileRedirectKind as Direction, IoFileRedirectTarget as Target, IoRedirect, Program,
-    RedirectList, SimpleCommand,
+    IoFileRedirectKind as Direction, IoFileRedirectTarget as Target, IoHereDocument, IoRedirect,
+    Program, RedirectList, SimpleCommand,
 };
 use brush_parser::{Parser, ParserOptions, SourceInfo, ast};
 
 use super::careful;
+use super::document::{self, Documents, letters};
 use super::limits::{MAX_COMMANDS, MAX_LINES, too_much};
 use super::word::{self, Trouble, Variables, Word, is_plain_arithmetic};
 use super::wrapper::{self, Inner};
-use super::{Line, Place, Role, Simple};
+use super::{Line, Place, Role, Simple, options};
+
+const UNSURE: &str = "where a here-document in it ends is not sure";
 
 /// Gathers what a line would run.
 pub(super) struct Walk<'a> {
@@ -24,13 +27,16 @@ pub(super) struct Walk<'a> {
     stands: bool,
     /// How many loops and functions are around what is found now: it may run any number of times.
     repeats: usize,
+    /// The here-documents of the text that is read now, until the parser's are seen.
+    documents: Vec<String>,
     line: Line,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(place: Place<'a>, text: &str) -> Self {
         let (variables, line) = (Variables::of(text), Line::default());
-        Self { place, variables, stands: false, repeats: 0, line }
+        let documents = Vec::new();
+        Self { place, variables, stands: false, repeats: 0, documents, line }
     }
 
     pub(super) fn finish(self) -> Line {
@@ -45,16 +51,25 @@ impl<'a> Walk<'a> {
         if depth > MAX_LINES {
             return self.unread("it is nested too deeply");
         }
-        match parse(text) {
-            Some(program) if loses(&program, text) => {
-                self.unread("it has a here-document that cannot be read");
-            }
-            Some(program) => {
-                for commands in &program.complete_commands {
-                    self.list(commands, depth);
-                }
-            }
-            None => self.unread("it cannot be read as a shell would"),
+        let found = if text.contains("<<") { document::scan(text) } else { None };
+        if found.is_none() && text.contains("<<") {
+            return self.unread(UNSURE);
+        }
+        let text = found.as_ref().map_or(text, |found| &found.text);
+        let Some(program) = parse(text) else {
+            return self.unread("it cannot be read as a shell would");
+        };
+        if found.as_ref().is_some_and(|found| loses(&program, found)) {
+            return self.unread(UNSURE);
+        }
+        let bodies = found.map(|found| found.bodies).unwrap_or_default();
+        let outer = std::mem::replace(&mut self.documents, bodies);
+        for commands in &program.complete_commands {
+            self.list(commands, depth);
+        }
+        let missed = std::mem::replace(&mut self.documents, outer);
+        if !missed.is_empty() {
+            self.unread(UNSURE);
         }
     }
 
@@ -78,10 +93,12 @@ impl<'a> Walk<'a> {
             self.enter(directory);
         }
         for plain in started.also {
-            self.line.commands.push(Simple { words: plain, role: Role::Stands });
+            self.line.commands.push(Simple::standing(plain));
         }
         let role = if self.stands { Role::Stands } else { started.role };
-        self.line.commands.push(Simple { words, role });
+        let options::Checked { unlisted, writes, plain } = options::check(&words);
+        self.line.commands.extend(plain.clone().map(Simple::standing));
+        self.line.commands.push(Simple { words, role, unlisted, writes, plain });
         if let Some(reason) = started.opaque {
             self.opaque(&reason);
         }
@@ -325,9 +342,11 @@ impl<'a> Walk<'a> {
                 Target::Fd(_) => {}
             },
             IoRedirect::HereDocument(_, document) => {
-                let plain = |c: char| c.is_alphanumeric() || "_-.'\"\\!".contains(c);
-                if !document.here_end.value.chars().all(plain) {
-                    self.unread("the end of a here-document in it cannot be read");
+                // Both this text and the parser's have to end at the same line.
+                let bodies = &mut self.documents;
+                match bodies.iter().position(|body| body.trim_end() == without_tabs(document)) {
+                    Some(at) => drop(bodies.remove(at)),
+                    None => self.unread(UNSURE),
                 }
                 self.line.inputs.push(Word::literal(&document.doc.value));
                 if document.requires_expansion {
@@ -342,10 +361,6 @@ impl<'a> Walk<'a> {
     /// Reads a here-document that is expanded, as the quoted text it stands for. Quotes mean nothing in
     /// it, but do within its substitutions; such a text is not taken apart.
     fn document(&mut self, text: &str, depth: usize) {
-        if text.contains("\\\n") {
-            // A shell joins lines before it looks for the end of the document.
-            return self.unread("a here-document in it has a line that goes on");
-        }
         if !careful::has_substitution(text) {
             return;
         }
@@ -383,11 +398,19 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Tells whether the parser lost some of a text, as it does with here-documents in odd places. With a
-/// comment in it this cannot be told.
-fn loses(program: &Program, text: &str) -> bool {
-    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphanumeric).count();
-    text.contains("<<") && !text.contains('#') && letters(&program.to_string()) < letters(text)
+/// Returns the text of a document without the tabs that a shell drops.
+fn without_tabs(document: &IoHereDocument) -> String {
+    let lines = document
+        .doc
+        .value
+        .split('\n')
+        .map(|line| if document.remove_tabs { line.trim_start_matches('\t') } else { line });
+    lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+/// Tells whether the parser lost some of a text, as it does with here-documents in odd places.
+fn loses(program: &Program, found: &Documents) -> bool {
+    letters(&program.to_string()) + found.commented < letters(&found.text)
 }
 
 /// Tells whether a name of a program says nothing about what is run: none, or one the kernel makes up.

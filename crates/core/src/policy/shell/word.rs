@@ -23,7 +23,18 @@ enum Value {
     /// Names of files that start like this, by a pattern that stays below where it starts.
     Starts(String),
     /// Anything.
-    Unknown(String),
+    Unknown(String, Extent),
+}
+
+/// The number of words that a word can become when the line runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Any number.
+    Any,
+    /// One.
+    One,
+    /// One that is no option.
+    Operand,
 }
 
 impl Word {
@@ -34,14 +45,46 @@ impl Word {
 
     /// A word that can say anything.
     pub(in crate::policy) fn unknown(written: impl Into<String>) -> Self {
-        Self { value: Value::Unknown(written.into()) }
+        Self { value: Value::Unknown(written.into(), Extent::Any) }
+    }
+
+    /// A word that can say anything, but is no option.
+    pub(in crate::policy) fn operand(written: impl Into<String>) -> Self {
+        Self { value: Value::Unknown(written.into(), Extent::Operand) }
+    }
+
+    /// Tells whether it stands for the standard input.
+    pub(super) fn is_dash(&self) -> bool {
+        self.text() == Some("-")
+    }
+
+    /// Tells whether it can be an option, or become several words one of which is.
+    pub(super) fn may_be_option(&self) -> bool {
+        match &self.value {
+            Value::Known(text) => text.starts_with('-'),
+            Value::Starts(start) => start.is_empty() || start.starts_with('-'),
+            Value::Unknown(_, extent) => *extent != Extent::Operand,
+        }
+    }
+
+    /// Tells whether it is one word that can be the value of the option before it. Words that look like an
+    /// option are left out: which options take a value is not known so well.
+    pub(super) fn is_value(&self) -> bool {
+        match &self.value {
+            Value::Known(text) => {
+                let rest = text.strip_prefix('-').unwrap_or_default();
+                rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit())
+            }
+            Value::Starts(_) => !self.may_be_option(),
+            Value::Unknown(_, extent) => *extent != Extent::Any,
+        }
     }
 
     /// Returns what it says, where that is known.
     pub(in crate::policy) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Known(text) => Some(text),
-            Value::Starts(_) | Value::Unknown(_) => None,
+            Value::Starts(_) | Value::Unknown(..) => None,
         }
     }
 
@@ -49,14 +92,14 @@ impl Word {
     pub(in crate::policy) fn start(&self) -> Option<&str> {
         match &self.value {
             Value::Starts(start) => Some(start),
-            Value::Known(_) | Value::Unknown(_) => None,
+            Value::Known(_) | Value::Unknown(..) => None,
         }
     }
 
     /// Returns it for people.
     pub(in crate::policy) fn shown(&self) -> String {
         match &self.value {
-            Value::Known(text) | Value::Unknown(text) => text.clone(),
+            Value::Known(text) | Value::Unknown(text, _) => text.clone(),
             Value::Starts(start) => format!("{start}*"),
         }
     }
@@ -69,6 +112,8 @@ pub(super) struct Found {
     /// Where the first pattern character was.
     pattern: Option<usize>,
     unknown: bool,
+    /// What is known to stand before the first part that is not known; nothing if there may be several words.
+    before: Option<String>,
     /// Command lines whose output becomes part of the word.
     pub(super) lines: Vec<String>,
     /// Why it is not known what the word would run.
@@ -92,6 +137,17 @@ impl Found {
     fn unread(&mut self, reason: &'static str) {
         self.trouble = Some(Trouble::Unread(reason));
     }
+
+    /// A part is not known. Within quotes it stays one word.
+    fn unknown(&mut self, is_one: bool) {
+        if !self.unknown {
+            self.before = Some(self.text.clone());
+        }
+        self.unknown = true;
+        if !is_one {
+            self.before = None;
+        }
+    }
 }
 
 /// Reads a word as it was written.
@@ -110,12 +166,18 @@ pub(super) fn read(written: &str, place: Place<'_>, variables: Variables) -> (Wo
         None => found.trouble = Some(Trouble::Unread("a word in it cannot be read")),
     }
     let value = if found.unknown || found.trouble.is_some() {
-        Value::Unknown(written.to_owned())
+        let extent = match found.before.as_deref() {
+            _ if found.pattern.is_some() || found.trouble.is_some() => Extent::Any,
+            None => Extent::Any,
+            Some(before) if before.is_empty() || before.starts_with('-') => Extent::One,
+            Some(_) => Extent::Operand,
+        };
+        Value::Unknown(written.to_owned(), extent)
     } else if let Some(at) = found.pattern {
         let (start, rest) = found.text.split_at_checked(at).unwrap_or_default();
         // Braces can hold whole paths, and `..` leads out of where the pattern starts.
         if rest.contains("..") || (rest.contains('{') && !start.contains('/')) {
-            Value::Unknown(written.to_owned())
+            Value::Unknown(written.to_owned(), Extent::Any)
         } else {
             Value::Starts(start.to_owned())
         }
@@ -178,17 +240,17 @@ impl Reader<'_> {
             WordPiece::DoubleQuotedSequence(pieces)
             | WordPiece::GettextDoubleQuotedSequence(pieces) => self.pieces(pieces, true),
             WordPiece::TildePrefix(user) => self.tilde(user),
-            WordPiece::ParameterExpansion(expression) => self.parameter(expression, piece),
+            WordPiece::ParameterExpansion(expression) => self.parameter(expression, piece, quoted),
             WordPiece::CommandSubstitution(line) => {
                 self.found.lines.push(line.clone());
-                self.found.unknown = true;
+                self.found.unknown(quoted);
             }
             WordPiece::BackquotedCommandSubstitution(line) => {
                 if line.contains('\\') {
                     self.found.opaque("it has an escape within backquotes");
                 }
                 self.found.lines.push(line.clone());
-                self.found.unknown = true;
+                self.found.unknown(quoted);
             }
             WordPiece::EscapeSequence(sequence) => {
                 let text = sequence.strip_prefix('\\').unwrap_or(sequence);
@@ -217,7 +279,9 @@ impl Reader<'_> {
     /// Text in `$'…'`: escapes other than for lines and tabs can spell anything.
     fn escaped(&mut self, text: &str) {
         let text = text.replace("\\n", "\n").replace("\\t", "\t");
-        self.found.unknown |= text.contains('\\');
+        if text.contains('\\') {
+            self.found.unknown(true);
+        }
         self.found.text.push_str(&text);
     }
 
@@ -225,14 +289,14 @@ impl Reader<'_> {
         match (user, self.place.home) {
             ("", Some(home)) if self.variables.home => self.found.text.push_str(home),
             (user, _) if user.chars().all(|c| c.is_alphanumeric() || "_-.+".contains(c)) => {
-                self.found.unknown = true;
+                self.found.unknown(false);
             }
             // The parser takes a substitution for a name.
             _ => self.found.unread("it has a substitution that cannot be read"),
         }
     }
 
-    fn parameter(&mut self, expression: &ParameterExpr, piece: &WordPieceWithSource) {
+    fn parameter(&mut self, expression: &ParameterExpr, piece: &WordPieceWithSource, quoted: bool) {
         let known = match expression {
             ParameterExpr::Parameter { parameter, indirect: false } => match parameter {
                 Parameter::Named(name) if name == "HOME" && self.variables.home => self.place.home,
@@ -260,9 +324,11 @@ impl Reader<'_> {
             self.found.opaque("an expansion in it can run commands");
         }
         self.operands(expression);
-        match known {
-            Some(text) => self.found.text.push_str(text),
-            None => self.found.unknown = true,
+        if let Some(text) = known {
+            self.found.text.push_str(text);
+        } else {
+            let several = written.is_none_or(|written| written.contains(['@', '*', '[']));
+            self.found.unknown(quoted && !several);
         }
     }
 

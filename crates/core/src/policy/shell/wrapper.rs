@@ -1,11 +1,12 @@
 //! Programs that start another one: the other one is what counts.
 //!
-//! Only options that are known are stepped over. One that is not might take the next word for itself,
+//! Only options of the table are stepped over. One that is not might take the next word for itself,
 //! and then it would not be known which word is the program; such a command is opaque.
 
-use super::careful::{bare, git_rest, is_harmless_for_programs};
+use super::careful::{bare, is_harmless_for_programs};
 use super::code::{self, Given};
-use super::{Role, Word};
+use super::table::{self, Block};
+use super::{Role, Word, options};
 
 /// What a command starts.
 #[derive(Debug)]
@@ -34,146 +35,6 @@ pub(super) enum Inner {
     /// What may be a program with arguments. It can be forbidden; it does not have to be allowed.
     Perhaps(Vec<Word>),
 }
-
-/// The options of a program that starts another one.
-struct Wrapper {
-    /// Short options that take no value.
-    flags: &'static str,
-    /// Short options that take one.
-    valued: &'static str,
-    /// Long options that take no value, or have it after `=`.
-    long: &'static [&'static str],
-    /// Words of its own before the program.
-    operands: usize,
-}
-
-const fn wrapper(flags: &'static str, valued: &'static str, operands: usize) -> Wrapper {
-    Wrapper { flags, valued, long: &[], operands }
-}
-
-fn known(program: &str) -> Option<Wrapper> {
-    Some(match program {
-        "env" => Wrapper {
-            long: &["--ignore-environment", "--null", "--unset=", "--chdir=", "--debug"],
-            ..wrapper("i0v", "uC", 0)
-        },
-        "nice" => Wrapper { long: &["--adjustment="], ..wrapper("", "n", 0) },
-        "timeout" => Wrapper {
-            long: &["--signal=", "--kill-after=", "--foreground", "--preserve-status", "--verbose"],
-            ..wrapper("vfp", "sk", 1)
-        },
-        "stdbuf" => {
-            Wrapper { long: &["--input=", "--output=", "--error="], ..wrapper("", "ioe", 0) }
-        }
-        "nohup" | "builtin" | "busybox" | "toybox" => wrapper("", "", 0),
-        "setsid" => Wrapper { long: &["--wait", "--fork", "--ctty"], ..wrapper("cfw", "", 0) },
-        "ionice" => wrapper("t", "cn", 0),
-        "chrt" => wrapper("bfior", "", 1),
-        "taskset" => wrapper("c", "", 1),
-        "time" => {
-            Wrapper { long: &["--portability", "--verbose", "--format="], ..wrapper("pv", "f", 0) }
-        }
-        "command" => wrapper("p", "", 0),
-        "exec" => wrapper("cl", "a", 0),
-        "xargs" => Wrapper {
-            long: &[
-                "--null",
-                "--no-run-if-empty",
-                "--verbose",
-                "--max-args=",
-                "--max-procs=",
-                "--max-lines=",
-                "--delimiter=",
-                "--arg-file=",
-                "--replace=",
-                "--exit",
-            ],
-            ..wrapper("0rtxo", "nPLdaIEs", 0)
-        },
-        "sudo" | "doas" => Wrapper {
-            long: &["--user=", "--group=", "--non-interactive", "--preserve-env", "--set-home"],
-            ..wrapper("nEHSkbA", "ugpChrtTUD", 0)
-        },
-        _ => return None,
-    })
-}
-
-/// Programs that start others in ways that are not looked into.
-const LAUNCHERS: &[&str] = &[
-    "aa-exec",
-    "at",
-    "batch",
-    "bwrap",
-    "capsh",
-    "cgexec",
-    "choom",
-    "chpst",
-    "chroot",
-    "coreutils",
-    "cpulimit",
-    "crontab",
-    "daemonize",
-    "dbus-launch",
-    "dbus-run-session",
-    "dtach",
-    "dumb-init",
-    "entr",
-    "expect",
-    "fakechroot",
-    "fakeroot",
-    "faketime",
-    "firejail",
-    "flock",
-    "gdb",
-    "gosu",
-    "hyperfine",
-    "i386",
-    "linux32",
-    "linux64",
-    "lldb",
-    "logsave",
-    "ltrace",
-    "machinectl",
-    "newgrp",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "perf",
-    "pkexec",
-    "prlimit",
-    "proot",
-    "proxychains",
-    "proxychains4",
-    "rlwrap",
-    "rr",
-    "run-parts",
-    "runcon",
-    "runuser",
-    "screen",
-    "script",
-    "setarch",
-    "setpriv",
-    "sg",
-    "socat",
-    "softlimit",
-    "ssh-agent",
-    "start-stop-daemon",
-    "strace",
-    "su-exec",
-    "systemd-run",
-    "tini",
-    "tmux",
-    "torify",
-    "torsocks",
-    "uclampset",
-    "unbuffer",
-    "unshare",
-    "valgrind",
-    "watch",
-    "watchexec",
-    "x86_64",
-    "xvfb-run",
-];
 
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ksh", "mksh", "ash", "rbash", "yash"];
 /// Shells with a grammar of their own.
@@ -212,16 +73,13 @@ pub(super) fn look_through(words: &[Word]) -> Started {
             started.directories.push(target.unwrap_or(Word::unknown("~")));
         }
         "popd" => started.directories.push(Word::unknown("popd")),
-        "git" => started.git(arguments),
-        launcher if LAUNCHERS.contains(&launcher) || is_loader(launcher) => {
-            started.opaque(&format!("`{launcher}` starts other programs"));
-        }
+        launcher if is_loader(launcher) => started.launches(launcher),
         "command" if looks_up(arguments) => {}
-        program => {
-            if let Some(wrapper) = known(program) {
-                started.wrapped(program, &wrapper, arguments);
-            }
-        }
+        program => match table::find(program).map(|entry| &entry.block) {
+            Some(block) if block.is("launches") => started.launches(program),
+            Some(block) if block.wraps.is_some() => started.wrapped(program, block, arguments),
+            _ => {}
+        },
     }
     match code::given(program, arguments) {
         Some(Given::Code) => {
@@ -296,9 +154,19 @@ impl Started {
         self.opaque.get_or_insert_with(|| reason.to_owned());
     }
 
-    fn wrapped(&mut self, program: &str, wrapper: &Wrapper, arguments: &[Word]) {
-        let Some(options) = self.step_over(program, wrapper, arguments) else { return };
-        let mut rest = arguments.get(options + wrapper.operands..).unwrap_or_default();
+    fn launches(&mut self, program: &str) {
+        self.opaque(&format!("`{program}` starts other programs"));
+    }
+
+    fn wrapped(&mut self, program: &str, block: &Block, arguments: &[Word]) {
+        let options = match options::step_over(program, block, arguments) {
+            Ok(options) => options,
+            Err(word) => {
+                return self.opaque(&format!("`{word}` is not a known option of `{program}`"));
+            }
+        };
+        let operands = block.wraps.unwrap_or_default();
+        let mut rest = arguments.get(options + operands..).unwrap_or_default();
         if matches!(program, "env" | "sudo" | "doas") {
             while let Some((name, _)) =
                 rest.first().and_then(Word::text).and_then(|t| t.split_once('='))
@@ -322,49 +190,6 @@ impl Started {
             inner = given_by_xargs(own, inner);
         }
         self.inner.push(Inner::Words(inner));
-    }
-
-    /// Returns how many of the arguments are options of the wrapper.
-    fn step_over(&mut self, program: &str, wrapper: &Wrapper, arguments: &[Word]) -> Option<usize> {
-        let mut at = 0;
-        while let Some(word) = arguments.get(at) {
-            let Some(text) = word.text() else {
-                self.opaque("which program it runs is not known");
-                return None;
-            };
-            if text == "--" {
-                return Some(at + 1);
-            }
-            if let Some(long) = text.strip_prefix("--") {
-                let fits = wrapper.long.iter().any(|known| match known.strip_suffix('=') {
-                    Some(valued) => text.starts_with(valued) && text.contains('='),
-                    None => long == known.trim_start_matches('-'),
-                });
-                if !fits {
-                    self.opaque(&format!("`{text}` is not a known option of `{program}`"));
-                    return None;
-                }
-                at += 1;
-                continue;
-            }
-            // Alone it is short for `env -i`.
-            if program == "env" && text == "-" {
-                at += 1;
-                continue;
-            }
-            let Some(short) = text.strip_prefix('-').filter(|short| !short.is_empty()) else {
-                break;
-            };
-            let valued = short.find(|c| wrapper.valued.contains(c));
-            let flags = short.get(..valued.unwrap_or(short.len())).unwrap_or_default();
-            let number = program == "nice" && short.bytes().all(|byte| byte.is_ascii_digit());
-            if !number && !flags.chars().all(|flag| wrapper.flags.contains(flag)) {
-                self.opaque(&format!("`{text}` is not a known option of `{program}`"));
-                return None;
-            }
-            at += if valued == Some(short.len() - 1) { 2 } else { 1 };
-        }
-        Some(at)
     }
 
     fn shell(&mut self, shell: &str, arguments: &[Word]) {
@@ -430,55 +255,52 @@ impl Started {
     }
 
     fn find(&mut self, program: &str, arguments: &[Word]) {
-        let mut rest = arguments.iter();
-        let starts = |text: &str| match program {
-            "find" => matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir"),
-            _ => {
-                matches!(text, "--exec" | "--exec-batch")
-                    || (!text.starts_with("--")
-                        && text.starts_with('-')
-                        && text.ends_with(['x', 'X']))
-            }
-        };
-        while let Some(word) = rest.next() {
-            match word.text() {
-                Some(text) if text.starts_with("--exec=") || text.starts_with("--exec-batch=") => {
-                    self.opaque("it starts another program");
-                }
-                Some(text) if starts(text) => {
-                    let inner =
-                        rest.by_ref().take_while(|word| !matches!(word.text(), Some(";" | "+")));
-                    let inner = inner.map(|word| match word.text() {
-                        Some(text) if text.contains('{') => Word::unknown(text),
-                        _ => word.clone(),
-                    });
-                    let mut inner: Vec<Word> = inner.collect();
-                    if program != "find" {
-                        inner.push(Word::unknown("{}"));
-                    }
-                    self.inner.push(Inner::Words(inner));
-                }
-                Some("-delete") => {
-                    let removed = vec![Word::literal("rm"), Word::unknown("{}")];
-                    self.inner.push(Inner::Words(removed));
-                }
-                _ => {}
-            }
+        let (own, inner) = split_started(program, arguments);
+        self.inner.extend(inner.into_iter().map(Inner::Words));
+        if own.iter().any(|word| word.text() == Some("-delete")) {
+            let removed = vec![Word::literal("rm"), Word::operand("{}")];
+            self.inner.push(Inner::Words(removed));
         }
     }
+}
 
-    /// What git does is told by its subcommand, which options can stand before.
-    fn git(&mut self, arguments: &[Word]) {
-        if arguments.iter().any(|word| word.text().is_none()) {
-            return;
+/// Separates the commands that `find` and `fd` start from their own words.
+pub(super) fn split_started(program: &str, arguments: &[Word]) -> (Vec<Word>, Vec<Vec<Word>>) {
+    let starts = |text: &str| match program {
+        "find" => matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir"),
+        "fd" | "fdfind" => {
+            let short = text.starts_with('-') && !text.starts_with("--");
+            matches!(text, "--exec" | "--exec-batch") || (short && text.ends_with(['x', 'X']))
         }
-        let texts: Vec<&str> = arguments.iter().filter_map(Word::text).collect();
-        let rest = git_rest(&texts);
-        if rest.len() < texts.len() {
-            let plain = std::iter::once("git").chain(rest.iter().copied());
-            self.also.push(plain.map(Word::literal).collect());
+        _ => false,
+    };
+    let (mut own, mut started) = (Vec::new(), Vec::new());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if !word.text().is_some_and(starts) {
+            own.push(word.clone());
+            continue;
         }
+        let mut inner: Vec<Word> = Vec::new();
+        // `+` ends a command only after the place for the files.
+        for word in words.by_ref() {
+            let text = word.text().unwrap_or_default();
+            let follows = inner.last().is_some_and(|last| last.shown() == "{}");
+            if text == ";" || (text == "+" && follows) {
+                break;
+            }
+            inner.push(match text {
+                text if text.contains('{') && text.starts_with('-') => Word::unknown(text),
+                text if text.contains('{') => Word::operand(text),
+                _ => word.clone(),
+            });
+        }
+        if program != "find" {
+            inner.push(Word::operand("{}"));
+        }
+        started.push(inner);
     }
+    (own, started)
 }
 
 /// What xargs adds to a command is not known.

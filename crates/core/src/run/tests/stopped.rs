@@ -36,7 +36,15 @@ fn deferred(call: &ToolCall) -> EventBody {
 fn something_else() -> EventBody {
     match resumed(Usage::default()) {
         EventBody::RunResumed { model, settings, lost, again, origin, .. } => {
-            EventBody::RunResumed { model, settings, lost, anything_else: true, again, origin }
+            EventBody::RunResumed {
+                model,
+                settings,
+                lost,
+                anything_else: true,
+                redirected: false,
+                again,
+                origin,
+            }
         }
         other => other,
     }
@@ -302,6 +310,7 @@ fn same_delegation_again_and_again_is_a_loop() {
         let message = None;
         world.record(Some(&call.id), EventBody::AgentEnded { child, outcome, usage, message });
         let ended = EventBody::ToolCallCompleted {
+            files: Vec::new(),
             tool_name: call.name.clone(),
             result: Arc::new(Value::Null),
             content: vec![Part::text(format!("the same\n\n(agent_id: {id})"))],
@@ -332,6 +341,7 @@ fn what_does_not_fit_the_window_is_dropped_without_asking_for_a_summary() {
     let mut world = asking_within(settings, &calls);
     for call in &calls {
         let ended = EventBody::ToolCallCompleted {
+            files: Vec::new(),
             tool_name: call.name.clone(),
             result: Arc::new(Value::Null),
             content: vec![Part::text("x".repeat(8_000))],
