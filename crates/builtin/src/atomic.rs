@@ -20,25 +20,34 @@ use crate::refusal::{Refusal, Why};
 pub(crate) struct Demand {
     /// The state that the preview showed, or from which the new content was made.
     pub(crate) shown: Option<FileState>,
-    /// The content that the run last saw; nothing, where there is no run.
-    seen: Option<Option<FileHash>>,
+    seen: Seen,
+}
+
+/// The content that the run last saw in a file.
+#[derive(Clone, Copy, Debug)]
+enum Seen {
+    /// There is no run, or the content does not matter.
+    NotAsked,
+    Never,
+    Content(FileHash),
 }
 
 impl Demand {
     /// A call that replaces, moves or deletes a file of this path.
     pub(crate) fn of(context: &ToolContext, path: &Path) -> Self {
-        let seen = context.seen_files().map(|seen| seen.hash(path));
+        let known = context.seen_files().map(|seen| seen.hash(path));
+        let seen = known.map_or(Seen::NotAsked, |hash| hash.map_or(Seen::Never, Seen::Content));
         Self { shown: context.pinned(path), seen }
     }
 
     /// A call whose new content was made from just this one.
     pub(crate) const fn exactly(hash: FileHash) -> Self {
-        Self { shown: Some(FileState::File(hash)), seen: None }
+        Self { shown: Some(FileState::File(hash)), seen: Seen::NotAsked }
     }
 
     /// Tells whether any content may be changed: there is no run, and nobody was shown anything.
     const fn is_open(&self) -> bool {
-        self.shown.is_none() && self.seen.is_none()
+        self.shown.is_none() && matches!(self.seen, Seen::NotAsked)
     }
 
     /// Says why a state may not be changed.
@@ -48,8 +57,10 @@ impl Demand {
         }
         match (state, self.seen) {
             (FileState::Other, _) => Some(Why::NoFile),
-            (FileState::File(_) | FileState::Link(_), Some(None)) => Some(Why::Unread),
-            (FileState::File(hash) | FileState::Link(hash), Some(Some(seen))) if *hash != seen => {
+            (FileState::File(_) | FileState::Link(_), Seen::Never) => Some(Why::Unread),
+            (FileState::File(hash) | FileState::Link(hash), Seen::Content(seen))
+                if *hash != seen =>
+            {
                 Some(Why::Changed)
             }
             _ => None,
@@ -66,7 +77,8 @@ pub(crate) struct Locked {
     pub(crate) directory: Dir,
     pub(crate) name: OsString,
     pub(crate) path: PathBuf,
-    _lock: Option<DirectoryLock>,
+    /// Held until this is dropped.
+    lock: Option<DirectoryLock>,
 }
 
 impl Locked {
@@ -82,8 +94,8 @@ impl Locked {
             FinalLink::Follow => place.resolved(),
             FinalLink::Keep => place.resolved_name(),
         };
-        let mut locked = Self { directory, name, path, _lock: None };
-        locked._lock = Some(lock(place, context, &[&locked])?);
+        let mut locked = Self { directory, name, path, lock: None };
+        locked.lock = Some(lock(place, context, &[&locked])?);
         Ok(locked)
     }
 
@@ -95,12 +107,12 @@ impl Locked {
     ) -> Result<(Self, Self), ToolError> {
         let open = |place: &Place, missing| {
             let (directory, name) = place.open_parent(missing, FinalLink::Keep)?;
-            Ok::<_, ToolError>(Self { directory, name, path: place.resolved_name(), _lock: None })
+            Ok::<_, ToolError>(Self { directory, name, path: place.resolved_name(), lock: None })
         };
         let mut source = open(from, MissingParents::Refuse)?;
         source.directory.symlink_metadata(&source.name).map_err(|e| from.error(&e, "move"))?;
         let target = open(to, MissingParents::Create)?;
-        source._lock = Some(lock(from, context, &[&source, &target])?);
+        source.lock = Some(lock(from, context, &[&source, &target])?);
         Ok((source, target))
     }
 

@@ -175,7 +175,7 @@ fn rename(
     };
     still_wanted(context, from)?;
     let (here, there) = (source.target(context), target.target(context));
-    let is_free = !target.directory.symlink_metadata(&target.name).is_ok();
+    let is_free = target.directory.symlink_metadata(&target.name).is_err();
     let moved = if !overwrite || is_free {
         here.move_to(&there, &accepts).map(|changed| (changed, Refused::Source))
     } else if is_directory(&source) || is_directory(&target) {

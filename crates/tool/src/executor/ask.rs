@@ -119,7 +119,7 @@ impl ToolExecutor {
                 let Some(original) = changed_from else {
                     return ended(ticket.failed(error, None));
                 };
-                return self.ask_about_as_it_was((ticket, options), question, original, &error);
+                return self.ask_about_as_it_was((ticket, options), question, &original, &error);
             }
             None => return Once::Ended(prepared.ticket.stopped(None).into()),
         }
@@ -369,7 +369,7 @@ impl ToolExecutor {
         let mut prepared = match self.decide(ticket, call, options) {
             Ok((prepared, _)) => prepared,
             Err((ticket, error)) => {
-                return self.ask_about_as_it_was((ticket, options), question, original, &error);
+                return self.ask_about_as_it_was((ticket, options), question, &original, &error);
             }
         };
         let until = self.0.context.clock().now().after(self.0.limits.approval_timeout);
@@ -392,10 +392,10 @@ impl ToolExecutor {
         &self,
         (ticket, options): (Ticket, CallOptions),
         question: Question,
-        original: Arc<Value>,
+        original: &Value,
         problem: &ToolError,
     ) -> Once {
-        let call = ToolCall::new(question.call, question.tool_name, Value::clone(&original));
+        let call = ToolCall::new(question.call, question.tool_name, original.clone());
         match self.decide(ticket, call, options) {
             Ok((mut prepared, _)) => {
                 if let Some(question) = &mut prepared.question {

@@ -170,13 +170,12 @@ impl Target<'_> {
             // Another process made a new file there. Both are its user's.
             Err(Errno::EXIST) => {
                 let state = FileState::of(directory, &temporary)?;
-                match self.keep {
-                    Some(keep) => drop(old(state).keep(keep)?),
-                    None => {
-                        let mut saved = self.name.to_owned();
-                        saved.push(&temporary);
-                        renameat_with(directory, &temporary, directory, &saved, flags)?;
-                    }
+                if let Some(keep) = self.keep {
+                    old(state).keep(keep)?;
+                } else {
+                    let mut saved = self.name.to_owned();
+                    saved.push(&temporary);
+                    renameat_with(directory, &temporary, directory, &saved, flags)?;
                 }
                 why
             }

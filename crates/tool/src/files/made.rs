@@ -4,12 +4,15 @@
 //! bounded; a file in a directory that was not listed does not count as made by the command.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::state::FileHash;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::state::{FileHash, FileState};
 
 /// The names that are listed before a command.
 const MAX_NAMES: usize = 4_000;
@@ -77,8 +80,9 @@ impl Listing {
                 if made.len() >= MAX_MADE || bytes > MAX_BYTES {
                     return made;
                 }
-                let hash = File::open(&path).and_then(FileHash::read);
-                made.extend(hash.ok().map(|hash| (path, hash)));
+                if let Some(FileState::File(hash)) = content(&path) {
+                    made.push((path, hash));
+                }
             }
         }
         made
@@ -94,6 +98,12 @@ fn times(directory: &Path) -> Option<(Times, bool)> {
     Some(((metadata.ino(), metadata.mtime(), modified, metadata.ctime(), changed), is_young))
 }
 
+/// Returns the content of a file. A link that was put in its place is not followed.
+fn content(path: &Path) -> Option<FileState> {
+    let directory = Dir::open_ambient_dir(path.parent()?, ambient_authority()).ok()?;
+    FileState::of(&directory, path.file_name()?).ok()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     File,
@@ -105,7 +115,8 @@ enum Kind {
 /// Returns the names in a directory; none, if there are too many.
 fn entries(directory: &Path) -> Option<Vec<(PathBuf, Kind)>> {
     let mut entries = Vec::new();
-    for entry in fs::read_dir(directory).ok()?.flatten() {
+    let opened = Dir::open_ambient_dir(directory, ambient_authority()).ok()?;
+    for entry in opened.entries().ok()?.flatten() {
         let Ok(kind) = entry.file_type() else { continue };
         let is_left_out = LEFT_OUT.iter().any(|name| entry.file_name() == *name);
         let kind = match (kind.is_file(), kind.is_dir()) {
@@ -113,7 +124,7 @@ fn entries(directory: &Path) -> Option<Vec<(PathBuf, Kind)>> {
             (_, true) if !is_left_out => Kind::Directory,
             _ => Kind::Other,
         };
-        entries.push((entry.path(), kind));
+        entries.push((directory.join(entry.file_name()), kind));
         if entries.len() > MAX_NAMES {
             return None;
         }
@@ -123,6 +134,8 @@ fn entries(directory: &Path) -> Option<Vec<(PathBuf, Kind)>> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make the files they look at")]
+
     use super::*;
 
     #[test]

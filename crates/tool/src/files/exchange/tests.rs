@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "tests make the files they look at")]
+
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
