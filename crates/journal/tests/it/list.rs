@@ -8,7 +8,7 @@ use convoke_core::{
 };
 use convoke_journal::{Condition, Journal, Summary};
 
-use crate::support::{NOW, World, event, id, notice, world};
+use crate::support::{NOW, World, event, id, world};
 
 fn started(run: &str, prompt: &str, system: &str) -> Event {
     let body = EventBody::RunStarted {
