@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use convoke_agent::{AgentDefinition, AgentExecutor, AgentRegistry, Team};
-use convoke_core::{Event, EventBody, Kind, Permission, Repeat, Role, RunId};
+use convoke_core::{Event, EventBody, Kind, Permission, Repeat, Role, RunId, Status};
 use convoke_model::RequestSnapshot;
 use convoke_model::scripted::{ScriptedModel, Turn};
 use convoke_tool::{
@@ -219,7 +219,10 @@ fn check_agents(stop: &str, before: &[Event], after: &[Event]) -> usize {
                 let again = spawned.insert(child.clone(), name.clone());
                 assert_eq!(again, None, "{stop}: {name} was called twice");
             }
-            EventBody::AgentEnded { child, .. } => *ended.entry(child.clone()).or_default() += 1,
+            // One that was stopped with the tree goes on with it.
+            EventBody::AgentEnded { child, outcome, .. } if outcome.status != Status::Cancelled => {
+                *ended.entry(child.clone()).or_default() += 1;
+            }
             _ => {}
         }
     }
@@ -228,7 +231,8 @@ fn check_agents(stop: &str, before: &[Event], after: &[Event]) -> usize {
     assert_eq!(spawned.len(), 4, "{stop}: {spawned:?}");
     assert!(spawned.keys().all(|child| ended.get(child) == Some(&1)), "{stop}: {ended:?}");
     let over = |event: &&Event| {
-        matches!(event.body, EventBody::RunEnded { .. }) && event.run != RunId::new(RUN)
+        matches!(&event.body, EventBody::RunEnded { outcome, .. } if outcome.status != Status::Cancelled)
+            && event.run != RunId::new(RUN)
     };
     let over: BTreeSet<&RunId> = before.iter().filter(over).map(|event| &event.run).collect();
     let later = after.get(before.len()..).unwrap_or_default();

@@ -264,7 +264,9 @@ impl ToolContext {
             Answer::No(objection) => {
                 refused(objection.message.as_deref().unwrap_or("the user said no"))
             }
-            Answer::Nobody => refused(&format!("{reason}, and nobody can be asked here")),
+            Answer::Change(_) | Answer::Nobody => {
+                refused(&format!("{reason}, and nobody can be asked here"))
+            }
         }
     }
 

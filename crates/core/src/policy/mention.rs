@@ -128,7 +128,7 @@ pub(super) struct Mentions {
 }
 
 /// The paths and hosts among the mentions.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) paths: Vec<Touch>,
     pub(super) hosts: Vec<Reach>,

@@ -8,7 +8,7 @@ use convoke_core::{
 };
 use convoke_journal::{Condition, Journal, Summary};
 
-use crate::support::{NOW, World, event, id, notice, world};
+use crate::support::{NOW, World, event, id, world};
 
 fn started(run: &str, prompt: &str, system: &str) -> Event {
     let body = EventBody::RunStarted {
@@ -28,6 +28,19 @@ fn started(run: &str, prompt: &str, system: &str) -> Event {
 fn ended(run: &str, seq: u64, cause: Cause) -> Event {
     let usage = Usage { input_tokens: 12, output_tokens: 3, ..Usage::default() };
     event(run, seq, EventBody::RunEnded { outcome: cause.into(), answer: None, usage })
+}
+
+fn resumed(run: &str, seq: u64) -> Event {
+    let body = EventBody::RunResumed {
+        model: None,
+        settings: None,
+        lost: Usage::default(),
+        anything_else: false,
+        redirected: false,
+        again: Vec::new(),
+        origin: serde_json::Value::Null,
+    };
+    event(run, seq, body)
 }
 
 fn tool(run: &str, seq: u64) -> Event {
@@ -84,7 +97,7 @@ fn a_summary_says_what_happened() {
 
     // Resumed: it is not ended any more.
     let opened = world.store.open(&id("run"), NOW).unwrap();
-    opened.journal.append(&notice("run", 10, "on we go")).unwrap();
+    opened.journal.append(&resumed("run", 10)).unwrap();
     drop(opened);
     assert_eq!(only(&world).condition, Condition::Interrupted);
 
@@ -365,16 +378,7 @@ fn summary_with_events_behind_the_end_stays_ended_until_it_is_resumed() {
     assert_eq!(only(&world).condition, done, "from the cache as well");
 
     let opened = world.store.open(&id("run"), NOW).unwrap();
-    let resumed = EventBody::RunResumed {
-        model: None,
-        settings: None,
-        lost: Usage::default(),
-        anything_else: false,
-        redirected: false,
-        again: Vec::new(),
-        origin: serde_json::Value::Null,
-    };
-    opened.journal.append(&event("run", 7, resumed)).unwrap();
+    opened.journal.append(&resumed("run", 7)).unwrap();
     drop(opened);
     assert_eq!(only(&world).condition, Condition::Interrupted);
 }
