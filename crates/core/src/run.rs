@@ -142,13 +142,21 @@ pub struct Run {
     /// Whether the answer that was lost has been paid for.
     loss_is_charged: bool,
     outcome: Option<Outcome>,
-    /// Whether it is a copy of another run that nobody has resumed with a message yet.
     #[serde(default)]
-    new_fork: bool,
-    /// Whether the user continued a copy in another way, and no turn began since: a message enters the
-    /// conversation at once instead of at the next turn.
-    #[serde(default)]
-    redirected: bool,
+    fork: ForkState,
+}
+
+/// How far a copy of another run is from its original.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum ForkState {
+    /// It is no copy, or one that goes its own way.
+    #[default]
+    None,
+    /// Nobody has resumed it with a message yet.
+    New,
+    /// The user continued it in another way, and no turn began since: a message enters the conversation at once
+    /// instead of at the next turn.
+    Redirected,
 }
 
 /// What the run is in the middle of.
@@ -303,8 +311,7 @@ impl Run {
             dropped_calls: 0,
             loss_is_charged: false,
             outcome: None,
-            new_fork: false,
-            redirected: false,
+            fork: ForkState::None,
         }
     }
 
@@ -333,7 +340,7 @@ impl Run {
 
     /// Tells whether it is a copy of another run that nobody has resumed with a message yet.
     pub const fn is_new_fork(&self) -> bool {
-        self.new_fork
+        matches!(self.fork, ForkState::New)
     }
 
     /// Returns its standing instructions.
