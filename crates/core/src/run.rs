@@ -149,13 +149,21 @@ pub struct Run {
     #[serde(default)]
     files: BTreeMap<String, String>,
     outcome: Option<Outcome>,
-    /// Whether it is a copy of another run that nobody has resumed with a message yet.
     #[serde(default)]
-    new_fork: bool,
-    /// Whether the user continued a copy in another way, and no turn began since: a message enters the
-    /// conversation at once instead of at the next turn.
-    #[serde(default)]
-    redirected: bool,
+    fork: ForkState,
+}
+
+/// How far a copy of another run is from its original.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum ForkState {
+    /// It is no copy, or one that goes its own way.
+    #[default]
+    None,
+    /// Nobody has resumed it with a message yet.
+    New,
+    /// The user continued it in another way, and no turn began since: a message enters the conversation at once
+    /// instead of at the next turn.
+    Redirected,
 }
 
 /// What the run is in the middle of.
@@ -321,8 +329,7 @@ impl Run {
             request: Reserved::default(),
             files: BTreeMap::new(),
             outcome: None,
-            new_fork: false,
-            redirected: false,
+            fork: ForkState::None,
         }
     }
 
@@ -351,7 +358,7 @@ impl Run {
 
     /// Tells whether it is a copy of another run that nobody has resumed with a message yet.
     pub const fn is_new_fork(&self) -> bool {
-        self.new_fork
+        matches!(self.fork, ForkState::New)
     }
 
     /// Returns its standing instructions.

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::batch::{Batch, fingerprint};
 use super::conversation::{Conversation, text_tokens};
 use super::{
-    ActionResult, Aside, COMPLETE_TASK, Due, Ending, Exceeded, Failure, Limit, Phase, Purpose,
-    ReflectionMode, Repetition, Reserved, Run, Strategy, TaskContext, Told, Turn,
+    ActionResult, Aside, COMPLETE_TASK, Due, Ending, Exceeded, Failure, ForkState, Limit, Phase,
+    Purpose, ReflectionMode, Repetition, Reserved, Run, Strategy, TaskContext, Told, Turn,
 };
 use crate::event::{Event, EventBody, FileSeen, Rescue};
 use crate::id::{CallId, RunId};
@@ -29,8 +29,9 @@ impl Run {
         {
             batch.leave_behind();
         }
-        let is_own = event.run == self.id;
-        self.new_fork |= is_own && matches!(event.body, EventBody::RunForked { .. });
+        if event.run == self.id && matches!(event.body, EventBody::RunForked { .. }) {
+            self.fork = ForkState::New;
+        }
         if event.run != self.id || (over && !resumed) {
             return;
         }
@@ -48,7 +49,9 @@ impl Run {
             EventBody::RunForked { .. } => {}
             EventBody::UserMessage { message } => {
                 self.inbox.push(message.clone());
-                self.new_fork = false;
+                if self.fork == ForkState::New {
+                    self.fork = ForkState::None;
+                }
             }
             EventBody::RunCancelled { cause } => {
                 self.cancelled.get_or_insert(*cause);
@@ -128,7 +131,7 @@ impl Run {
                 }
             }
         }
-        if self.redirected && self.phase == Phase::Ready {
+        if self.fork == ForkState::Redirected && self.phase == Phase::Ready {
             self.hear();
         }
     }
@@ -337,7 +340,7 @@ impl Run {
         if !notices.is_empty() {
             self.conversation.push(Message::text(Role::User, notices.join("\n\n")));
         }
-        self.redirected = false;
+        self.fork = ForkState::None;
         self.hear();
     }
 
@@ -502,7 +505,7 @@ impl Run {
             ReflectionMode::OnFailure => batch.failed_tool().is_some(),
             ReflectionMode::Always => true,
         };
-        if look_back && self.answer.is_none() && !self.redirected {
+        if look_back && self.answer.is_none() && self.fork != ForkState::Redirected {
             self.due.insert(Due::Reflect);
         }
         self.conversation.push(batch.into_message());

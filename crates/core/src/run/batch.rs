@@ -30,9 +30,9 @@ pub(super) struct Batch {
     /// The calls that began in the run that this one is a copy of.
     #[serde(default)]
     elsewhere: BTreeSet<CallId>,
-    /// Whether the user continued in another way before all were answered: none is made any more.
+    /// The calls that are not made any more, since the user continued in another way.
     #[serde(default)]
-    abandoned: bool,
+    abandoned: BTreeSet<CallId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,7 +93,7 @@ impl Batch {
         };
         let calls = calls.into_iter().map(slot).collect();
         let (refused, elsewhere) = (BTreeSet::new(), BTreeSet::new());
-        let abandoned = false;
+        let abandoned = BTreeSet::new();
         Self { calls, completes, only_completion, cut_off, refused, elsewhere, abandoned }
     }
 
@@ -218,13 +218,13 @@ impl Batch {
     }
 
     /// None of the calls without an answer is made any more.
-    pub(super) const fn abandon(&mut self) {
-        self.abandoned = true;
+    pub(super) fn abandon(&mut self) {
+        self.abandoned = self.unanswered().map(|call| call.id.clone()).collect();
     }
 
     /// Returns the calls that are not made any more, and have no answer yet.
     pub(super) fn abandoned_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.unanswered().filter(|_| self.abandoned)
+        self.unanswered().filter(|call| self.abandoned.contains(&call.id))
     }
 
     /// Returns the calls that are lost and have no answer yet.
@@ -288,7 +288,7 @@ impl Batch {
     pub(super) fn calls_to_make(&self) -> impl Iterator<Item = &ToolCall> {
         let is_made = |slot: &&Slot| {
             slot.answer.is_none()
-                && !self.abandoned
+                && !self.abandoned.contains(&slot.call.id)
                 && !slot.lost
                 && (slot.parked || slot.begun != Some(Repeat::Unsafe))
         };

@@ -53,7 +53,6 @@ Examples:
 /// Show what happened in a run
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Show {
     /// The run, or any part of its id that no other run has
     #[arg(value_name = "ID", num_args = 0..=1)]

@@ -2,7 +2,9 @@
 
 use super::super::batch::Batch;
 use super::super::conversation::Unheard;
-use super::super::{Before, Denied, Due, Phase, Purpose, Repetition, Run, Stopwatch, Turn};
+use super::super::{
+    Before, Denied, Due, ForkState, Phase, Purpose, Repetition, Run, Stopwatch, Turn,
+};
 use crate::event::{Event, EventBody};
 use crate::id::{CallId, RunId};
 use crate::message::{Message, Role};
@@ -47,7 +49,7 @@ impl Run {
     /// calls are answered without being made, the answer that the model was asked for is not waited for, and its
     /// turn ends.
     fn redirect(&mut self) {
-        self.redirected = true;
+        self.fork = ForkState::Redirected;
         self.turn.answered |= self.turn.open;
         self.children.abandon();
         self.due.remove(&Due::Reflect);
