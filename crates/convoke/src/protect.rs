@@ -71,27 +71,11 @@ pub(crate) fn from_programs(roots: &[PathBuf], servers: &[PathBuf]) -> Vec<PathB
     usual.chain(servers.iter().cloned()).collect()
 }
 
-/// Lists the places below a project that the patterns of protected files name, without those of the repository: a
-/// file, or a directory with everything in it. A pattern with another wildcard names none.
+/// Lists the places below a project of files that run later, without those of the repository: a file, or
+/// a directory with everything in it. A path with a wildcard is left out.
 pub(crate) fn places() -> impl Iterator<Item = PathBuf> {
-    let patterns = PROTECTED.iter().flat_map(|protected| alternatives(protected.pattern));
-    let names = patterns.map(|pattern| {
-        let name = pattern.strip_prefix("**/").unwrap_or(&pattern);
-        let name = name.strip_suffix("/**").or_else(|| name.strip_suffix("/*")).unwrap_or(name);
-        name.to_owned()
-    });
-    names.filter(|name| !name.contains(['*', '?', '[']) && name != ".git").map(PathBuf::from)
-}
-
-/// Writes out the alternatives in braces.
-fn alternatives(pattern: &str) -> Vec<String> {
-    let parts = pattern.find('{').and_then(|open| {
-        let close = open + pattern.get(open..)?.find('}')?;
-        Some((pattern.get(..open)?, pattern.get(open + 1..close)?, pattern.get(close + 1..)?))
-    });
-    let Some((before, inside, after)) = parts else { return vec![pattern.to_owned()] };
-    let words = inside.split(',');
-    words.flat_map(|word| alternatives(&format!("{before}{word}{after}"))).collect()
+    let names = runs_later().map(|file| file.path.trim_end_matches('/'));
+    names.filter(|name| !name.contains('*') && *name != ".git").map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -99,10 +83,10 @@ mod places_tests {
     use super::*;
 
     #[test]
-    fn places_are_files_and_directories_of_the_patterns() {
+    fn places_are_the_listed_files_and_directories() {
         let places: Vec<_> = places().collect();
         for name in
-            ["convoke.yml", "convoke.yaml", ".mcp.json", ".claude/agents", ".opencode/agent"]
+            ["convoke.yml", "convoke.yaml", ".mcp.json", ".claude/agents", ".husky", ".gitmodules"]
         {
             assert!(places.contains(&PathBuf::from(name)), "{name} in {places:?}");
         }

@@ -165,7 +165,7 @@ impl<'a> Facts<'a> {
         let absolute = named.texts.iter().filter(|text| text.starts_with(['/', '~']));
         let entered: Vec<Word> = absolute.take(MAX_ENTERED).map(Word::literal).collect();
         let starts = Bases::new(&self.world.directory, &entered).home(home);
-        let mentions = Mentions::of_texts(named.texts, named.lists, false, &starts);
+        let mentions = Mentions::of_texts(named.texts, &named.lists, false, &starts);
         let walked = walked_by_tool(&paths);
         let directories = bases.here();
         let base = if self.kind.only_looks() { Base::None } else { Base::Changes };
@@ -226,9 +226,9 @@ impl<'a> Facts<'a> {
             line.inputs.iter().filter_map(Word::text).map(str::to_owned).collect();
         if !inputs.is_empty() {
             let are_data = line.commands.iter().all(|command| words_are_data(&command.words));
-            let mentions = Mentions::of_texts(inputs, Vec::new(), are_data, &bases);
+            let mentions = Mentions::of_texts(inputs, &[], are_data, &bases);
             let directories = bases.here();
-            parts.push(Part { mentions, directories, ..Part::new(Base::None) });
+            parts.push(Part { directories, mentions, ..Part::new(Base::None) });
         }
         for command in line.commands {
             let base = match command.role {
@@ -393,9 +393,8 @@ impl Part {
     pub(super) fn is_kind(&self, kind: Kind, of_call: Kind) -> bool {
         match self.base {
             Base::None | Base::Kind(_) | Base::Variable(_) => kind == of_call,
-            Base::Changes => kind == Kind::Edit || kind == of_call,
+            Base::Changes | Base::Write => kind == Kind::Edit || kind == of_call,
             Base::Redirection { kind: own, .. } => kind == own || kind == of_call,
-            Base::Write => kind == Kind::Edit || kind == of_call,
         }
     }
 

@@ -150,7 +150,7 @@ impl Mentions {
     /// those that get them take them for data.
     pub(super) fn of_texts(
         texts: Vec<String>,
-        lists: Vec<Vec<String>>,
+        lists: &[Vec<String>],
         are_data: bool,
         bases: &Bases,
     ) -> Self {

@@ -35,14 +35,25 @@ impl Run {
         if event.run != self.id || (over && !resumed) {
             return;
         }
-        // Before a run begins, and while nobody works on it, no time counts.
-        if resumed
-            || matches!(event.body, EventBody::RunForked { .. } | EventBody::RunStarted { .. })
-        {
-            self.clock.resume(event.ts);
-        } else {
-            self.clock.tick(event.ts);
+        self.count_time(event);
+        self.fold(event);
+        if self.fork == ForkState::Redirected && self.phase == Phase::Ready {
+            self.hear();
         }
+    }
+
+    /// Counts the time since the last event. Before a run begins, and while no process works on it, no time
+    /// counts.
+    fn count_time(&mut self, event: &Event) {
+        match event.body {
+            EventBody::RunStarted { .. }
+            | EventBody::RunResumed { .. }
+            | EventBody::RunForked { .. } => self.clock.resume(event.ts),
+            _ => self.clock.tick(event.ts),
+        }
+    }
+
+    fn fold(&mut self, event: &Event) {
         match &event.body {
             EventBody::RunStarted { .. } => self.start(event),
             EventBody::RunResumed { .. } => self.go_on(event),
@@ -130,9 +141,6 @@ impl Run {
                     self.apply_to_call(call, body, event.ts);
                 }
             }
-        }
-        if self.fork == ForkState::Redirected && self.phase == Phase::Ready {
-            self.hear();
         }
     }
 

@@ -149,12 +149,12 @@ pub(super) fn reach(value: &[u8]) -> usize {
 
 /// Finds the occurrence of a value that holds, or follows, a place.
 fn find(units: &[Unit], value: &[u8], place: usize) -> Option<Range<usize>> {
-    let occurrences = units.windows(value.len().max(1)).filter(|units| {
+    let mut occurrences = units.windows(value.len().max(1)).filter(|units| {
         units.iter().map(|unit| unit.byte).eq(value.iter().copied())
             && units.last().is_some_and(|last| last.end > place)
     });
     let range = |units: &[Unit]| Some(units.first()?.start..units.last()?.end);
-    occurrences.filter_map(range).next()
+    occurrences.find_map(range)
 }
 
 /// Returns where what belongs to a value ends: a dump has the characters again at the end of its lines.

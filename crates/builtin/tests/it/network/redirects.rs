@@ -135,9 +135,10 @@ async fn redirected(denied: bool, answer_is: Option<bool>) -> (ToolResult, usize
     let first = Server::start(move |_| redirect(302, &away)).await;
     let host = host_of(&other);
     let nowhere = || "nowhere".to_owned();
-    let by_host = match denied {
-        true => ByHost { denied: host.clone(), asked: nowhere() },
-        false => ByHost { denied: nowhere(), asked: host.clone() },
+    let by_host = if denied {
+        ByHost { denied: host.clone(), asked: nowhere() }
+    } else {
+        ByHost { denied: nowhere(), asked: host.clone() }
     };
     let mut builder = builder(open(), ToolContext::builder("task").build()).authorizer(by_host);
     if let Some(yes) = answer_is {

@@ -40,7 +40,7 @@ fn dump(
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 fn swapped(bytes: &[u8]) -> String {
@@ -102,7 +102,9 @@ fn encodings(value: &str, before: &str) -> Vec<(&'static str, String)> {
                 raw,
                 |at| format!("{at:08x}  "),
                 8,
-                |bytes| bytes.iter().map(|byte| format!("{byte:02x} ")).collect(),
+                |bytes| {
+                    bytes.iter().map(|byte| format!("{byte:02x} ")).collect::<Vec<_>>().concat()
+                },
                 |shown| format!(" |{shown}|"),
             ),
         ),
@@ -145,11 +147,9 @@ fn encodings(value: &str, before: &str) -> Vec<(&'static str, String)> {
             serde_json::to_string(&format!("{{\"a\":\"{}\"}}", whole.replace('/', "\\/"))).unwrap(),
         ),
         ("some characters", whole.replace('+', "%2b").replace('/', "%2f").replace('=', "%3d")),
-        ("colours", whole.chars().map(|letter| format!("\u{1b}[31m{letter}")).collect()),
     ];
     // Narrow columns break short values where no part is long enough to be recognised.
-    texts.retain(|(name, _)| value.len() > 20 || !matches!(*name, "base64 indented" | "colours"));
-    texts.retain(|(name, _)| *name != "colours");
+    texts.retain(|(name, _)| value.len() > 20 || *name != "base64 indented");
     texts
 }
 
