@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::arguments::{self, Certainty, Text};
 use super::descent::{Descent, Walked, walked};
-use super::mention::{Mentions, only_reads, words_are_data};
+use super::mention::{Mentions, decoded, only_reads, words_are_data};
 use super::pattern::plain;
 use super::shell::{self, Line, Place, Role, Unlisted, Word};
 use super::touch::{Bases, Reach, Touch, hosts_in, paths_in};
@@ -165,7 +165,9 @@ impl<'a> Facts<'a> {
         let absolute = named.texts.iter().filter(|text| text.starts_with(['/', '~']));
         let entered: Vec<Word> = absolute.take(MAX_ENTERED).map(Word::literal).collect();
         let starts = Bases::new(&self.world.directory, &entered).home(home);
-        let mentions = Mentions::of_texts(named.texts, &named.lists, false, &starts);
+        let decoded: Vec<String> = named.texts.iter().flat_map(|text| decoded(text)).collect();
+        let texts = named.texts.into_iter().chain(decoded).collect();
+        let mentions = Mentions::of_texts(texts, &named.lists, false, &starts);
         let walked = walked_by_tool(&paths);
         let directories = bases.here();
         let base = if self.kind.only_looks() { Base::None } else { Base::Changes };

@@ -6,6 +6,9 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
 use super::descent::WITH_SUBCOMMANDS;
 use super::shell::Word;
 use super::touch::{Bases, Reach, Touch, fragments, host_in, is_mark, spellings};
@@ -352,4 +355,33 @@ fn sequences(words: &[Word]) -> Vec<Vec<Word>> {
     }
     let whole = words.to_vec();
     if whole == parts { vec![whole] } else { vec![whole, parts] }
+}
+/// Returns what a text says in the encodings that servers undo: percent signs, base64 and hexadecimal.
+pub(super) fn decoded(text: &str) -> Vec<String> {
+    /// A longer text is content rather than a name or a command.
+    const LONGEST: usize = 4096;
+    if text.len() > LONGEST {
+        return Vec::new();
+    }
+    let body = text.rsplit_once("base64,").map_or(text, |(_, body)| body).trim();
+    let unpadded = body.trim_end_matches('=');
+    let hex = body.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+            u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()
+        }
+        _ => None,
+    });
+    let percent = text.contains('%').then(|| percent_encoding::percent_decode_str(text).collect());
+    let texts = [
+        percent,
+        STANDARD_NO_PAD.decode(unpadded).ok(),
+        URL_SAFE_NO_PAD.decode(unpadded).ok(),
+        hex.collect::<Option<Vec<u8>>>(),
+    ];
+    let readable = |bytes: Vec<u8>| {
+        let text = String::from_utf8(bytes).ok()?;
+        let is_text = |letter: char| !letter.is_control() || letter.is_whitespace();
+        (text.len() >= 3 && text.chars().all(is_text)).then_some(text)
+    };
+    texts.into_iter().flatten().filter_map(readable).collect()
 }

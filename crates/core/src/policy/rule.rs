@@ -450,6 +450,10 @@ impl Rule {
 
     /// Tells whether it is about commands, paths or hosts, and all else that it says is so for a part.
     pub(super) fn looks_inside(&self, facts: &Facts<'_>, part: &Part) -> bool {
+        // A rule on changes of files judges the files that are named.
+        if self.on_changes {
+            return false;
+        }
         self.has_inner_conditions()
             && self.spec.kind.is_none_or(|kind| part.is_kind(kind, facts.kind))
             && self.fits(facts, part.tool(facts))
