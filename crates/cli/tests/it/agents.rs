@@ -441,7 +441,7 @@ fn the_policy_of_an_agent_is_that_of_the_main_one_and_its_own() {
     {
         assert!(shown.contains(expected), "{expected}\n{shown}");
     }
-    assert_eq!(shown.matches("y/**").count(), 1, "the user's rules are shown once: {shown}");
+    assert_eq!(shown.matches("`y/**`").count(), 1, "the user's rules are shown once: {shown}");
     let planned = scene.json(&["policy", "show", "--agent", "main/reviewer", "--json"]);
     assert_eq!(planned["kinds"]["edit"], "deny");
     let unknown = scene.run(&["policy", "show", "--agent", "gti"]);

@@ -185,7 +185,7 @@ fn a_rule_has_one_name_wherever_it_is_named() {
         .user("policy: {rules: [{effect: deny, path: 'y/**'}]}");
     let shown = scene.stdout(&["policy", "show", "--agent", "a"]);
     assert!(shown.contains("agent 1  deny") && shown.contains("agent 2  ask"), "{shown}");
-    assert_eq!(shown.matches("y/**").count(), 1, "the user's rules are nobody else's: {shown}");
+    assert_eq!(shown.matches("`y/**`").count(), 1, "the user's rules are nobody else's: {shown}");
     let denied = decided(&scene, "a", &["read_file", r#"{"path": "x/y"}"#]);
     assert_eq!(denied["rule"], "agent rule 1 (the agent `a`)");
     assert_eq!(denied["place"], "the agent `a`");

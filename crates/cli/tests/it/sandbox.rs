@@ -24,11 +24,10 @@ fn a_program_writes_here_and_nowhere_else() {
 #[test]
 fn a_program_reads_no_secrets() {
     let Some(scene) = scene() else { return };
-    let make = "mkdir -p ../.ssh && echo canary > ../.ssh/id_rsa";
+    let keys = scene.project().join("../.ssh");
+    std::fs::create_dir_all(&keys).unwrap();
+    std::fs::write(keys.join("id_rsa"), "canary").unwrap();
     let call = ["tools", "call", "run_command", "--allow", "execute", "--arg"];
-    let ran = scene
-        .run(&[&["--set", "sandbox.mode=off"], &call[..], &[&format!("command={make}")]].concat());
-    assert_eq!(ran.code, Some(0), "{ran:?}");
     let read = "cat ../.ssh/id_rsa";
     let ran = scene.run(&[&call[..], &[&format!("command={read}")]].concat());
     assert!(!ran.stdout.contains("canary"), "{ran:?}");

@@ -120,6 +120,8 @@ fn a_tool_is_described_in_full() {
           What it wrote.
       stderr  string
           What it complained about.
+      notices  array of string
+          What became of files that it changed and that decide what runs later.
       omittedBytes  integer
           How many bytes of its output were left out.
 

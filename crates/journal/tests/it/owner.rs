@@ -93,7 +93,7 @@ fn lock_that_outlives_its_killed_owner_for_a_moment_is_waited_for() {
     let world = world();
     let mut holder = child::start_holder(world.state.path());
     holder.kill().unwrap();
-    // Nobody has looked after it, so it is still in the list of processes.
+    holder.wait().unwrap();
     let file = fs::OpenOptions::new().read(true).open(world.journal("held")).unwrap();
     file.lock().unwrap();
     let error = world.store.open(&id("held"), NOW).map(drop).unwrap_err();
@@ -105,5 +105,4 @@ fn lock_that_outlives_its_killed_owner_for_a_moment_is_waited_for() {
         });
         assert_eq!(world.store.open(&id("held"), NOW).unwrap().events.len(), 1);
     });
-    holder.wait().unwrap();
 }

@@ -116,7 +116,7 @@ fn remove_and_move_give_back_an_unexpected_content() {
 /// An outside process saves the file again and again, by a rename or in place, while ours replaces it. After each save
 /// its content is in the file, or it is kept and one of ours that accepted it is in the file.
 fn race(in_place: bool) {
-    const ROUNDS: usize = 3_000;
+    const ROUNDS: usize = 1_000;
     let place = Place::new();
     let keep = place.keep();
     place.write("f", "outside 0");
