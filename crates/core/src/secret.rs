@@ -5,8 +5,8 @@
 //!
 //! - **Known** ones were handed in with a name: variables that look like credentials, settings that are
 //!   marked as secret. They are found as they are, in JSON, percent-encoded, in hexadecimal, base64 and
-//!   base32 ([`form`]), as numbers and keys of JSON, wrapped or laid out in a dump ([`layout`]), and with
-//!   their characters escaped ([`escape`]).
+//!   base32 (`form`), as numbers and keys of JSON, wrapped or laid out in a dump (`layout`), and with
+//!   their characters escaped (`escape`).
 //! - **Tokens** are found by their shape alone: keys of providers, private keys, passwords in addresses.
 //!
 //! The same secret has the same name every time, so a conversation with names in it stays what it was. A

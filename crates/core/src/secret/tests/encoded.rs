@@ -47,6 +47,10 @@ fn swapped(bytes: &[u8]) -> String {
     hex(&bytes.iter().rev().copied().collect::<Vec<_>>())
 }
 
+fn column(bytes: &[u8]) -> String {
+    format!("  {}", char::from(bytes[0]))
+}
+
 /// Every text of the table with its name.
 fn encodings(value: &str, before: &str) -> Vec<(&'static str, String)> {
     let whole = format!("{before}{value} and more");
@@ -55,13 +59,11 @@ fn encodings(value: &str, before: &str) -> Vec<(&'static str, String)> {
     let base64 = STANDARD.encode(raw);
     let xxd = |at: usize| format!("{at:08x}: ");
     let od = |at: usize| format!("{at:07o} ");
-    let column = |bytes: &[u8]| format!("  {}", char::from(bytes[0]));
     let mut texts = vec![
         ("wrapped raw", wrap(&whole, 40, "")),
         ("wrapped raw in a diff", wrap(&whole, 40, "+")),
         ("base64", base64.clone()),
         ("base64 -w 76", wrap(&base64, 76, "")),
-        ("base64 -w 64", wrap(&base64, 64, "")),
         ("base64 -w 60 quoted", wrap(&base64, 60, "> ")),
         ("base64 with line numbers", wrap(&base64, 60, "12: ")),
         ("base64 indented", wrap(&base64, 20, "    ")),
