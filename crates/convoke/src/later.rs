@@ -99,7 +99,7 @@ impl LaterFiles {
         found
     }
 
-    /// Compares with what was found before, puts back what has to be, and says what a user should know.
+    /// Compares the files with their earlier state, restores the protected ones, and returns the notices.
     fn settle(&self, kept: &Found, told: &Found) -> Vec<String> {
         let now = self.look(&self.kept);
         let changed: BTreeSet<_> =

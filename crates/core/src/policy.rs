@@ -273,7 +273,7 @@ impl Policy {
         let (mut denies, mut asks, mut allows, mut hidden) = (None, None, None, None);
         let mut is_spelled = false;
         for (layer, index, rule) in rules {
-            // What an option that is not known does may be what a rule forbids.
+            // An unlisted option may do the very thing that a rule forbids.
             if part.hides() && rule.effect() != Permission::Allow && rule.looks_inside(facts, part)
             {
                 hidden = hidden.or(Some((layer, index, rule, Holds::Perhaps)));

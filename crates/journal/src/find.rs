@@ -18,7 +18,7 @@ const SHOWN: usize = 5;
 /// The runs among which the newest is looked for.
 #[derive(Clone, Copy, Debug)]
 pub enum Scope<'a> {
-    /// Those that work in this directory, whose path has no links.
+    /// Runs of this directory, given as a path without links.
     Directory(&'a Path),
     /// Those of all directories.
     Everywhere,

@@ -40,7 +40,7 @@ pub(super) const PROCESSES: u32 = 2;
 const KEPT: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID"];
 /// What the program gets anew, whatever is there.
 const MADE_ANEW: [&str; 2] = ["/dev", "/proc"];
-/// What no program can write, whatever a confinement says.
+/// The paths that no program can write under any confinement.
 const READ_ONLY: &str = "/sys";
 /// What shows or steers the machine and not the program, as OCI runtimes mask it. Files of the kernel ask for
 /// the user at most, so even a user namespace does not keep root's programs from them.

@@ -38,7 +38,7 @@ const WHOSE: u8 = 0;
 const NEW_LIMIT: u8 = 2;
 /// The flags of `clone` and `unshare`.
 const FLAGS: u8 = 0;
-/// The arguments of `setpriority` and `ioprio_set`: what kind of name, and whose.
+/// The arguments of `setpriority` and `ioprio_set`: the kind of target, and its number.
 const NAMED_BY: u8 = 0;
 const NAME: u8 = 1;
 /// The kind of name that stands for all processes of a user, for `setpriority` and for `ioprio_set`.
